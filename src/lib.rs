@@ -1,1 +1,4 @@
+//! miniclaw: a file-driven, fully transparent local AI agent. `ARCHITECTURE.md` shows the floors these modules stand on.
 
+pub mod clock;
+pub mod domain;

@@ -1,0 +1,141 @@
+//! What happened. A session is the fold of its events; a view is a projection of them.
+//!
+//! An event is a **fact** when losing it would lose something (it is journaled before anyone sees it) and a **preview**
+//! when it only says early what a fact will say in full, or describes the moment.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::ids::WorkId;
+use super::knowledge::Hit;
+use super::message::CallStatus;
+use super::work::{Outcome, Usage};
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Event {
+    /// The session was given a name, by a person or by the model.
+    Titled {
+        title: String,
+    },
+    /// A person asked for something.
+    WorkStarted {
+        work_id: WorkId,
+        message_id: String,
+        content: String,
+        model: String,
+    },
+    /// Another exchange with the model began; `dialogue` counts from 0 inside the work.
+    DialogueStarted {
+        work_id: WorkId,
+        dialogue: u32,
+    },
+    /// The answer's next assistant message began; `segment` counts from 0 inside the work.
+    SegmentStarted {
+        work_id: WorkId,
+        dialogue: u32,
+        segment: u32,
+    },
+    /// Text of the current segment from byte `at` on. Folding the same piece twice changes nothing.
+    Text {
+        work_id: WorkId,
+        at: usize,
+        text: String,
+    },
+    /// Thinking of the current segment from byte `at` on.
+    Thinking {
+        work_id: WorkId,
+        at: usize,
+        text: String,
+    },
+    /// Recorded before the tool runs: after a crash it says that the outcome is unknown.
+    ToolStarted {
+        work_id: WorkId,
+        dialogue: u32,
+        index: u32,
+        call_id: String,
+        tool: String,
+        arguments: Value,
+    },
+    ToolFinished {
+        work_id: WorkId,
+        call_id: String,
+        status: CallStatus,
+        output: String,
+        result: Value,
+        duration_ms: u64,
+    },
+    DialogueFinished {
+        work_id: WorkId,
+        dialogue: u32,
+        usage: Usage,
+        context_window: u32,
+    },
+    /// The one terminal event of a work. `content` is all its text, for views; the messages hold it, so it is not stored.
+    WorkFinished {
+        work_id: WorkId,
+        outcome: Outcome,
+        #[serde(skip)]
+        content: Arc<str>,
+    },
+    /// The first `count` messages went to the archive and `summary` stands for them.
+    Compressed {
+        count: usize,
+        summary: String,
+        archive: String,
+    },
+    /// Preview: what RAG mode found for this request. Never stored.
+    Retrieved {
+        work_id: WorkId,
+        query: String,
+        hits: Arc<Vec<Hit>>,
+    },
+    /// Preview: what is being waited for. Replaces the status before it.
+    Status {
+        work_id: WorkId,
+        status: StatusKind,
+        message: String,
+        progress: Option<f32>,
+        retry_in_ms: Option<u64>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StatusKind {
+    StartingModel,
+    ReadingPrompt,
+    Waiting,
+    Retrying,
+}
+
+impl Event {
+    pub fn work_id(&self) -> Option<&WorkId> {
+        match self {
+            Event::Titled { .. } | Event::Compressed { .. } => None,
+            Event::WorkStarted { work_id, .. }
+            | Event::DialogueStarted { work_id, .. }
+            | Event::SegmentStarted { work_id, .. }
+            | Event::Text { work_id, .. }
+            | Event::Thinking { work_id, .. }
+            | Event::ToolStarted { work_id, .. }
+            | Event::ToolFinished { work_id, .. }
+            | Event::DialogueFinished { work_id, .. }
+            | Event::WorkFinished { work_id, .. }
+            | Event::Retrieved { work_id, .. }
+            | Event::Status { work_id, .. } => Some(work_id),
+        }
+    }
+}
+
+/// An event with its place in the session's order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fact {
+    /// Dense inside a session, from 1. Order is by `seq`, never by the clock.
+    pub seq: u64,
+    /// Unix seconds.
+    pub at: f64,
+    pub event: Event,
+}

@@ -1,0 +1,69 @@
+//! Identifiers. A [`SessionId`] becomes a file name, so it is checked once, here, and can then be trusted.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Names one session and its files `sessions/{id}.json` and `sessions/{id}.journal`.
+///
+/// 1 to 64 characters of `A–Z a–z 0–9 _ -`, not beginning with `-`: enough for UUIDs and for hand-made names such as
+/// `abc123`, and never a path.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct SessionId(String);
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a session id has 1 to 64 letters, digits, '_' or '-' and does not begin with '-'")]
+pub struct BadSessionId;
+
+impl SessionId {
+    pub fn parse(text: &str) -> Result<Self, BadSessionId> {
+        let fits = (1..=64).contains(&text.len())
+            && !text.starts_with('-')
+            && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+        if fits { Ok(Self(text.to_owned())) } else { Err(BadSessionId) }
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for SessionId {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        Self::parse(&text).map_err(serde::de::Error::custom)
+    }
+}
+
+/// Names one work inside a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct WorkId(pub String);
+
+impl fmt::Display for WorkId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_id_is_never_a_path() {
+        for bad in ["", "..", "a/b", "a\\b", "a.json", "-rf", "a b", "会话", "a\0", &"x".repeat(65)] {
+            assert_eq!(SessionId::parse(bad), Err(BadSessionId), "{bad:?}");
+        }
+        for good in ["abc123", "0192d3a4-7e1c-7000-8000-000000000000", "_x", &"x".repeat(64)] {
+            assert_eq!(SessionId::parse(good).map(|id| id.to_string()), Ok(good.to_owned()));
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! A message as it stands in `sessions/{id}.json`: the documented fields, and optional ones beside them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::ids::WorkId;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    User,
+    Assistant,
+    System,
+}
+
+/// One message. An answer is one or several assistant messages (segments): text after a tool call begins a new one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    pub role: Role,
+    #[serde(default)]
+    pub content: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ToolCall>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_id: Option<WorkId>,
+    /// The exchange with the model, inside the work, that began this segment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dialogue: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<f64>,
+    /// What the model thought before it wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<String>,
+    /// On the last message of a work that did not simply end: the outcome's word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<String>,
+    /// Why the work failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Fields this version does not know; kept as they are.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+impl Message {
+    pub fn new(role: Role, content: impl Into<String>) -> Self {
+        Self {
+            role,
+            content: content.into(),
+            tool_calls: Vec::new(),
+            id: None,
+            work_id: None,
+            dialogue: None,
+            created_at: None,
+            thinking: None,
+            stop_reason: None,
+            error: None,
+            extra: Map::new(),
+        }
+    }
+}
+
+/// How far a tool call came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CallStatus {
+    Running,
+    Done,
+    /// The tool, or the check of its arguments, said no; the model read why.
+    Error,
+    /// A person stopped the run before it ended.
+    Cancelled,
+    /// The server went down while it ran: the outcome is unknown, and it is never run again by itself.
+    Interrupted,
+}
+
+/// One tool call with its result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    pub tool: String,
+    /// For people: the one string argument, or the JSON of them all.
+    #[serde(default)]
+    pub input: String,
+    /// What the model read.
+    #[serde(default)]
+    pub output: String,
+    /// The id that pairs call and result for the provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Exactly what the model sent: a JSON object, or a string where it was not valid JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<CallStatus>,
+    /// The exchange with the model that asked for it; calls of one exchange were asked for together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dialogue: Option<u32>,
+    /// The operation's place inside its dialogue, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// `{status, message, data, operationCode}`, as the tool answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Value>,
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// The one line a person sees for a call: the only string argument, else the JSON of all arguments.
+pub fn input_line(arguments: &Value) -> String {
+    match arguments {
+        Value::String(text) => text.clone(),
+        Value::Object(fields) => match fields.values().next() {
+            Some(Value::String(only)) if fields.len() == 1 => only.clone(),
+            Some(_) => arguments.to_string(),
+            None => String::new(),
+        },
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn input_keeps_every_argument_not_only_the_first() {
+        assert_eq!(input_line(&json!({"command": "ls -la"})), "ls -la");
+        assert_eq!(input_line(&json!({"path": "a.md", "offset": 3})), r#"{"path":"a.md","offset":3}"#);
+        assert_eq!(input_line(&json!({})), "");
+        assert_eq!(input_line(&json!("{broken")), "{broken");
+    }
+
+    #[test]
+    fn unknown_fields_of_a_message_survive() {
+        let text = r#"{"role":"assistant","content":"x","mood":"fine","tool_calls":[{"tool":"t","input":"i","output":"o","n":1}]}"#;
+        let message: Message = serde_json::from_str(text).unwrap();
+        assert_eq!(message.extra["mood"], "fine");
+        let back: Value = serde_json::to_value(&message).unwrap();
+        assert_eq!(back, serde_json::from_str::<Value>(text).unwrap());
+    }
+}

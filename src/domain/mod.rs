@@ -1,0 +1,20 @@
+//! The words of the product. Nothing here does I/O, reads a clock or makes a random number: everything is a value, and
+//! every function gives the same answer for the same arguments.
+
+pub mod event;
+pub mod ids;
+pub mod knowledge;
+pub mod message;
+pub mod path;
+pub mod session;
+pub mod tool;
+pub mod work;
+
+pub use event::{Event, Fact, StatusKind};
+pub use ids::{SessionId, WorkId};
+pub use knowledge::Hit;
+pub use message::{CallStatus, Message, Role, ToolCall};
+pub use path::HomePath;
+pub use session::Session;
+pub use tool::{Effect, ToolAnswer, ToolSpec};
+pub use work::{Outcome, Usage, Work};

@@ -1,0 +1,107 @@
+//! A place inside the home, checked once where it enters the program.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// A relative path below the home with `/` between its names, free of `.`, `..`, empty names, control characters and
+/// backslashes. It says nothing about symlinks: the store opens it beneath a directory handle.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct HomePath(String);
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadPath {
+    #[error("the path is empty")]
+    Empty,
+    #[error("the path is longer than 1,024 bytes")]
+    TooLong,
+    #[error("the path must be relative to the home, like memory/MEMORY.md")]
+    Absolute,
+    #[error("the path may not climb with '..'")]
+    Climbs,
+    #[error("the path has a character that file names here may not have (a backslash or a control character)")]
+    Character,
+}
+
+impl HomePath {
+    /// Accepts `memory/MEMORY.md` and the same with leading `./`; anything that could lead elsewhere is an error.
+    pub fn parse(text: &str) -> Result<Self, BadPath> {
+        let text = text.strip_prefix("./").unwrap_or(text);
+        if text.is_empty() {
+            return Err(BadPath::Empty);
+        }
+        if text.len() > 1024 {
+            return Err(BadPath::TooLong);
+        }
+        if text.starts_with('/') || text.starts_with('~') || has_drive(text) {
+            return Err(BadPath::Absolute);
+        }
+        if text.contains('\\') || text.chars().any(char::is_control) {
+            return Err(BadPath::Character);
+        }
+        let names: Vec<&str> = text.split('/').filter(|name| !name.is_empty() && *name != ".").collect();
+        if names.contains(&"..") {
+            return Err(BadPath::Climbs);
+        }
+        if names.is_empty() {
+            return Err(BadPath::Empty);
+        }
+        Ok(Self(names.join("/")))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The first name: the data folder, or the file itself at the top of the home.
+    pub fn root(&self) -> &str {
+        self.0.split('/').next().unwrap_or_default()
+    }
+
+    pub fn file_name(&self) -> &str {
+        self.0.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// Everything before the last name, if there is one.
+    pub fn parent(&self) -> Option<&str> {
+        self.0.rsplit_once('/').map(|(parent, _)| parent)
+    }
+}
+
+fn has_drive(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes.len() >= 2 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':'
+}
+
+impl fmt::Display for HomePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn paths_that_leave_the_home_are_refused() {
+        for bad in ["", "/etc/passwd", "../x", "memory/../../x", "~/.ssh/id", "C:/x", "a\\..\\b", "a\0b", "./", "a\nb"]
+        {
+            assert!(HomePath::parse(bad).is_err(), "{bad:?}");
+        }
+        assert_eq!(HomePath::parse("./memory//MEMORY.md").unwrap().as_str(), "memory/MEMORY.md");
+        assert_eq!(HomePath::parse("knowledge/说明.md").unwrap().file_name(), "说明.md");
+    }
+
+    proptest! {
+        #[test]
+        fn a_parsed_path_has_only_plain_names(text in "\\PC{0,40}|[./\\\\~a-z]{0,20}") {
+            if let Ok(path) = HomePath::parse(&text) {
+                prop_assert!(path.as_str().split('/').all(|n| !n.is_empty() && n != "." && n != ".."));
+                prop_assert_eq!(HomePath::parse(path.as_str()).unwrap(), path);
+            }
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! A session: an ordered list of works with the messages they left. It changes only by [`Session::apply`].
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::event::{Event, Fact};
+use super::ids::WorkId;
+use super::message::{CallStatus, Message, Role, ToolCall, input_line};
+use super::work::{Outcome, Work};
+
+/// What the model reads in place of a result that a crash took.
+pub const INTERRUPTED_OUTPUT: &str =
+    "[interrupted: the server stopped while this ran; the outcome is unknown and it was not run again]";
+
+/// The content of `sessions/{id}.json`. All fields of the document keep their names; the rest is optional.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Session {
+    #[serde(default)]
+    pub title: String,
+    #[serde(default)]
+    pub created_at: f64,
+    #[serde(default)]
+    pub updated_at: f64,
+    /// Summaries of what was archived, several joined by `---`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compressed_context: Option<String>,
+    #[serde(default)]
+    pub messages: Vec<Message>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub works: Vec<Work>,
+    /// The last fact folded into this snapshot.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub seq: u64,
+    /// Fields this version does not know; kept as they are.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+impl Session {
+    pub fn new(title: impl Into<String>, now: f64) -> Self {
+        Self {
+            title: title.into(),
+            created_at: now,
+            updated_at: now,
+            compressed_context: None,
+            messages: Vec::new(),
+            works: Vec::new(),
+            seq: 0,
+            extra: Map::new(),
+        }
+    }
+
+    /// Folds a fact in. A fact already folded (its `seq` is not above ours) changes nothing.
+    pub fn apply_fact(&mut self, fact: &Fact) {
+        if fact.seq <= self.seq {
+            return;
+        }
+        self.seq = fact.seq;
+        self.updated_at = fact.at;
+        self.apply(&fact.event, fact.at);
+    }
+
+    /// The only way a session changes. Total: an event that does not fit (its work or call is unknown) changes nothing.
+    pub fn apply(&mut self, event: &Event, at: f64) {
+        match event {
+            Event::Titled { title } => self.title.clone_from(title),
+            Event::WorkStarted { work_id, message_id, content, model } => {
+                self.works.push(Work {
+                    work_id: work_id.clone(),
+                    created_at: at,
+                    model: model.clone(),
+                    dialogues: 0,
+                    usage: Default::default(),
+                    finished_at: None,
+                    outcome: None,
+                });
+                let mut message = Message::new(Role::User, content.clone());
+                message.id = Some(message_id.clone());
+                message.work_id = Some(work_id.clone());
+                message.created_at = Some(at);
+                self.messages.push(message);
+            }
+            Event::DialogueStarted { work_id, dialogue } => {
+                if let Some(work) = self.work_mut(work_id) {
+                    work.dialogues = work.dialogues.max(dialogue + 1);
+                }
+            }
+            Event::SegmentStarted { work_id, dialogue, segment } => {
+                self.start_segment(work_id, *dialogue, *segment, at)
+            }
+            Event::Text { work_id, at, text } => {
+                if let Some(message) = self.segment_mut(work_id) {
+                    splice(&mut message.content, *at, text);
+                }
+            }
+            Event::Thinking { work_id, at, text } => {
+                if let Some(message) = self.segment_mut(work_id) {
+                    splice(message.thinking.get_or_insert_default(), *at, text);
+                }
+            }
+            Event::ToolStarted { work_id, dialogue, index, call_id, tool, arguments } => {
+                let call = ToolCall {
+                    tool: tool.clone(),
+                    input: input_line(arguments),
+                    output: String::new(),
+                    id: Some(call_id.clone()),
+                    arguments: Some(arguments.clone()),
+                    status: Some(CallStatus::Running),
+                    dialogue: Some(*dialogue),
+                    index: Some(*index),
+                    started_at: Some(at),
+                    duration_ms: None,
+                    result: None,
+                    extra: Map::new(),
+                };
+                if let Some(message) = self.segment_mut(work_id) {
+                    message.tool_calls.push(call);
+                }
+            }
+            Event::ToolFinished { work_id, call_id, status, output, result, duration_ms } => {
+                if let Some(call) = self.open_call_mut(work_id, call_id) {
+                    call.status = Some(*status);
+                    call.output.clone_from(output);
+                    call.result = Some(result.clone());
+                    call.duration_ms = Some(*duration_ms);
+                }
+            }
+            Event::DialogueFinished { work_id, usage, .. } => {
+                if let Some(work) = self.work_mut(work_id) {
+                    work.usage.add(*usage);
+                }
+            }
+            Event::WorkFinished { work_id, outcome, .. } => self.finish_work(work_id, outcome, at),
+            Event::Compressed { count, summary, .. } => {
+                self.messages.drain(..(*count).min(self.messages.len()));
+                self.compressed_context = Some(match self.compressed_context.take() {
+                    Some(before) if !before.trim().is_empty() => format!("{before}\n---\n{summary}"),
+                    _ => summary.clone(),
+                });
+            }
+            Event::Retrieved { .. } | Event::Status { .. } => {}
+        }
+    }
+
+    /// The work that has not ended, if any.
+    pub fn running(&self) -> Option<&Work> {
+        self.works.iter().rev().find(|work| work.finished_at.is_none())
+    }
+
+    /// What must be added after a crash so that every call has a result and every work an end.
+    pub fn repairs(&self) -> Vec<Event> {
+        let mut events = Vec::new();
+        for work in self.works.iter().filter(|work| work.finished_at.is_none()) {
+            let open = self
+                .messages
+                .iter()
+                .filter(|m| m.work_id.as_ref() == Some(&work.work_id))
+                .flat_map(|m| &m.tool_calls)
+                .filter(|call| call.status == Some(CallStatus::Running));
+            for call in open {
+                events.push(Event::ToolFinished {
+                    work_id: work.work_id.clone(),
+                    call_id: call.id.clone().unwrap_or_default(),
+                    status: CallStatus::Interrupted,
+                    output: INTERRUPTED_OUTPUT.to_owned(),
+                    result: serde_json::json!({"status": 1, "message": INTERRUPTED_OUTPUT, "data": {}, "operationCode": []}),
+                    duration_ms: 0,
+                });
+            }
+            events.push(Event::WorkFinished {
+                work_id: work.work_id.clone(),
+                outcome: Outcome::Interrupted {
+                    detail: "the server stopped before the answer was complete".to_owned(),
+                },
+                content: "".into(),
+            });
+        }
+        events
+    }
+
+    /// All text a work has said, its segments joined by a blank line.
+    pub fn work_text(&self, work_id: &WorkId) -> String {
+        let texts: Vec<&str> = self
+            .messages
+            .iter()
+            .filter(|m| m.role == Role::Assistant && m.work_id.as_ref() == Some(work_id) && !m.content.is_empty())
+            .map(|m| m.content.as_str())
+            .collect();
+        texts.join("\n\n")
+    }
+
+    fn start_segment(&mut self, work_id: &WorkId, dialogue: u32, segment: u32, at: f64) {
+        if self.work_mut(work_id).is_none() {
+            return;
+        }
+        let known =
+            self.messages.iter().filter(|m| m.role == Role::Assistant && m.work_id.as_ref() == Some(work_id)).count();
+        if known as u32 > segment {
+            return;
+        }
+        let mut message = Message::new(Role::Assistant, "");
+        message.id = Some(format!("{work_id}.{segment}"));
+        message.work_id = Some(work_id.clone());
+        message.dialogue = Some(dialogue);
+        message.created_at = Some(at);
+        self.messages.push(message);
+    }
+
+    fn finish_work(&mut self, work_id: &WorkId, outcome: &Outcome, at: f64) {
+        let Some(work) = self.work_mut(work_id) else { return };
+        if work.finished_at.is_some() {
+            return;
+        }
+        work.finished_at = Some(at);
+        work.outcome = Some(outcome.clone());
+        if *outcome == Outcome::Done {
+            return;
+        }
+        // The mark belongs to the last thing the work said; if it said nothing, an empty answer carries it.
+        if self.segment_mut(work_id).is_none() {
+            self.start_segment(work_id, 0, 0, at);
+        }
+        if let Some(message) = self.segment_mut(work_id) {
+            message.stop_reason = Some(outcome.word().to_owned());
+            message.error = match outcome {
+                Outcome::Error { error, .. } => Some(error.clone()),
+                Outcome::Done
+                | Outcome::Length
+                | Outcome::Refusal
+                | Outcome::Interrupted { .. }
+                | Outcome::Limit { .. } => None,
+            };
+        }
+    }
+
+    fn work_mut(&mut self, work_id: &WorkId) -> Option<&mut Work> {
+        self.works.iter_mut().rev().find(|work| work.work_id == *work_id)
+    }
+
+    fn segment_mut(&mut self, work_id: &WorkId) -> Option<&mut Message> {
+        self.messages.iter_mut().rev().find(|m| m.role == Role::Assistant && m.work_id.as_ref() == Some(work_id))
+    }
+
+    fn open_call_mut(&mut self, work_id: &WorkId, call_id: &str) -> Option<&mut ToolCall> {
+        self.messages
+            .iter_mut()
+            .rev()
+            .filter(|m| m.work_id.as_ref() == Some(work_id))
+            .flat_map(|m| &mut m.tool_calls)
+            .find(|call| call.id.as_deref() == Some(call_id) && call.status == Some(CallStatus::Running))
+    }
+}
+
+/// Puts `text` at byte `at`, replacing what stood from there on. A position that is not in `target` appends.
+fn splice(target: &mut String, at: usize, text: &str) {
+    if at + text.len() <= target.len() && target.is_char_boundary(at) && target[at..].starts_with(text) {
+        return;
+    }
+    if at <= target.len() && target.is_char_boundary(at) {
+        target.truncate(at);
+    }
+    target.push_str(text);
+}

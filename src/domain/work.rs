@@ -1,0 +1,94 @@
+//! A work is what one user prompt set out to get done: several dialogues with the model and the operations between them.
+
+use serde::{Deserialize, Serialize};
+
+use super::ids::WorkId;
+
+/// Tokens as the provider counted them, summed over a work's dialogues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Usage {
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    /// Of the input: how many the provider had cached.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cached_tokens: u64,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+impl Usage {
+    pub fn add(&mut self, other: Usage) {
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+        self.cached_tokens += other.cached_tokens;
+    }
+}
+
+/// How a work ended. Every work ends exactly once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "stop_reason", rename_all = "snake_case")]
+pub enum Outcome {
+    Done,
+    /// The model reached its output limit.
+    Length,
+    /// The provider refused to answer.
+    Refusal,
+    /// A person stopped it, or the server went down (`detail` says which).
+    Interrupted {
+        detail: String,
+    },
+    /// A limit of ours ended it; `detail` names the limit.
+    Limit {
+        detail: String,
+    },
+    /// It failed; `error` says why and what to do.
+    Error {
+        error: String,
+        code: String,
+        retryable: bool,
+    },
+}
+
+impl Outcome {
+    /// The word in files and frames.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Outcome::Done => "done",
+            Outcome::Length => "length",
+            Outcome::Refusal => "refusal",
+            Outcome::Interrupted { .. } => "interrupted",
+            Outcome::Limit { .. } => "limit",
+            Outcome::Error { .. } => "error",
+        }
+    }
+
+    pub fn detail(&self) -> Option<&str> {
+        match self {
+            Outcome::Done | Outcome::Length | Outcome::Refusal => None,
+            Outcome::Interrupted { detail } | Outcome::Limit { detail } => Some(detail),
+            Outcome::Error { error, .. } => Some(error),
+        }
+    }
+}
+
+/// The record of one work inside a session file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Work {
+    pub work_id: WorkId,
+    pub created_at: f64,
+    /// The model it was given to.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub model: String,
+    /// How many exchanges with the model it took so far.
+    #[serde(default)]
+    pub dialogues: u32,
+    #[serde(default)]
+    pub usage: Usage,
+    /// Absent while it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
+}
