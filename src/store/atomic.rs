@@ -1,0 +1,82 @@
+//! Replacing a file so that a crash or a power cut leaves the old one or the new one, never something between.
+
+use std::io::{self, Write};
+
+use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt, Permissions, PermissionsExt};
+
+use crate::clock;
+
+/// How the names of half-written files end; they also begin with a dot, so no listing and no watcher shows them.
+const TEMP: &str = ".miniclaw-tmp";
+
+/// Writes `bytes` as `name` in `dir`: temporary file, fsync, rename, fsync of the folder. Keeps the mode of a file that
+/// was there; a new one gets `mode`.
+pub fn replace(dir: &Dir, name: &str, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let mode = match dir.symlink_metadata(name) {
+        Ok(meta) if meta.is_file() => meta.permissions().mode() & 0o777,
+        _ => mode,
+    };
+    let temp = format!(".{}{TEMP}", clock::new_id());
+    let written = write_synced(dir, &temp, bytes, mode).and_then(|()| dir.rename(&temp, dir, name));
+    if let Err(error) = written {
+        // Best effort: what stays behind is removed at the next start.
+        let _ = dir.remove_file(&temp);
+        return Err(error);
+    }
+    sync_dir(dir)
+}
+
+fn write_synced(dir: &Dir, name: &str, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    let mut file = dir.open_with(name, &options)?;
+    file.write_all(bytes)?;
+    file.set_permissions(Permissions::from_mode(mode))?;
+    file.sync_all()
+}
+
+/// Makes renames, creations and removals in `dir` durable.
+pub fn sync_dir(dir: &Dir) -> io::Result<()> {
+    dir.open(".")?.sync_all()
+}
+
+/// Removes what an interrupted [`replace`] left. Called once at start, under the home's lock.
+pub fn remove_leftovers(dir: &Dir) -> io::Result<()> {
+    for entry in dir.entries()? {
+        let entry = entry?;
+        if entry.file_name().to_str().is_some_and(|name| name.starts_with('.') && name.ends_with(TEMP)) {
+            dir.remove_file(entry.file_name())?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cap_std::ambient_authority;
+
+    #[test]
+    fn replace_keeps_the_mode_and_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = Dir::open_ambient_dir(folder.path(), ambient_authority()).unwrap();
+        replace(&dir, "a.md", b"one", 0o640).unwrap();
+        dir.set_permissions("a.md", Permissions::from_mode(0o604)).unwrap();
+        replace(&dir, "a.md", b"two", 0o640).unwrap();
+        assert_eq!(dir.read_to_string("a.md").unwrap(), "two");
+        assert_eq!(dir.metadata("a.md").unwrap().permissions().mode() & 0o777, 0o604);
+        assert!(replace(&dir, "no/such/folder.md", b"x", 0o600).is_err());
+        assert_eq!(dir.entries().unwrap().count(), 1);
+    }
+
+    #[test]
+    fn only_our_leftovers_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = Dir::open_ambient_dir(folder.path(), ambient_authority()).unwrap();
+        dir.write(".x.miniclaw-tmp", "half").unwrap();
+        dir.write("mine.miniclaw-tmp", "a person's").unwrap();
+        remove_leftovers(&dir).unwrap();
+        let names: Vec<_> = dir.entries().unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(names, ["mine.miniclaw-tmp"]);
+    }
+}

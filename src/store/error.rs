@@ -1,0 +1,35 @@
+use std::io;
+
+/// What went wrong with a file, by what the caller may do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("there is no {what}")]
+    NotFound { what: String },
+    #[error("{path} is not UTF-8 text (first bad byte at {at}); it can be kept, but not shown or edited here")]
+    NotText { path: String, at: usize },
+    #[error("{path} has {size} bytes; the limit here is {limit}")]
+    TooLarge { path: String, size: u64, limit: u64 },
+    /// The file is not what the caller thought it was; nothing was written.
+    #[error("{path} changed on disk since it was read; load it again or save over it on purpose")]
+    Changed { path: String, etag: Option<String> },
+    #[error("{path} cannot be used here: {why}")]
+    NotAllowed { path: String, why: &'static str },
+    #[error("the disk is full; free some space and try again (nothing was lost: the old file is still there)")]
+    DiskFull,
+    #[error("another miniclaw{holder} is running on this home; stop it first, or use another --home")]
+    Locked { holder: String },
+    #[error("{doing}: {source}")]
+    Io { doing: String, source: io::Error },
+}
+
+impl StoreError {
+    /// For `map_err`: says what was being done, and tells a full disk from other trouble.
+    pub(super) fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> StoreError {
+        let doing = doing.into();
+        move |source| match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::DiskFull,
+            io::ErrorKind::NotFound => StoreError::NotFound { what: doing },
+            _ => StoreError::Io { doing, source },
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Files a person edits: Markdown and friends under four folders, replaced only when they are what the editor thought.
+
+use std::io::Read;
+
+use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use super::error::StoreError;
+use super::home::Home;
+use super::{atomic, error};
+use crate::domain::HomePath;
+
+/// The folders whose files may be read and written from outside.
+pub const ROOTS: [&str; 4] = ["workspace", "memory", "skills", "knowledge"];
+/// The one file at the top of the home that may be, too.
+pub const SNAPSHOT: &str = "SKILLS_SNAPSHOT.md";
+/// The largest file an editor or a tool reads whole, in bytes.
+const MAX_BYTES: u64 = 10 << 20;
+/// Listings stop at this depth and this many files: a folder symlinked or unpacked by mistake must not stop the server.
+const MAX_DEPTH: usize = 12;
+const MAX_FILES: usize = 20_000;
+
+/// A text file as it was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TextFile {
+    pub content: String,
+    /// Hash of the content, to be sent back with a save.
+    pub etag: String,
+}
+
+/// What a save expects to find.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expect {
+    Anything,
+    /// The file as it was read.
+    Etag(String),
+    /// No file.
+    Absent,
+}
+
+/// A file in a listing.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FileEntry {
+    pub path: HomePath,
+    pub size: u64,
+    /// Unix seconds.
+    pub modified: f64,
+}
+
+impl Home {
+    /// Reads any file of the home that the caller may see, as bytes. For the parts of the prompt and for tools.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`]; [`StoreError::NotAllowed`] outside the four folders; [`StoreError::TooLarge`] over 10 MiB.
+    pub fn read_bytes(&self, path: &HomePath) -> Result<Vec<u8>, StoreError> {
+        allowed(path)?;
+        let mut options = OpenOptions::new();
+        // A named pipe in the home would otherwise block the open for ever.
+        options.read(true).custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC);
+        let file = self.root().open_with(path.as_str(), &options).map_err(|e| escape_or(path, e))?;
+        read_regular(file, path)
+    }
+
+    /// Reads a text file with its hash.
+    ///
+    /// # Errors
+    /// As [`Home::read_bytes`], and [`StoreError::NotText`].
+    pub fn read_text(&self, path: &HomePath) -> Result<TextFile, StoreError> {
+        let bytes = self.read_bytes(path)?;
+        let etag = etag(&bytes);
+        match String::from_utf8(bytes) {
+            Ok(content) => Ok(TextFile { content, etag }),
+            Err(bad) => Err(StoreError::NotText { path: path.to_string(), at: bad.utf8_error().valid_up_to() }),
+        }
+    }
+
+    /// Replaces a file if it is what `expect` says, and returns the new hash. Creates missing folders above it.
+    ///
+    /// # Errors
+    /// [`StoreError::Changed`] when the file is something else now (nothing is written).
+    pub fn save_text(&self, path: &HomePath, content: &str, expect: &Expect) -> Result<String, StoreError> {
+        allowed(path)?;
+        if content.len() as u64 > MAX_BYTES {
+            return Err(StoreError::TooLarge { path: path.to_string(), size: content.len() as u64, limit: MAX_BYTES });
+        }
+        let _one_writer = self.edit_lock();
+        let current = match self.read_bytes(path) {
+            Ok(bytes) => Some(etag(&bytes)),
+            Err(StoreError::NotFound { .. }) => None,
+            Err(other) => return Err(other),
+        };
+        let fits = match expect {
+            Expect::Anything => true,
+            Expect::Etag(seen) => current.as_ref() == Some(seen),
+            Expect::Absent => current.is_none(),
+        };
+        if !fits {
+            return Err(StoreError::Changed { path: path.to_string(), etag: current });
+        }
+        self.replace(path, content.as_bytes())?;
+        Ok(etag(content.as_bytes()))
+    }
+
+    /// Everything below one of the four folders, by path. Hidden files and folders are left out.
+    pub fn list(&self, root: &str) -> Result<Vec<FileEntry>, StoreError> {
+        let mut found = Vec::new();
+        let dir = self.root().open_dir(root).map_err(error::StoreError::io(format!("folder {root}/")))?;
+        walk(&dir, root, 0, &mut found).map_err(StoreError::io(format!("listing {root}/")))?;
+        found.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(found)
+    }
+
+    pub(super) fn replace(&self, path: &HomePath, bytes: &[u8]) -> Result<(), StoreError> {
+        let doing = || format!("saving {path}");
+        let parent = match path.parent() {
+            None => self.root().try_clone().map_err(StoreError::io(doing()))?,
+            Some(above) => {
+                self.root().create_dir_all(above).map_err(|e| escape_or(path, e))?;
+                self.root().open_dir(above).map_err(|e| escape_or(path, e))?
+            }
+        };
+        if parent.is_dir(path.file_name()) {
+            return Err(StoreError::NotAllowed { path: path.to_string(), why: "it is a folder" });
+        }
+        atomic::replace(&parent, path.file_name(), bytes, 0o644).map_err(StoreError::io(doing()))
+    }
+}
+
+/// Whether a path from outside may be opened: the four folders and the skills snapshot, nothing else of the home
+/// (`.env`, `config.yml`, sessions and indexes stay out of reach of the editor and of every tool).
+fn allowed(path: &HomePath) -> Result<(), StoreError> {
+    let inside = path.parent().is_some() && ROOTS.contains(&path.root());
+    if inside || path.as_str() == SNAPSHOT {
+        return Ok(());
+    }
+    let why = "only files under workspace/, memory/, skills/ and knowledge/, and SKILLS_SNAPSHOT.md, can be opened";
+    Err(StoreError::NotAllowed { path: path.to_string(), why })
+}
+
+/// `cap-std` answers "permission denied" with no OS error when a path leads out of the root.
+fn escape_or(path: &HomePath, error: std::io::Error) -> StoreError {
+    if error.kind() == std::io::ErrorKind::PermissionDenied && error.raw_os_error().is_none() {
+        return StoreError::NotAllowed { path: path.to_string(), why: "it leads out of the home" };
+    }
+    if error.raw_os_error() == Some(libc::EXDEV) {
+        return StoreError::NotAllowed { path: path.to_string(), why: "it leads out of the home" };
+    }
+    StoreError::io(path.to_string())(error)
+}
+
+fn read_regular(file: File, path: &HomePath) -> Result<Vec<u8>, StoreError> {
+    let doing = || format!("reading {path}");
+    let meta = file.metadata().map_err(StoreError::io(doing()))?;
+    if !meta.is_file() {
+        let why = if meta.is_dir() { "it is a folder" } else { "it is not an ordinary file" };
+        return Err(StoreError::NotAllowed { path: path.to_string(), why });
+    }
+    let too_large = |size| StoreError::TooLarge { path: path.to_string(), size, limit: MAX_BYTES };
+    if meta.len() > MAX_BYTES {
+        return Err(too_large(meta.len()));
+    }
+    let mut bytes = Vec::with_capacity(meta.len() as usize);
+    // The file may grow while it is read.
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(StoreError::io(doing()))?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(too_large(bytes.len() as u64));
+    }
+    Ok(bytes)
+}
+
+/// 128 bits of SHA-256 in hexadecimal.
+pub(super) fn etag(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn walk(dir: &Dir, above: &str, depth: usize, found: &mut Vec<FileEntry>) -> std::io::Result<()> {
+    for entry in dir.entries()? {
+        let entry = entry?;
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        if name.starts_with('.') || found.len() >= MAX_FILES {
+            continue;
+        }
+        let path = format!("{above}/{name}");
+        // A symlink that leads out, or to nothing, is not part of the home.
+        let Ok(meta) = dir.metadata(&name) else { continue };
+        if meta.is_dir() && depth < MAX_DEPTH && !entry.file_type()?.is_symlink() {
+            walk(&dir.open_dir(&name)?, &path, depth + 1, found)?;
+        } else if meta.is_file()
+            && let Ok(path) = HomePath::parse(&path)
+        {
+            let modified = meta.modified().ok().map(cap_std::time::SystemTime::into_std);
+            let modified = modified.and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
+            found.push(FileEntry { path, size: meta.len(), modified: modified.map_or(0.0, |d| d.as_secs_f64()) });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn home() -> (tempfile::TempDir, Home) {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(folder.path()).unwrap();
+        (folder, home)
+    }
+
+    fn path(text: &str) -> HomePath {
+        HomePath::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_stale_save_changes_nothing() {
+        let (folder, home) = home();
+        let first = home.save_text(&path("memory/MEMORY.md"), "one", &Expect::Absent).unwrap();
+        std::fs::write(folder.path().join("memory/MEMORY.md"), "a person's edit").unwrap();
+        let refused = home.save_text(&path("memory/MEMORY.md"), "two", &Expect::Etag(first));
+        assert!(matches!(refused, Err(StoreError::Changed { etag: Some(_), .. })), "{refused:?}");
+        let now = home.read_text(&path("memory/MEMORY.md")).unwrap();
+        assert_eq!(now.content, "a person's edit");
+        home.save_text(&path("memory/MEMORY.md"), "two", &Expect::Etag(now.etag)).unwrap();
+        assert_eq!(home.read_text(&path("memory/MEMORY.md")).unwrap().content, "two");
+    }
+
+    #[test]
+    fn secrets_and_machine_files_cannot_be_opened() {
+        let (folder, home) = home();
+        std::fs::write(folder.path().join(".env"), "KEY=canary").unwrap();
+        for closed in [".env", "config.yml", "config.json", "sessions/.lock", "storage/x", "scratch/x", "workspace"] {
+            let answer = home.read_bytes(&path(closed));
+            assert!(matches!(answer, Err(StoreError::NotAllowed { .. })), "{closed}: {answer:?}");
+        }
+    }
+
+    #[test]
+    fn a_symlink_out_of_the_home_is_refused_for_reading_and_writing() {
+        let (folder, home) = home();
+        let outside = tempfile::tempdir().unwrap();
+        std::fs::write(outside.path().join("secret"), "canary").unwrap();
+        std::os::unix::fs::symlink(outside.path().join("secret"), folder.path().join("memory/link.md")).unwrap();
+        std::os::unix::fs::symlink(outside.path(), folder.path().join("memory/out")).unwrap();
+        assert!(matches!(home.read_bytes(&path("memory/link.md")), Err(StoreError::NotAllowed { .. })));
+        assert!(matches!(home.read_bytes(&path("memory/out/secret")), Err(StoreError::NotAllowed { .. })));
+        assert!(home.save_text(&path("memory/out/new.md"), "x", &Expect::Anything).is_err());
+        assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 1);
+        assert!(home.list("memory").unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_is_not_text_is_said_with_its_place() {
+        let (folder, home) = home();
+        std::fs::write(folder.path().join("memory/bad.md"), b"ok\xff").unwrap();
+        let answer = home.read_text(&path("memory/bad.md"));
+        assert!(matches!(answer, Err(StoreError::NotText { at: 2, .. })), "{answer:?}");
+    }
+
+    #[test]
+    fn a_pipe_in_the_home_does_not_block() {
+        let (folder, home) = home();
+        let pipe = std::ffi::CString::new(folder.path().join("memory/pipe").to_str().unwrap()).unwrap();
+        // SAFETY: a NUL-terminated path and a mode are all mkfifo takes.
+        assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
+        assert!(matches!(home.read_bytes(&path("memory/pipe")), Err(StoreError::NotAllowed { .. })));
+    }
+
+    #[test]
+    fn a_second_server_is_told_who_holds_the_home() {
+        let (folder, _home) = home();
+        let second = Home::open(folder.path());
+        let Err(StoreError::Locked { holder }) = second else { panic!("expected a lock") };
+        assert!(holder.contains(&std::process::id().to_string()));
+    }
+}

@@ -1,0 +1,138 @@
+//! The home: the folder that holds workspace/ skills/ memory/ knowledge/ sessions/ storage/ and config.json.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, OpenOptions, OpenOptionsExt};
+
+use super::error::StoreError;
+use super::quarantine::Quarantined;
+use super::sessions::SummaryCache;
+use super::{atomic, files};
+
+/// A home opened by one server. Cheap to clone; the lock is held until the last clone is dropped.
+#[derive(Clone)]
+pub struct Home {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    path: PathBuf,
+    root: Dir,
+    sessions: Dir,
+    /// One writer at a time for compare-and-swap on human-edited files.
+    edit: Mutex<()>,
+    summaries: Mutex<SummaryCache>,
+    quarantined: Mutex<Vec<Quarantined>>,
+    _lock: File,
+}
+
+impl Home {
+    /// Opens `path` and takes its lock; creates the machine's folders where missing.
+    ///
+    /// # Errors
+    /// [`StoreError::Locked`] when another server has this home, [`StoreError::NotFound`] when the folder is missing.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let shown = path.display().to_string();
+        let path = path.canonicalize().map_err(StoreError::io(format!("home folder {shown}")))?;
+        let root = Dir::open_ambient_dir(&path, ambient_authority())
+            .map_err(StoreError::io(format!("home folder {shown}")))?;
+        for name in files::ROOTS {
+            make_dir(&root, name, 0o755)?;
+        }
+        for name in
+            ["sessions", "sessions/archive", "sessions/archive/deleted", "storage", "storage/quarantine", "scratch"]
+        {
+            make_dir(&root, name, 0o700)?;
+        }
+        let sessions = root.open_dir("sessions").map_err(StoreError::io("opening sessions/"))?;
+        let lock = take_lock(&sessions)?;
+        atomic::remove_leftovers(&sessions).map_err(StoreError::io("cleaning sessions/"))?;
+        let home = Self {
+            inner: Arc::new(Inner {
+                path,
+                root,
+                sessions,
+                edit: Mutex::new(()),
+                summaries: Mutex::default(),
+                quarantined: Mutex::default(),
+                _lock: lock,
+            }),
+        };
+        Ok(home)
+    }
+
+    /// Where the home is, for messages and for what must have a path (the watcher, a process's working folder).
+    pub fn path(&self) -> &Path {
+        &self.inner.path
+    }
+
+    /// The one folder in which tools' processes may write.
+    pub fn scratch(&self) -> PathBuf {
+        self.inner.path.join("scratch")
+    }
+
+    /// Files that did not parse since the start, oldest first.
+    pub fn quarantined(&self) -> Vec<Quarantined> {
+        lock(&self.inner.quarantined).clone()
+    }
+
+    pub(super) fn root(&self) -> &Dir {
+        &self.inner.root
+    }
+
+    pub(super) fn sessions_dir(&self) -> &Dir {
+        &self.inner.sessions
+    }
+
+    pub(super) fn edit_lock(&self) -> std::sync::MutexGuard<'_, ()> {
+        lock(&self.inner.edit)
+    }
+
+    pub(super) fn summaries(&self) -> std::sync::MutexGuard<'_, SummaryCache> {
+        lock(&self.inner.summaries)
+    }
+
+    pub(super) fn report(&self, entry: Quarantined) {
+        tracing::warn!(file = %entry.file, reason = %entry.reason, moved_to = %entry.moved_to, "moved a damaged file aside");
+        lock(&self.inner.quarantined).push(entry);
+    }
+}
+
+/// A poisoned lock only says that another thread panicked; the data behind these locks is always whole.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn make_dir(root: &Dir, name: &str, mode: u32) -> Result<(), StoreError> {
+    if root.is_dir(name) {
+        return Ok(());
+    }
+    let mut builder = DirBuilder::new();
+    builder.mode(mode);
+    root.create_dir_with(name, &builder).map_err(StoreError::io(format!("creating {name}/")))
+}
+
+/// Takes `sessions/.lock`; the kernel frees it when the process ends, however it ends.
+fn take_lock(sessions: &Dir) -> Result<File, StoreError> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).mode(0o600);
+    let mut file = sessions.open_with(".lock", &options).map_err(StoreError::io("opening sessions/.lock"))?.into_std();
+    if file.try_lock().is_err() {
+        let mut pid = String::new();
+        let _ = file.read_to_string(&mut pid);
+        let holder = if pid.trim().is_empty() { String::new() } else { format!(" (process {})", pid.trim()) };
+        return Err(StoreError::Locked { holder });
+    }
+    let note = || -> std::io::Result<()> {
+        file.set_len(0)?;
+        file.seek(SeekFrom::Start(0))?;
+        write!(file, "{}", std::process::id())
+    };
+    let mut note = note;
+    note().map_err(StoreError::io("writing sessions/.lock"))?;
+    Ok(file)
+}

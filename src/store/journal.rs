@@ -1,0 +1,171 @@
+//! The journal of a session: one fact a line while a run is under way, each line with a checksum.
+//!
+//! A line is a JSON object that ends in `,"crc":"xxxxxxxx"}`, where the checksum (CRC-32, IEEE) covers every byte of the
+//! line before that comma. The file can be read with any JSON tool, and a torn or damaged line is known as such.
+
+use std::fs::File;
+use std::io::{Seek, SeekFrom, Write};
+
+use cap_std::fs::{OpenOptions, OpenOptionsExt};
+
+use super::atomic;
+use super::error::StoreError;
+use super::home::Home;
+use crate::domain::{Fact, SessionId};
+
+/// Whether an append waits for the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// `fdatasync` before it returns: survives a power cut.
+    Synced,
+    /// Handed to the kernel: survives a crash of the server. For pieces of text that a synced fact completes.
+    Written,
+}
+
+/// An open journal. The file is made with the first append.
+pub struct Journal {
+    home: Home,
+    name: String,
+    file: Option<File>,
+    length: u64,
+}
+
+impl Journal {
+    pub fn new(home: &Home, id: &SessionId) -> Self {
+        Self { home: home.clone(), name: file_name(id), file: None, length: 0 }
+    }
+
+    /// Appends facts; on an error the file is cut back to what it was.
+    pub fn append(&mut self, facts: &[Fact], durability: Durability) -> Result<(), StoreError> {
+        let mut bytes = Vec::with_capacity(256 * facts.len());
+        for fact in facts {
+            write_line(&mut bytes, fact);
+        }
+        let length = self.length;
+        let doing = format!("writing {}", self.name);
+        let file = self.open()?;
+        let written = file.write_all(&bytes).and_then(|()| match durability {
+            Durability::Synced => file.sync_data(),
+            Durability::Written => Ok(()),
+        });
+        if let Err(error) = written {
+            // A half-written line would hide every later one from a reader.
+            let _ = file.set_len(length).and_then(|()| file.seek(SeekFrom::Start(length)));
+            return Err(StoreError::io(doing)(error));
+        }
+        self.length = length + bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Removes the file, once a snapshot holds all its facts.
+    pub fn remove(&mut self) -> Result<(), StoreError> {
+        self.file = None;
+        self.length = 0;
+        remove(&self.home, &self.name)
+    }
+
+    fn open(&mut self) -> Result<&mut File, StoreError> {
+        if self.file.is_none() {
+            let doing = || format!("opening {}", self.name);
+            let mut options = OpenOptions::new();
+            options.append(true).create(true).mode(0o600);
+            let dir = self.home.sessions_dir();
+            let mut file = dir.open_with(&self.name, &options).map_err(StoreError::io(doing()))?.into_std();
+            self.length = file.seek(SeekFrom::End(0)).map_err(StoreError::io(doing()))?;
+            atomic::sync_dir(dir).map_err(StoreError::io(doing()))?;
+            self.file = Some(file);
+        }
+        Ok(self.file.as_mut().expect("opened just above"))
+    }
+}
+
+pub(super) fn file_name(id: &SessionId) -> String {
+    format!("{id}.journal")
+}
+
+pub(super) fn remove(home: &Home, name: &str) -> Result<(), StoreError> {
+    match home.sessions_dir().remove_file(name) {
+        Ok(()) => atomic::sync_dir(home.sessions_dir()).map_err(StoreError::io(format!("removing {name}"))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(StoreError::io(format!("removing {name}"))(error)),
+    }
+}
+
+fn write_line(bytes: &mut Vec<u8>, fact: &Fact) {
+    let start = bytes.len();
+    serde_json::to_writer(&mut *bytes, fact).expect("a fact has string keys and finite numbers, so it is JSON");
+    bytes.pop();
+    let crc = crc32fast::hash(&bytes[start..]);
+    bytes.extend_from_slice(format!(",\"crc\":\"{crc:08x}\"}}\n").as_bytes());
+}
+
+/// What a journal's bytes hold: the facts up to the first line that is not whole, and where that line begins.
+pub(super) fn parse(bytes: &[u8]) -> (Vec<Fact>, usize) {
+    let mut facts = Vec::new();
+    let mut good = 0;
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let Some(fact) = parse_line(line) else { break };
+        facts.push(fact);
+        good += line.len();
+    }
+    (facts, good)
+}
+
+fn parse_line(line: &[u8]) -> Option<Fact> {
+    let body = line.strip_suffix(b"\"}\n")?;
+    let (body, crc) = body.split_at_checked(body.len().checked_sub(8)?)?;
+    let body = body.strip_suffix(b",\"crc\":\"")?;
+    let crc = u32::from_str_radix(std::str::from_utf8(crc).ok()?, 16).ok()?;
+    if crc32fast::hash(body) != crc {
+        return None;
+    }
+    let mut json = body.to_vec();
+    json.push(b'}');
+    serde_json::from_slice(&json).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Event;
+
+    fn fact(seq: u64, title: &str) -> Fact {
+        Fact { seq, at: 1.5, event: Event::Titled { title: title.to_owned() } }
+    }
+
+    #[test]
+    fn a_torn_tail_is_cut_at_every_byte_and_nothing_before_it_is_lost() {
+        let mut bytes = Vec::new();
+        write_line(&mut bytes, &fact(1, "one"));
+        let whole = bytes.len();
+        write_line(&mut bytes, &fact(2, "标题 two"));
+        for cut in whole..bytes.len() {
+            let (facts, good) = parse(&bytes[..cut]);
+            assert_eq!((facts.as_slice(), good), ([fact(1, "one")].as_slice(), whole), "cut at {cut}");
+        }
+        assert_eq!(parse(&bytes).0.len(), 2);
+    }
+
+    #[test]
+    fn no_flipped_bit_is_believed() {
+        let mut bytes = Vec::new();
+        write_line(&mut bytes, &fact(1, "one"));
+        for byte in 0..bytes.len() {
+            for bit in 0..8 {
+                let mut flipped = bytes.clone();
+                flipped[byte] ^= 1 << bit;
+                let (facts, _) = parse(&flipped);
+                assert!(facts.is_empty() || facts == [fact(1, "one")], "byte {byte} bit {bit}: {facts:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_is_json() {
+        let mut bytes = Vec::new();
+        write_line(&mut bytes, &fact(7, "x"));
+        let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+        assert_eq!(value["seq"], 7);
+        assert!(value["crc"].is_string());
+    }
+}

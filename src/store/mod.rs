@@ -1,0 +1,22 @@
+//! The home on disk, and the only module that opens its files.
+//!
+//! Everything goes through directory handles opened beneath the home (`openat2`, no climbing, no symlink out), so a
+//! symlink swapped in later leads nowhere. All functions block; callers on the runtime use `spawn_blocking`.
+
+mod atomic;
+mod error;
+mod files;
+mod home;
+mod journal;
+mod quarantine;
+mod session_file;
+mod sessions;
+mod settings;
+
+pub use error::StoreError;
+pub use files::{Expect, FileEntry, ROOTS, SNAPSHOT, TextFile};
+pub use home::Home;
+pub use journal::{Durability, Journal};
+pub use quarantine::Quarantined;
+pub use sessions::{Loaded, SessionSummary};
+pub use settings::Settings;

@@ -1,0 +1,59 @@
+//! A file that does not parse is moved aside and reported, never overwritten.
+
+use cap_std::fs::Dir;
+use serde::Serialize;
+
+use super::atomic;
+use super::error::StoreError;
+use super::home::Home;
+use crate::clock;
+
+/// A damaged file and where it went.
+#[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
+pub struct Quarantined {
+    /// Its home path before.
+    pub file: String,
+    pub reason: String,
+    /// Its home path now, under `storage/quarantine/`.
+    pub moved_to: String,
+    /// Unix seconds.
+    pub at: f64,
+}
+
+impl Home {
+    /// Moves `sessions/{name}` to `storage/quarantine/` and reports it.
+    pub(super) fn quarantine(&self, name: &str, reason: String) -> Result<(), StoreError> {
+        let (aside, kept) = self.aside(name)?;
+        self.sessions_dir()
+            .rename(name, &aside, &kept)
+            .map_err(StoreError::io(format!("moving sessions/{name} aside")))?;
+        atomic::sync_dir(&aside).map_err(StoreError::io("syncing storage/quarantine/"))?;
+        atomic::sync_dir(self.sessions_dir()).map_err(StoreError::io("syncing sessions/"))?;
+        self.note(name, reason, &kept);
+        Ok(())
+    }
+
+    /// Keeps bytes that were cut from `sessions/{name}` and reports it.
+    pub(super) fn quarantine_bytes(&self, name: &str, bytes: &[u8], reason: String) -> Result<(), StoreError> {
+        let (aside, kept) = self.aside(name)?;
+        atomic::replace(&aside, &kept, bytes, 0o600)
+            .map_err(StoreError::io(format!("keeping the torn end of {name}")))?;
+        self.note(name, reason, &kept);
+        Ok(())
+    }
+
+    fn aside(&self, name: &str) -> Result<(Dir, String), StoreError> {
+        let aside =
+            self.root().open_dir("storage/quarantine").map_err(StoreError::io("opening storage/quarantine/"))?;
+        Ok((aside, format!("{name}.{}", clock::stamp())))
+    }
+
+    fn note(&self, name: &str, reason: String, kept: &str) {
+        self.report(Quarantined {
+            file: format!("sessions/{name}"),
+            reason,
+            moved_to: format!("storage/quarantine/{kept}"),
+            at: clock::now(),
+        });
+    }
+}

@@ -1,0 +1,112 @@
+//! The format of `sessions/{id}.json` (mini-OpenClaw document): reading the versions there are, writing the newest.
+
+use serde_json::Value;
+
+use crate::domain::{Message, Session};
+
+/// Why a session file cannot be used.
+#[derive(Debug, thiserror::Error, PartialEq)]
+pub enum BadSession {
+    #[error("not JSON: {0}")]
+    Json(String),
+    #[error("neither an object with messages nor, as in version 1, an array of them")]
+    Shape,
+    #[error("a field has the wrong type: {0}")]
+    Field(String),
+}
+
+/// Reads a session. Version 1 was a bare array of messages; it becomes an object with `migrated_at` as both its times.
+pub fn parse(bytes: &[u8], migrated_at: f64) -> Result<Session, BadSession> {
+    let value: Value = serde_json::from_slice(bytes).map_err(|e| BadSession::Json(e.to_string()))?;
+    match value {
+        Value::Array(messages) => {
+            let messages: Vec<Message> =
+                serde_json::from_value(Value::Array(messages)).map_err(|e| BadSession::Field(e.to_string()))?;
+            let mut session = Session::new("", migrated_at);
+            session.messages = messages;
+            Ok(session)
+        }
+        Value::Object(ref fields) if fields.get("messages").is_some_and(Value::is_array) => {
+            serde_json::from_value(value).map_err(|e| BadSession::Field(e.to_string()))
+        }
+        _ => Err(BadSession::Shape),
+    }
+}
+
+/// The file's bytes: indented, so that it reads and diffs well, with a newline at the end.
+pub fn encode(session: &Session) -> Vec<u8> {
+    let mut bytes =
+        serde_json::to_vec_pretty(session).expect("a session has string keys and finite numbers, so it is JSON");
+    bytes.push(b'\n');
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Role, ToolCall};
+    use proptest::prelude::*;
+
+    const DOCUMENTED: &str = r#"{
+      "title": "讨论天气查询", "created_at": 1706000000.0, "updated_at": 1706000100.0,
+      "compressed_context": "用户之前询问了北京天气...",
+      "messages": [
+        {"role": "user", "content": "北京天气怎么样？"},
+        {"role": "assistant", "content": "让我查一下...",
+         "tool_calls": [{"tool": "terminal", "input": "curl wttr.in/Beijing", "output": "..."}]},
+        {"role": "assistant", "content": "北京今天晴，气温 25°C。"}
+      ]}"#;
+
+    #[test]
+    fn the_documented_file_comes_back_with_nothing_added_or_renamed() {
+        let session = parse(DOCUMENTED.as_bytes(), 0.0).unwrap();
+        let back: Value = serde_json::from_slice(&encode(&session)).unwrap();
+        assert_eq!(back, serde_json::from_str::<Value>(DOCUMENTED).unwrap());
+    }
+
+    #[test]
+    fn version_1_is_migrated() {
+        let session = parse(br#"[{"role":"user","content":"hi"}]"#, 9.0).unwrap();
+        assert_eq!((session.messages.len(), session.created_at, session.title.as_str()), (1, 9.0, ""));
+    }
+
+    #[test]
+    fn damage_is_named() {
+        assert!(matches!(parse(b"{", 0.0), Err(BadSession::Json(_))));
+        assert_eq!(parse(b"{}", 0.0), Err(BadSession::Shape));
+        assert_eq!(parse(b"3", 0.0), Err(BadSession::Shape));
+        assert!(matches!(parse(br#"{"messages":[{"role":"king"}]}"#, 0.0), Err(BadSession::Field(_))));
+    }
+
+    fn any_message() -> impl Strategy<Value = Message> {
+        let role = prop_oneof![Just(Role::User), Just(Role::Assistant)];
+        (role, ".*", proptest::option::of(".*"), proptest::collection::vec((".*", ".*", ".*"), 0..3)).prop_map(
+            |(role, content, thinking, calls)| {
+                let mut message = Message::new(role, content);
+                message.thinking = thinking;
+                message.tool_calls = calls
+                    .into_iter()
+                    .map(|(tool, input, output)| {
+                        let json = serde_json::json!({"tool": tool, "input": input, "output": output});
+                        serde_json::from_value::<ToolCall>(json).unwrap()
+                    })
+                    .collect();
+                message
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn a_session_survives_the_round_trip(messages in proptest::collection::vec(any_message(), 0..6), title in ".*") {
+            let mut session = Session::new(title, 12.25);
+            session.messages = messages;
+            prop_assert_eq!(parse(&encode(&session), 0.0).unwrap(), session);
+        }
+
+        #[test]
+        fn reading_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = parse(&bytes, 0.0);
+        }
+    }
+}

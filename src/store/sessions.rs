@@ -1,0 +1,230 @@
+//! The sessions folder: list, load, snapshot, archive, delete, restore.
+
+use std::collections::HashMap;
+use std::time::SystemTime;
+
+use cap_std::fs::Dir;
+use serde::{Deserialize, Serialize};
+
+use super::error::StoreError;
+use super::home::Home;
+use super::{Durability, Journal, atomic, journal, session_file};
+use crate::clock;
+use crate::domain::{Fact, Message, Session, SessionId};
+
+/// A session as a list shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
+pub struct SessionSummary {
+    pub id: String,
+    pub title: String,
+    pub created_at: f64,
+    pub updated_at: f64,
+    pub message_count: usize,
+}
+
+/// A session read from disk, made whole.
+pub struct Loaded {
+    pub session: Session,
+    /// What a crash had left open was closed just now.
+    pub repaired: bool,
+}
+
+/// Summaries by file name, with the time and size of the file they were read from.
+pub(super) type SummaryCache = HashMap<String, (SystemTime, u64, SessionSummary)>;
+
+#[derive(Deserialize)]
+struct Head {
+    #[serde(default)]
+    title: String,
+    #[serde(default)]
+    created_at: f64,
+    #[serde(default)]
+    updated_at: f64,
+    messages: Vec<serde::de::IgnoredAny>,
+}
+
+impl Home {
+    /// All sessions, newest first. Files that did not change since the last call are not read again; damaged ones are
+    /// moved aside.
+    pub fn sessions(&self) -> Result<Vec<SessionSummary>, StoreError> {
+        let doing = || "listing sessions/";
+        let mut known = std::mem::take(&mut *self.summaries());
+        let mut fresh = SummaryCache::new();
+        for entry in self.sessions_dir().entries().map_err(StoreError::io(doing()))? {
+            let Ok(name) = entry.map_err(StoreError::io(doing()))?.file_name().into_string() else { continue };
+            let Some(id) = name.strip_suffix(".json").and_then(|stem| SessionId::parse(stem).ok()) else { continue };
+            let Ok(meta) = self.sessions_dir().metadata(&name) else { continue };
+            let Ok(modified) = meta.modified().map(cap_std::time::SystemTime::into_std) else { continue };
+            if let Some(kept) = known.remove(&name).filter(|(at, size, _)| *at == modified && *size == meta.len()) {
+                fresh.insert(name, kept);
+            } else if let Some(summary) = self.summary(&id)? {
+                fresh.insert(name, (modified, meta.len(), summary));
+            }
+        }
+        let mut list: Vec<_> = fresh.values().map(|(_, _, summary)| summary.clone()).collect();
+        list.sort_by(|a, b| b.updated_at.total_cmp(&a.updated_at).then_with(|| b.id.cmp(&a.id)));
+        *self.summaries() = fresh;
+        Ok(list)
+    }
+
+    fn summary(&self, id: &SessionId) -> Result<Option<SessionSummary>, StoreError> {
+        let Ok(bytes) = self.sessions_dir().read(file_name(id)) else { return Ok(None) };
+        if let Ok(head) = serde_json::from_slice::<Head>(&bytes) {
+            return Ok(Some(SessionSummary {
+                id: id.to_string(),
+                title: head.title,
+                created_at: head.created_at,
+                updated_at: head.updated_at,
+                message_count: head.messages.len(),
+            }));
+        }
+        // Version 1, or damaged: the full reader knows.
+        Ok(self.load(id)?.map(|loaded| SessionSummary {
+            id: id.to_string(),
+            title: loaded.session.title,
+            created_at: loaded.session.created_at,
+            updated_at: loaded.session.updated_at,
+            message_count: loaded.session.messages.len(),
+        }))
+    }
+
+    /// Sessions whose run was cut off by a crash: they have a journal.
+    pub fn unsettled_sessions(&self) -> Result<Vec<SessionId>, StoreError> {
+        let entries = self.sessions_dir().entries().map_err(StoreError::io("listing sessions/"))?;
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        Ok(names.filter_map(|name| SessionId::parse(name.strip_suffix(".journal")?).ok()).collect())
+    }
+
+    /// Reads a session: snapshot, then journal, then whatever a crash left open is closed. `None` when there is none.
+    ///
+    /// A snapshot that does not parse and the end of a journal that is not whole go to `storage/quarantine/`.
+    pub fn load(&self, id: &SessionId) -> Result<Option<Loaded>, StoreError> {
+        let snapshot = self.read_snapshot(id)?;
+        let facts = self.read_journal(id)?;
+        if snapshot.is_none() && facts.is_none() {
+            return Ok(None);
+        }
+        let mut repaired = false;
+        let created = facts.as_ref().and_then(|facts| facts.first()).map_or_else(clock::now, |fact| fact.at);
+        let mut session = snapshot.unwrap_or_else(|| Session::new("", created));
+        if let Some(facts) = facts {
+            facts.iter().for_each(|fact| session.apply_fact(fact));
+            repaired = self.repair(id, &mut session)?;
+            self.save_snapshot(id, &session)?;
+            journal::remove(self, &journal::file_name(id))?;
+        } else if session.running().is_some() {
+            repaired = self.repair(id, &mut session)?;
+            self.save_snapshot(id, &session)?;
+            journal::remove(self, &journal::file_name(id))?;
+        }
+        Ok(Some(Loaded { session, repaired }))
+    }
+
+    fn repair(&self, id: &SessionId, session: &mut Session) -> Result<bool, StoreError> {
+        let events = session.repairs();
+        if events.is_empty() {
+            return Ok(false);
+        }
+        let at = session.updated_at.max(session.works.last().map_or(0.0, |work| work.created_at));
+        let facts: Vec<Fact> =
+            events.into_iter().zip(session.seq + 1..).map(|(event, seq)| Fact { seq, at, event }).collect();
+        Journal::new(self, id).append(&facts, Durability::Synced)?;
+        facts.iter().for_each(|fact| session.apply_fact(fact));
+        Ok(true)
+    }
+
+    fn read_snapshot(&self, id: &SessionId) -> Result<Option<Session>, StoreError> {
+        let name = file_name(id);
+        let bytes = match self.sessions_dir().read(&name) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(StoreError::io(format!("reading sessions/{name}"))(error)),
+        };
+        match session_file::parse(&bytes, clock::now()) {
+            Ok(session) => Ok(Some(session)),
+            Err(reason) => {
+                self.quarantine(&name, reason.to_string())?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn read_journal(&self, id: &SessionId) -> Result<Option<Vec<Fact>>, StoreError> {
+        let name = journal::file_name(id);
+        let bytes = match self.sessions_dir().read(&name) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(StoreError::io(format!("reading sessions/{name}"))(error)),
+        };
+        let (facts, good) = journal::parse(&bytes);
+        if good < bytes.len() {
+            let reason = format!("{} bytes at the end are not whole facts", bytes.len() - good);
+            self.quarantine_bytes(&name, &bytes[good..], reason)?;
+            // Cut now, so that what is appended next stands on a line of its own.
+            let file = self.sessions_dir().open_with(&name, cap_std::fs::OpenOptions::new().write(true));
+            file.and_then(|file| file.set_len(good as u64).and_then(|()| file.sync_all()))
+                .map_err(StoreError::io(format!("cutting sessions/{name}")))?;
+        }
+        Ok(Some(facts))
+    }
+
+    /// Writes `sessions/{id}.json` atomically.
+    pub fn save_snapshot(&self, id: &SessionId, session: &Session) -> Result<(), StoreError> {
+        let name = file_name(id);
+        atomic::replace(self.sessions_dir(), &name, &session_file::encode(session), 0o600)
+            .map_err(StoreError::io(format!("saving sessions/{name}")))
+    }
+
+    /// Keeps messages that a summary will stand for, and returns the file's name under `sessions/archive/`.
+    pub fn archive(&self, id: &SessionId, messages: &[Message]) -> Result<String, StoreError> {
+        let dir = self.archive_dir("archive")?;
+        let name = format!("{id}_{}.json", clock::stamp());
+        let mut bytes = serde_json::to_vec_pretty(messages).expect("messages are JSON");
+        bytes.push(b'\n');
+        atomic::replace(&dir, &name, &bytes, 0o600).map_err(StoreError::io(format!("archiving {id}")))?;
+        Ok(name)
+    }
+
+    /// Moves a session to `sessions/archive/deleted/`. `false` when there is none.
+    pub fn delete_session(&self, id: &SessionId) -> Result<bool, StoreError> {
+        let dir = self.archive_dir("archive/deleted")?;
+        let name = file_name(id);
+        match self.sessions_dir().rename(&name, &dir, &name) {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(StoreError::io(format!("deleting {id}"))(error)),
+        }
+        self.sync_both(&dir, id)?;
+        Ok(true)
+    }
+
+    /// Brings a deleted session back. `false` when there is none, or when a session of that id exists again.
+    pub fn restore_session(&self, id: &SessionId) -> Result<bool, StoreError> {
+        let dir = self.archive_dir("archive/deleted")?;
+        let name = file_name(id);
+        if self.sessions_dir().exists(&name) {
+            return Ok(false);
+        }
+        match dir.rename(&name, self.sessions_dir(), &name) {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(StoreError::io(format!("restoring {id}"))(error)),
+        }
+        self.sync_both(&dir, id)?;
+        Ok(true)
+    }
+
+    fn sync_both(&self, dir: &Dir, id: &SessionId) -> Result<(), StoreError> {
+        let synced = atomic::sync_dir(dir).and_then(|()| atomic::sync_dir(self.sessions_dir()));
+        synced.map_err(StoreError::io(format!("moving {id}")))
+    }
+
+    fn archive_dir(&self, name: &str) -> Result<Dir, StoreError> {
+        self.sessions_dir().create_dir_all(name).map_err(StoreError::io(format!("creating sessions/{name}/")))?;
+        self.sessions_dir().open_dir(name).map_err(StoreError::io(format!("opening sessions/{name}/")))
+    }
+}
+
+fn file_name(id: &SessionId) -> String {
+    format!("{id}.json")
+}
