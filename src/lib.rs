@@ -3,3 +3,4 @@
 pub mod clock;
 pub mod domain;
 pub mod store;
+pub mod sandbox;

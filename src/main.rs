@@ -1,1 +1,3 @@
-fn main() {}
+fn main() {
+    miniclaw::sandbox::supervise_if_asked();
+}

@@ -1,0 +1,156 @@
+//! What a process wrote, kept within a limit: the beginning and the end, and how much there was.
+
+use std::collections::VecDeque;
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// A process that writes more than this to one stream finds it closed (and usually ends by SIGPIPE).
+pub const STREAM_END: u64 = 64 << 20;
+
+/// Beginning and end of a stream of bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Captured {
+    pub head: Vec<u8>,
+    pub tail: Vec<u8>,
+    /// How many bytes came, kept or not.
+    pub total_bytes: u64,
+}
+
+impl Captured {
+    pub fn is_empty(&self) -> bool {
+        self.total_bytes == 0
+    }
+
+    /// The text, with a mark where bytes were left out. What is not UTF-8 shows as U+FFFD.
+    pub fn text(&self) -> String {
+        self.clip(usize::MAX).0
+    }
+
+    /// At most `limit` characters of the text, from its beginning and its end, and whether anything was left out.
+    /// The mark that says so is not counted.
+    pub fn clip(&self, limit: usize) -> (String, bool) {
+        let kept = (self.head.len() + self.tail.len()) as u64;
+        if kept == self.total_bytes {
+            let whole = [self.head.as_slice(), &self.tail].concat();
+            let text = String::from_utf8_lossy(&whole);
+            if text.chars().nth(limit).is_none() {
+                return (text.into_owned(), false);
+            }
+            return (join(front(&text, limit - limit / 2), back(&text, limit / 2), self.total_bytes), true);
+        }
+        let head = String::from_utf8_lossy(&self.head);
+        let tail = String::from_utf8_lossy(&self.tail);
+        (join(front(&head, limit - limit / 2), back(&tail, limit / 2), self.total_bytes), true)
+    }
+}
+
+fn join(head: &str, tail: &str, total_bytes: u64) -> String {
+    let left_out = total_bytes.saturating_sub((head.len() + tail.len()) as u64);
+    format!("{head}\n[… {} bytes left out …]\n{tail}", grouped(left_out))
+}
+
+fn front(text: &str, chars: usize) -> &str {
+    text.char_indices().nth(chars).map_or(text, |(at, _)| &text[..at])
+}
+
+fn back(text: &str, chars: usize) -> &str {
+    if chars == 0 {
+        return "";
+    }
+    text.char_indices().rev().nth(chars - 1).map_or(text, |(at, _)| &text[at..])
+}
+
+/// A number with a comma at every thousand.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Collects a stream into a [`Captured`] of at most `cap` bytes.
+pub struct Collector {
+    cap: usize,
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    total_bytes: u64,
+}
+
+impl Collector {
+    pub fn new(cap: usize) -> Self {
+        Self { cap, head: Vec::new(), tail: VecDeque::new(), total_bytes: 0 }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.total_bytes += bytes.len() as u64;
+        let head_room = (self.cap - self.cap / 2).saturating_sub(self.head.len()).min(bytes.len());
+        let (for_head, for_tail) = bytes.split_at(head_room);
+        self.head.extend_from_slice(for_head);
+        let tail_cap = self.cap / 2;
+        let for_tail = &for_tail[for_tail.len().saturating_sub(tail_cap)..];
+        let surplus = (self.tail.len() + for_tail.len()).saturating_sub(tail_cap);
+        self.tail.drain(..surplus);
+        self.tail.extend(for_tail);
+    }
+
+    /// Reads until the stream ends, breaks or passes [`STREAM_END`]. Dropped half way, it keeps what it has.
+    pub async fn fill(&mut self, mut from: impl AsyncRead + Unpin) {
+        let mut buffer = vec![0; 64 << 10];
+        while self.total_bytes < STREAM_END {
+            match from.read(&mut buffer).await {
+                Ok(0) | Err(_) => return,
+                Ok(got) => self.push(&buffer[..got]),
+            }
+        }
+    }
+
+    pub fn finish(self) -> Captured {
+        Captured { head: self.head, tail: self.tail.into(), total_bytes: self.total_bytes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn collect(cap: usize, pieces: &[&[u8]]) -> Captured {
+        let mut collector = Collector::new(cap);
+        for piece in pieces {
+            collector.push(piece);
+        }
+        collector.finish()
+    }
+
+    #[test]
+    fn head_and_tail_are_kept_and_the_middle_is_counted() {
+        let captured = collect(10, &[b"0123456", b"789abc", b"defghij"]);
+        assert_eq!(captured, Captured { head: b"01234".into(), tail: b"fghij".into(), total_bytes: 20 });
+        assert_eq!(captured.text(), "01234\n[… 10 bytes left out …]\nfghij");
+    }
+
+    #[test]
+    fn what_fits_is_whole_however_it_arrived() {
+        let bytes = "héllo".as_bytes();
+        for cut in 0..=bytes.len() {
+            let captured = collect(6, &[&bytes[..cut], &bytes[cut..]]);
+            assert_eq!(captured.text(), "héllo", "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn clipping_counts_characters_and_says_what_is_missing() {
+        let captured = collect(1000, &["数据".repeat(10).as_bytes()]);
+        assert_eq!(captured.clip(20), ("数据".repeat(10), false));
+        assert_eq!(captured.clip(4), ("数据\n[… 48 bytes left out …]\n数据".to_owned(), true));
+    }
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        assert_eq!([0, 999, 1000, 12_345, 1_234_567].map(grouped), ["0", "999", "1,000", "12,345", "1,234,567"]);
+    }
+}

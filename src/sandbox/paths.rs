@@ -1,0 +1,95 @@
+//! The Landlock half of the fence: which files a process may read and write, no TCP, no signals to others.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
+    RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
+};
+
+/// The least version of Landlock that is enough. From 3 on (Linux 6.2) files can neither be changed nor truncated
+/// outside; TCP (4) and abstract sockets (6) are also refused by the system call filter.
+pub const LEAST_ABI: i32 = 3;
+/// From here on signals to processes outside are refused too (Linux 6.12).
+pub const SIGNALS_ABI: i32 = 6;
+
+/// Programs and libraries.
+const SYSTEM: [&str; 8] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/sys/devices/system/cpu"];
+const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/urandom", "/dev/random"];
+/// POSIX semaphores live here: without it Python's `multiprocessing` does not start. Shared with the host.
+const SHARED_MEMORY: &str = "/dev/shm";
+/// Of `/etc/ssl` only what is public; `/etc/ssl/private` stays out.
+const ETC_SSL: [&str; 2] = ["/etc/ssl/certs", "/etc/ssl/openssl.cnf"];
+
+fn abi(kernel: i32) -> ABI {
+    match kernel {
+        ..=3 => ABI::V3,
+        4 => ABI::V4,
+        5 => ABI::V5,
+        _ => ABI::V6,
+    }
+}
+
+/// The ruleset for a process that works in `cwd`. Every right named here is demanded of the kernel, never "if possible":
+/// a ruleset that cannot be had in full is an error.
+pub fn ruleset(kernel: i32, cwd: &Path, readable: &[PathBuf]) -> Result<RulesetCreated, RulesetError> {
+    let abi = abi(kernel);
+    let mut rules =
+        Ruleset::default().set_compatibility(CompatLevel::HardRequirement).handle_access(AccessFs::from_all(abi))?;
+    if kernel >= 4 {
+        rules = rules.handle_access(AccessNet::from_all(abi))?;
+    }
+    if kernel >= SIGNALS_ABI {
+        rules = rules.scope(Scope::from_all(abi))?;
+    }
+    let mut rules = rules.create()?;
+
+    let read = AccessFs::from_read(abi);
+    let system = SYSTEM.iter().map(PathBuf::from);
+    for path in system.chain(public_etc()).chain(readable.iter().cloned()) {
+        rules = allow(rules, &path, read)?;
+    }
+    let device = AccessFs::ReadFile | AccessFs::WriteFile;
+    for path in DEVICES {
+        rules = allow(rules, Path::new(path), device)?;
+    }
+    let write = AccessFs::from_all(abi) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::MakeSock);
+    rules = allow(rules, Path::new(SHARED_MEMORY), write & !AccessFs::Execute)?;
+    allow(rules, cwd, write)
+}
+
+/// Adds one path; one that does not exist here gives no right and is no error.
+fn allow(rules: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Result<RulesetCreated, RulesetError> {
+    let Ok(fd) = PathFd::new(path) else { return Ok(rules) };
+    let access = if path.is_dir() { access } else { access & AccessFs::from_file(ABI::V6) };
+    rules.add_rule(PathBeneath::new(fd, access))
+}
+
+/// What every user may read directly below `/etc`: not shadow, not sudoers, not the host's keys.
+fn public_etc() -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir("/etc") else { return Vec::new() };
+    let mut paths: Vec<PathBuf> = ETC_SSL.iter().map(PathBuf::from).collect();
+    for entry in entries.flatten() {
+        let public = fs::metadata(entry.path()).is_ok_and(|meta| meta.permissions().mode() & 0o004 != 0);
+        if public && entry.file_name() != "ssl" {
+            paths.push(entry.path());
+        }
+    }
+    paths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_of_the_host_are_not_public() {
+        let paths = public_etc();
+        assert!(paths.contains(&PathBuf::from("/etc/passwd")));
+        for secret in ["/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/ssl"] {
+            assert!(!paths.contains(&PathBuf::from(secret)), "{secret}");
+        }
+    }
+}

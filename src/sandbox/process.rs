@@ -1,0 +1,107 @@
+//! A long-lived process that is spoken to in lines.
+
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStdin, ChildStdout};
+use tokio::time::timeout;
+
+use super::captured::Collector;
+use super::spawn::{Control, Input};
+use super::{Job, Sandbox, SandboxError};
+
+/// The longest line that is accepted from a process.
+const LINE_LIMIT: usize = 4 << 20;
+/// What is kept of its standard error.
+const STDERR_CAP: usize = 8 << 10;
+
+/// What waiting for a line gave.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Line {
+    Text(String),
+    /// The process has ended, or closed its output.
+    Ended,
+    /// Nothing complete came in time; what came stays for the next wait.
+    Late,
+}
+
+/// Dropping it kills it and everything it started.
+pub struct Process {
+    child: Child,
+    control: Control,
+    stdin: ChildStdin,
+    stdout: ChildStdout,
+    pending: Vec<u8>,
+}
+
+impl Sandbox {
+    /// Starts a process that stays, with piped input and output. `job.wall` bounds only the start.
+    pub async fn open(&self, job: Job) -> Result<Process, SandboxError> {
+        let mut supervised = self.start_supervisor(Input::Piped)?;
+        let order = self.order(&job);
+        timeout(job.wall, supervised.control.begin(&order)).await.map_err(|_| SandboxError::Lost)??;
+        let mut child = supervised.child;
+        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(SandboxError::Lost);
+        };
+        // Read so that it never blocks on a full pipe; it says why a start failed, when it did.
+        tokio::spawn(async move {
+            let mut collector = Collector::new(STDERR_CAP);
+            collector.fill(stderr).await;
+            let text = collector.finish().text();
+            if !text.is_empty() {
+                tracing::debug!(text, "a tool's process wrote to stderr");
+            }
+        });
+        Ok(Process { child, control: supervised.control, stdin, stdout, pending: Vec::new() })
+    }
+}
+
+impl Process {
+    /// Writes one line.
+    ///
+    /// # Errors
+    /// When the process has ended or closed its input.
+    pub async fn send(&mut self, line: &str) -> std::io::Result<()> {
+        self.stdin.write_all(line.as_bytes()).await?;
+        self.stdin.write_all(b"\n").await
+    }
+
+    /// The next line it writes. A line over 4 MiB counts as its end. May be dropped half way without losing text.
+    pub async fn line(&mut self, within: Duration) -> Line {
+        let deadline = Instant::now() + within;
+        let mut searched = 0;
+        loop {
+            if let Some(at) = self.pending[searched..].iter().position(|byte| *byte == b'\n') {
+                let rest = self.pending.split_off(searched + at + 1);
+                let mut line = std::mem::replace(&mut self.pending, rest);
+                line.pop();
+                return Line::Text(String::from_utf8_lossy(&line).into_owned());
+            }
+            searched = self.pending.len();
+            if searched > LINE_LIMIT {
+                return Line::Ended;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            match timeout(left, self.stdout.read_buf(&mut self.pending)).await {
+                Ok(Ok(0) | Err(_)) => return Line::Ended,
+                Ok(Ok(_)) => {}
+                Err(_) => return Line::Late,
+            }
+        }
+    }
+
+    /// Ctrl-C for the process itself, not for what it started.
+    pub async fn interrupt(&mut self) {
+        self.control.interrupt().await;
+    }
+
+    /// Kills it and everything it started, and waits until that is done (at most six seconds).
+    pub async fn kill(mut self) {
+        self.control.stop().await;
+        if timeout(Duration::from_secs(6), self.child.wait()).await.is_err() {
+            let _ = self.child.start_kill();
+        }
+    }
+}

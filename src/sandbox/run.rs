@@ -1,0 +1,84 @@
+//! One command, from its start to its end.
+
+use std::time::{Duration, Instant};
+
+use tokio::time::{sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::captured::Collector;
+use super::spawn::{Control, Input};
+use super::wire::{End, Report};
+use super::{Exit, Finished, Job, Sandbox, SandboxError};
+
+/// How long the supervisor may take to kill a tree; it allows itself five seconds.
+const STOPPING: Duration = Duration::from_secs(6);
+/// How long we wait for output that is still in the pipes after everything has ended.
+const DRAIN: Duration = Duration::from_secs(2);
+
+impl Sandbox {
+    /// Runs a command until it ends, its time is over, or `cancel`; then none of its processes is left. What it wrote
+    /// until then is kept in every case. Dropping the future kills it too.
+    pub async fn run(&self, job: Job, cancel: CancellationToken) -> Result<Finished, SandboxError> {
+        let started = Instant::now();
+        let mut supervised = self.start_supervisor(Input::Null)?;
+        let mut order = self.order(&job);
+        // The wall limit ends a sleeper, this one a process the kernel cannot take from us in time.
+        order.cpu_seconds = Some(job.wall.as_secs().saturating_mul(4) + 10);
+        let mut out = Collector::new(job.output_cap);
+        let mut err = Collector::new(job.output_cap);
+        let (stdout, stderr) = (supervised.child.stdout.take(), supervised.child.stderr.take());
+        let exit = {
+            let pump = async {
+                let out = async {
+                    if let Some(stdout) = stdout {
+                        out.fill(stdout).await;
+                    }
+                };
+                let err = async {
+                    if let Some(stderr) = stderr {
+                        err.fill(stderr).await;
+                    }
+                };
+                tokio::join!(out, err);
+            };
+            tokio::pin!(pump);
+            let end = async {
+                supervised.control.begin(&order).await?;
+                until_end(&mut supervised.control, started + job.wall, &cancel).await
+            };
+            tokio::pin!(end);
+            tokio::select! {
+                exit = &mut end => {
+                    let exit = exit?;
+                    let _ = timeout(DRAIN, pump).await;
+                    exit
+                }
+                () = &mut pump => end.await?,
+            }
+        };
+        if timeout(DRAIN, supervised.child.wait()).await.is_err() {
+            let _ = supervised.child.start_kill();
+        }
+        Ok(Finished { exit, stdout: out.finish(), stderr: err.finish(), took: started.elapsed() })
+    }
+}
+
+async fn until_end(control: &mut Control, deadline: Instant, cancel: &CancellationToken) -> Result<Exit, SandboxError> {
+    let stopped = tokio::select! {
+        report = control.report() => return exit(report),
+        () = sleep_until(deadline.into()) => Exit::TimedOut,
+        () = cancel.cancelled() => Exit::Cancelled,
+    };
+    control.stop().await;
+    // A supervisor that does not answer is killed by the caller; its child dies with it.
+    let _ = timeout(STOPPING, control.report()).await;
+    Ok(stopped)
+}
+
+fn exit(report: Option<Report>) -> Result<Exit, SandboxError> {
+    match report {
+        Some(Report::Ended(End::Code(code))) => Ok(Exit::Code(code)),
+        Some(Report::Ended(End::Signal(signal))) => Ok(Exit::Signal(signal)),
+        Some(Report::Started | Report::NotStarted { .. }) | None => Err(SandboxError::Lost),
+    }
+}

@@ -1,0 +1,185 @@
+//! The system calls std has no name for, each behind a safe function. All `unsafe` of this module's floor that is not a
+//! `pre_exec` stands here.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+
+pub type Pid = i32;
+
+/// What a look at our children found.
+pub enum Reaped {
+    /// This child has ended with this wait status.
+    One(Pid, i32),
+    /// Children live, none has ended.
+    Nobody,
+    /// There are no children left.
+    NoChildren,
+}
+
+fn check(result: i32) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Every descriptor from `first` on is closed by the next `exec`. Safe between fork and exec.
+pub fn close_on_exec_from(first: u32) -> io::Result<()> {
+    const CLOSE_RANGE_CLOEXEC: u32 = 4;
+    // SAFETY: takes numbers only.
+    let result = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, CLOSE_RANGE_CLOEXEC) };
+    check(result as i32)
+}
+
+/// Makes `fd` the descriptor number `number`, open across `exec`. Safe between fork and exec.
+pub fn move_to(fd: RawFd, number: RawFd) -> io::Result<()> {
+    // SAFETY: dup2 and fcntl take numbers; when both are equal dup2 would leave close-on-exec set.
+    if fd == number {
+        return check(unsafe { libc::fcntl(fd, libc::F_SETFD, 0) });
+    }
+    check(unsafe { libc::dup2(fd, number) })
+}
+
+/// The socket the server put at `number` before it started us.
+///
+/// # Errors
+/// When nothing is open there.
+pub fn inherited_socket(number: RawFd) -> io::Result<UnixStream> {
+    // SAFETY: fcntl only asks whether the number is open; the number was given to this process for this one use.
+    check(unsafe { libc::fcntl(number, libc::F_GETFD) })?;
+    Ok(unsafe { UnixStream::from_raw_fd(number) })
+}
+
+/// A new session: no terminal to type into, and signals of the old process group do not arrive.
+pub fn new_session() -> io::Result<()> {
+    // SAFETY: no arguments.
+    check(unsafe { libc::setsid() })
+}
+
+pub fn set_limit(resource: libc::__rlimit_resource_t, value: u64) -> io::Result<()> {
+    let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the struct outlives both calls.
+    check(unsafe { libc::getrlimit(resource, &mut now) })?;
+    // Never ask for more than we were given: that needs a privilege, and fails without it.
+    let value = value.min(now.rlim_max);
+    let limit = libc::rlimit { rlim_cur: value, rlim_max: value };
+    check(unsafe { libc::setrlimit(resource, &limit) })
+}
+
+/// Orphaned descendants become our children instead of init's.
+pub fn become_subreaper() -> io::Result<()> {
+    // SAFETY: takes numbers only.
+    check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) })
+}
+
+/// The kernel kills us when the *thread* that started us ends. Only for a child of a single-threaded process.
+pub fn die_with_parent() -> io::Result<()> {
+    // SAFETY: takes numbers only.
+    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) })
+}
+
+pub fn no_new_privileges() -> io::Result<()> {
+    // SAFETY: takes numbers only.
+    check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })
+}
+
+/// After the next `exec` not even user 0 has capabilities. Needs CAP_SETPCAP; without it there are none to lose.
+pub fn drop_capability_bounds() {
+    for capability in 0..64 {
+        // SAFETY: takes numbers only; numbers the kernel does not know are refused.
+        unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
+    }
+}
+
+pub fn is_root() -> bool {
+    // SAFETY: no arguments, cannot fail.
+    unsafe { libc::geteuid() == 0 }
+}
+
+pub fn user_id() -> u32 {
+    // SAFETY: no arguments, cannot fail.
+    unsafe { libc::geteuid() }
+}
+
+/// Becomes `id` as user and group for good, without further groups.
+pub fn become_user(id: u32) -> io::Result<()> {
+    // SAFETY: an empty group list and numbers.
+    check(unsafe { libc::setgroups(0, std::ptr::null()) })?;
+    check(unsafe { libc::setresgid(id, id, id) })?;
+    check(unsafe { libc::setresuid(id, id, id) })
+}
+
+/// The Landlock version of this kernel; 0 when it has none or it is switched off.
+pub fn landlock_abi() -> i32 {
+    const VERSION: u32 = 1;
+    // SAFETY: with the version flag the kernel reads no memory.
+    let abi =
+        unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<libc::c_void>(), 0usize, VERSION) };
+    abi.max(0) as i32
+}
+
+/// Signals that arrive from now on are read from the returned descriptor instead of acting.
+pub fn signals_as_file(signals: &[i32]) -> io::Result<OwnedFd> {
+    // SAFETY: the set is initialised by sigemptyset before use; signalfd returns a descriptor we own.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        for signal in signals {
+            libc::sigaddset(&mut set, *signal);
+        }
+        check(libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()))?;
+        let fd = libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        check(fd)?;
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// Signals act again: the mask of [`signals_as_file`] is inherited across fork and exec, and std leaves it alone.
+pub fn unblock_signals() -> io::Result<()> {
+    // SAFETY: the set is initialised by sigemptyset before use.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        check(libc::sigprocmask(libc::SIG_SETMASK, &set, std::ptr::null_mut()))
+    }
+}
+
+/// The next signal that has arrived, if any.
+pub fn next_signal(from: &OwnedFd) -> Option<i32> {
+    // SAFETY: the struct is plain data and its size is what we say.
+    unsafe {
+        let mut info: libc::signalfd_siginfo = std::mem::zeroed();
+        let size = size_of::<libc::signalfd_siginfo>();
+        let got = libc::read(from.as_raw_fd(), (&raw mut info).cast(), size);
+        (got == size as isize).then_some(info.ssi_signo as i32)
+    }
+}
+
+/// Waits until one of the two can be read (or has ended), at most `timeout_ms`; -1 waits for ever.
+pub fn wait_readable(fds: [RawFd; 2], timeout_ms: i32) -> [bool; 2] {
+    let mut polls = fds.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
+    // SAFETY: the array outlives the call and its length is given.
+    unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, timeout_ms) };
+    polls.map(|poll| poll.revents != 0)
+}
+
+/// Collects one ended child without waiting.
+pub fn reap() -> Reaped {
+    let mut status = 0;
+    // SAFETY: the status outlives the call.
+    match unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) } {
+        0 => Reaped::Nobody,
+        pid if pid > 0 => Reaped::One(pid, status),
+        _ => Reaped::NoChildren,
+    }
+}
+
+/// Sends a signal to one process; a process that is gone is no error.
+pub fn signal(pid: Pid, signal: i32) {
+    // SAFETY: takes numbers only. Zero and negative numbers would mean groups.
+    if pid > 1 {
+        unsafe { libc::kill(pid, signal) };
+    }
+}
+
+pub fn change_owner(path: &std::path::Path, id: u32) -> io::Result<()> {
+    std::os::unix::fs::lchown(path, Some(id), Some(id))
+}

@@ -1,0 +1,60 @@
+//! What the server and the supervisor say to each other over one socket.
+//!
+//! The server sends the length of the order (4 bytes, little endian) and the order as JSON. After that each byte is a
+//! command, and the end of the stream means: stop everything. So a server that dies, by whatever cause, stops its tools.
+//! The supervisor answers with lines of JSON, the last of which is `Ended` or `NotStarted`.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// The argument that makes the program a supervisor.
+pub const ARGUMENT: &str = "__supervise";
+/// Where the supervisor finds its socket.
+pub const SOCKET: i32 = 3;
+/// The command byte for an interrupt (as Ctrl-C) of the main process.
+pub const INTERRUPT: u8 = b'I';
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Order {
+    pub argv: Vec<String>,
+    pub cwd: PathBuf,
+    pub readable: Vec<PathBuf>,
+    pub env: Vec<(String, String)>,
+    pub fence: Fence,
+    /// Seconds of processor time for each process; absent for a process that serves many calls.
+    pub cpu_seconds: Option<u64>,
+}
+
+/// How far the process is kept in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Fence {
+    Standard,
+    None,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Report {
+    Started,
+    /// Nothing was run.
+    NotStarted {
+        reason: NotStarted,
+        why: String,
+    },
+    /// The main process and everything it left behind are gone.
+    Ended(End),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NotStarted {
+    /// The fence could not be put up.
+    Fence,
+    /// The program could not be started.
+    Program,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum End {
+    Code(i32),
+    Signal(i32),
+}
