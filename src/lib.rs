@@ -4,3 +4,4 @@ pub mod clock;
 pub mod domain;
 pub mod store;
 pub mod sandbox;
+pub mod tools;

@@ -193,10 +193,8 @@ async fn a_job_started_from_a_thread_that_ends_lives_on() {
     let home = open();
     let (sandbox, job) = (home.sandbox.clone(), home.job(&["/bin/bash", "-c", "sleep 0.5; echo alive"]));
     let handle = tokio::runtime::Handle::current();
-    let task = std::thread::spawn(move || {
-        handle.block_on(async move { tokio::spawn(async move { sandbox.run(job, CancellationToken::new()).await }) })
-    });
-    let task = task.join().unwrap();
+    let run = async move { sandbox.run(job, CancellationToken::new()).await };
+    let task = std::thread::spawn(move || handle.spawn(run)).join().unwrap();
     assert_eq!(task.await.unwrap().unwrap().stdout.text(), "alive\n");
 }
 

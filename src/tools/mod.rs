@@ -1,0 +1,99 @@
+//! What the agent may do. A tool is a name with a schema, and a run that gives an answer to the model.
+
+mod registry;
+mod schema;
+mod terminal;
+mod text;
+
+use std::path::PathBuf;
+
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::{SessionId, ToolAnswer, ToolSpec};
+use crate::sandbox::{Level, Sandbox, SandboxError};
+
+pub use registry::{Checked, Registry, Rejection};
+pub use terminal::Terminal;
+
+/// How much of a command's output the model reads, in characters.
+pub const OUTPUT_LIMIT: usize = 5_000;
+
+/// One call of a tool.
+pub struct Call<'a> {
+    pub session: &'a SessionId,
+    pub call_id: &'a str,
+    /// Fits the tool's schema: [`Registry::check`] has seen it.
+    pub arguments: &'a Value,
+    /// A person stopped the run.
+    pub cancel: CancellationToken,
+}
+
+/// A tool fails in two ways and chooses: `Ok(ToolAnswer::failed(…))` tells the model, which can react; `Err(EndRun)` ends
+/// the run.
+pub trait Tool: Send + Sync {
+    fn spec(&self) -> &ToolSpec;
+
+    fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>>;
+
+    /// The session is gone: let go of what was kept for it.
+    fn session_closed(&self, _: &SessionId) {}
+}
+
+#[derive(Debug, thiserror::Error, PartialEq)]
+pub enum EndRun {
+    /// A person stopped the run while the tool was at work; `text` is what the tool had to show until then.
+    #[error("the run was stopped")]
+    Cancelled { text: String },
+    /// An invariant of ours is broken; going on would make it worse.
+    #[error("{0}")]
+    Broken(String),
+}
+
+/// Where commands of a home run.
+#[derive(Clone, Debug)]
+pub struct Workshop {
+    pub sandbox: Sandbox,
+    /// The folder commands work in, and the only one they may write. It must exist.
+    pub scratch: PathBuf,
+    /// What else of the home they may read.
+    pub readable: Vec<PathBuf>,
+}
+
+impl Workshop {
+    /// What to tell the model when nothing could be run.
+    fn refusal(error: &SandboxError) -> ToolAnswer {
+        let advice = match error {
+            SandboxError::Fence(_) => "No command can run here; go on without, and tell the user.",
+            SandboxError::Program { .. } => "Check that the command is not too long.",
+            SandboxError::Lost => "Look at what it changed before you run it again.",
+            SandboxError::Supervisor(_) => "The system may be out of memory or processes; try once more.",
+        };
+        ToolAnswer::failed(format!("{error}. {advice}"))
+    }
+
+    /// Why a command may have failed here and not elsewhere.
+    fn hint(&self, output: &str) -> Option<&'static str> {
+        const FENCED: [&str; 4] =
+            ["Permission denied", "Operation not permitted", "PermissionError", "Read-only file system"];
+        const OFFLINE: [&str; 5] = [
+            "Could not resolve host",
+            "Temporary failure in name resolution",
+            "Network is unreachable",
+            "Couldn't connect to server",
+            "Failed to establish a new connection",
+        ];
+        match self.sandbox.level() {
+            Level::Off => None,
+            Level::Standard if OFFLINE.iter().any(|sign| output.contains(sign)) => {
+                Some("There is no network here; use fetch_url to read a page.")
+            }
+            Level::Standard if FENCED.iter().any(|sign| output.contains(sign)) => Some(
+                "This sandbox may write only in scratch/ (the working directory) and read only system files; network \
+                 is off.",
+            ),
+            Level::Standard => None,
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! `terminal`: one command line, run by bash in the sandbox.
+
+mod deny;
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::json;
+
+use super::text::{plain, trimmed};
+use super::{Call, EndRun, OUTPUT_LIMIT, Tool, Workshop};
+use crate::domain::{Effect, ToolAnswer, ToolSpec};
+use crate::sandbox::{Exit, Finished, Job, grouped};
+
+const WALL: Duration = Duration::from_secs(30);
+/// Bytes kept of each stream: enough for the characters shown, at up to four bytes each.
+const KEPT: usize = 4 * OUTPUT_LIMIT;
+/// What the model reads of the errors even when the output alone would fill the limit.
+const ERRORS_SHARE: usize = 1_500;
+
+pub struct Terminal {
+    spec: ToolSpec,
+    workshop: Workshop,
+    wall: Duration,
+}
+
+impl Terminal {
+    pub fn new(workshop: Workshop) -> Self {
+        let spec = ToolSpec {
+            name: "terminal".to_owned(),
+            description:
+                "Run a bash command line in scratch/, the only folder it can write. No network, 30 s, no stdin. \
+                          Returns output (up to 5,000 characters) and exit code."
+                    .to_owned(),
+            parameters: json!({
+                "type": "object",
+                "properties": {"command": {"type": "string", "minLength": 1}},
+                "required": ["command"],
+                "additionalProperties": false,
+            }),
+            effect: Effect::Execute,
+        };
+        Self { spec, workshop, wall: WALL }
+    }
+
+    /// With another limit of time than 30 seconds.
+    pub fn with_limit(self, wall: Duration) -> Self {
+        Self { wall, ..self }
+    }
+
+    async fn execute(&self, call: Call<'_>) -> Result<ToolAnswer, EndRun> {
+        let Some(command) = call.arguments["command"].as_str() else {
+            return Err(EndRun::Broken("terminal was called without a command".to_owned()));
+        };
+        if let Some(why) = deny::refused(command) {
+            let message = format!("not run: this command would {why}. Do it another way, or ask the user to.");
+            return Ok(ToolAnswer::failed(message).with_code(command));
+        }
+        let job = Job {
+            argv: vec!["/bin/bash".to_owned(), "-c".to_owned(), command.to_owned()],
+            cwd: self.workshop.scratch.clone(),
+            readable: self.workshop.readable.clone(),
+            env: Vec::new(),
+            wall: self.wall,
+            output_cap: KEPT,
+        };
+        match self.workshop.sandbox.run(job, call.cancel).await {
+            Ok(done) => match done.exit {
+                Exit::Cancelled => Err(EndRun::Cancelled { text: output(&done).0 }),
+                Exit::Code(_) | Exit::Signal(_) | Exit::TimedOut => Ok(self.answer(command, &done)),
+            },
+            Err(error) => Ok(Workshop::refusal(&error).with_code(command)),
+        }
+    }
+
+    fn answer(&self, command: &str, done: &Finished) -> ToolAnswer {
+        let (mut text, truncated) = output(done);
+        let message = match done.exit {
+            Exit::Code(code) => format!("exit code {code}"),
+            Exit::Signal(signal) => format!("killed by signal {signal}{}", signal_name(signal)),
+            Exit::TimedOut => format!("stopped after {} s, with everything it had started", self.wall.as_secs()),
+            Exit::Cancelled => "stopped".to_owned(),
+        };
+        if truncated {
+            let total = grouped(done.stdout.total_bytes + done.stderr.total_bytes);
+            text.push_str(&format!("\n[output cut to 5,000 characters of {total} bytes]"));
+        }
+        if done.exit != Exit::Code(0) {
+            text.push_str(&format!("\n[{message}]"));
+        }
+        if let Some(advice) = self.advice(done, &text) {
+            text.push_str(&format!("\n[{advice}]"));
+        }
+        let text = match text.trim_start_matches('\n') {
+            "" => "[no output, exit code 0]",
+            text => text,
+        };
+        let exit_code = match done.exit {
+            Exit::Code(code) => json!(code),
+            Exit::Signal(_) | Exit::TimedOut | Exit::Cancelled => json!(null),
+        };
+        let mut answer = ToolAnswer::done(message, text).with_code(command).with_data(json!({
+            "exit_code": exit_code,
+            "duration_ms": done.took.as_millis() as u64,
+            "stdout_bytes": done.stdout.total_bytes,
+            "stderr_bytes": done.stderr.total_bytes,
+            "truncated": truncated,
+        }));
+        answer.ok = done.exit == Exit::Code(0);
+        answer
+    }
+
+    fn advice(&self, done: &Finished, text: &str) -> Option<String> {
+        match done.exit {
+            Exit::Code(0) | Exit::Cancelled => None,
+            Exit::Code(127) => Some("That program is not installed; nothing can be installed here.".to_owned()),
+            Exit::TimedOut => Some("Split the work, or let it print less and stop by itself.".to_owned()),
+            Exit::Signal(libc::SIGPIPE) => Some("It wrote more than 64 MiB; pipe it through head.".to_owned()),
+            Exit::Code(_) | Exit::Signal(_) => self.workshop.hint(text).map(str::to_owned),
+        }
+    }
+}
+
+impl Tool for Terminal {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
+        Box::pin(self.execute(call))
+    }
+}
+
+/// Both streams in at most [`OUTPUT_LIMIT`] characters, and whether something was left out.
+fn output(done: &Finished) -> (String, bool) {
+    let (errors_whole, _) = done.stderr.clip(OUTPUT_LIMIT);
+    let (output_whole, _) = done.stdout.clip(OUTPUT_LIMIT);
+    let room = OUTPUT_LIMIT.saturating_sub(output_whole.chars().count()).max(ERRORS_SHARE);
+    let (errors, errors_cut) = done.stderr.clip(room);
+    let for_output = OUTPUT_LIMIT - errors_whole.chars().count().min(room).min(OUTPUT_LIMIT);
+    let (output, output_cut) = done.stdout.clip(for_output);
+    let mut text = trimmed(&plain(&output)).unwrap_or_default().to_owned();
+    if let Some(errors) = trimmed(&plain(&errors)) {
+        text.push_str(if text.is_empty() { "[stderr]\n" } else { "\n[stderr]\n" });
+        text.push_str(errors);
+    }
+    (text, errors_cut || output_cut)
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        libc::SIGSEGV => " (invalid memory access)",
+        libc::SIGABRT => " (aborted)",
+        libc::SIGKILL => " (killed, perhaps for its use of memory or processor time)",
+        libc::SIGXCPU => " (processor time)",
+        libc::SIGXFSZ => " (a file larger than 256 MiB)",
+        libc::SIGPIPE => " (output closed)",
+        _ => "",
+    }
+}
