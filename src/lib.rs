@@ -5,3 +5,4 @@ pub mod domain;
 pub mod store;
 pub mod sandbox;
 pub mod tools;
+pub mod tokens;

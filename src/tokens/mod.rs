@@ -1,0 +1,169 @@
+//! Tokens: how long a text is to a model, by the vocabulary cl100k_base, exactly.
+//!
+//! Names of control tokens such as `<|endoftext|>` are ordinary text here, as they are in what a person or a file says.
+
+mod pieces;
+mod vocabulary;
+
+use std::collections::HashMap;
+use std::mem;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use sha2::{Digest, Sha256};
+
+use pieces::Pieces;
+use vocabulary::Vocabulary;
+
+/// How many counts each of the two generations of the memory holds; about 100 KB in all.
+const GENERATION: usize = 1024;
+/// Below this many bytes, counting is as fast as finding the count again.
+const WORTH_REMEMBERING: usize = 256;
+
+/// Counts tokens. Making one costs nothing: the index of the vocabulary (about 1.4 MB) is built by the first count.
+#[derive(Default)]
+pub struct Counter {
+    encoder: OnceLock<(Pieces, Vocabulary)>,
+    remembered: Mutex<Remembered>,
+}
+
+impl Counter {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The number of cl100k_base tokens in `text`.
+    pub fn count(&self, text: &str) -> usize {
+        let (pieces, vocabulary) = self.encoder.get_or_init(|| (Pieces::load(), Vocabulary::load()));
+        let mut rest = text;
+        let mut count = 0;
+        while !rest.is_empty() {
+            let (piece, after) = rest.split_at(pieces.next(rest));
+            count += vocabulary.count_piece(piece.as_bytes());
+            rest = after;
+        }
+        count
+    }
+
+    /// The same number; a text that was counted lately is recognised by its SHA-256 and not counted again.
+    pub fn count_cached(&self, text: &str) -> usize {
+        if text.len() < WORTH_REMEMBERING {
+            return self.count(text);
+        }
+        let key = key(text);
+        if let Some(count) = self.remembered().get(key) {
+            return count;
+        }
+        let count = self.count(text);
+        self.remembered().put(key, count);
+        count
+    }
+
+    /// A panic elsewhere while the lock was held cannot have left a wrong count: each is written in one step.
+    fn remembered(&self) -> std::sync::MutexGuard<'_, Remembered> {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+type Key = [u8; 16];
+
+fn key(text: &str) -> Key {
+    let digest = Sha256::digest(text.as_bytes());
+    let mut key = Key::default();
+    key.copy_from_slice(&digest[..16]);
+    key
+}
+
+/// A bounded memory of two generations: when the young one is full it becomes the old one, whose counts are forgotten
+/// unless they were asked for meanwhile.
+#[derive(Default)]
+struct Remembered {
+    young: HashMap<Key, usize>,
+    old: HashMap<Key, usize>,
+}
+
+impl Remembered {
+    fn get(&mut self, key: Key) -> Option<usize> {
+        if let Some(&count) = self.young.get(&key) {
+            return Some(count);
+        }
+        let count = self.old.remove(&key)?;
+        self.put(key, count);
+        Some(count)
+    }
+
+    fn put(&mut self, key: Key, count: usize) {
+        if self.young.len() >= GENERATION {
+            self.old = mem::take(&mut self.young);
+        }
+        self.young.insert(key, count);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::sync::LazyLock;
+    use tiktoken_rs::CoreBPE;
+
+    static COUNTER: LazyLock<Counter> = LazyLock::new(Counter::new);
+    static REFERENCE: LazyLock<CoreBPE> = LazyLock::new(|| tiktoken_rs::cl100k_base().unwrap());
+
+    fn exact(text: &str) -> usize {
+        REFERENCE.encode_ordinary(text).len()
+    }
+
+    #[test]
+    fn counts_are_those_of_the_reference() {
+        let long = ["a".repeat(5000), " ".repeat(5000), "一".repeat(3000), "=-".repeat(900), "\r\n \n".repeat(300)];
+        let texts = [
+            "",
+            " ",
+            "Hello, world!",
+            "<|endoftext|><|im_start|>system<|fim_prefix|>",
+            "I'LL say it'S theirs, we've don'ſt 'RE x'Ve '",
+            "你好，世界！今天天气怎么样？\n\n我叫小明。",
+            "👩‍👩‍👧‍👦 🇨🇳 e\u{301} \u{200b}\u{feff}Ⅷ½ ٣٤٥٦ ａｂｃ１２３４",
+            "fn main() {\n    println!(\"{:?}\", x);\n\t\t// done  \n}\n",
+            "12345678 3.14159 1,000,000 0xdeadbeef",
+            "  two\u{3000}\u{a0} spaces \u{2028} \n \r\n\r x  \n  ",
+            "देवनागरी ไทย العربية עברית ǅ ʰ ª",
+        ];
+        for text in texts.into_iter().map(str::to_owned).chain(long) {
+            assert_eq!(COUNTER.count(&text), exact(&text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_remembered_count_is_the_same_count_and_the_memory_is_bounded() {
+        let counter = Counter::new();
+        let text = "the same file, looked at twice. ".repeat(20);
+        assert_eq!(counter.count_cached(&text), exact(&text));
+        assert_eq!(counter.count_cached(&text), exact(&text));
+        assert_eq!(counter.remembered().young.len(), 1);
+        for n in 0..3 * GENERATION {
+            counter.remembered().put(key(&n.to_string()), n);
+            assert_eq!(counter.count_cached(&text), exact(&text));
+        }
+        let remembered = counter.remembered();
+        assert!(remembered.young.len() <= GENERATION && remembered.old.len() <= GENERATION);
+        assert!(remembered.young.contains_key(&key(&text)) || remembered.old.contains_key(&key(&text)));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #[test]
+        fn every_text_has_the_reference_count(
+            text in prop_oneof![
+                "\\PC{0,80}",
+                any::<String>(),
+                "[a-zA-Z' \\n\\r\\t0-9.,;{}()_/-]{0,200}",
+                "([一-龥，。？！ ]|[a-z0-9]){0,80}",
+                "(<\\|endoftext\\|>|'ll|'S|ſ|  |\\n|\\r\\n|[😀-🙏]|[０-９]|é|\u{301}|x){0,40}",
+                "[ab]{90,260}",
+            ]
+        ) {
+            prop_assert_eq!(COUNTER.count(&text), exact(&text));
+        }
+    }
+}
