@@ -5,4 +5,5 @@ pub mod domain;
 pub mod store;
 pub mod sandbox;
 pub mod tools;
+pub mod skills;
 pub mod tokens;

@@ -1,0 +1,65 @@
+//! The YAML between the two `---` lines at the top of a file.
+
+use serde_json::{Map, Value};
+use serde_yaml::Value as Yaml;
+
+/// More than any honest front matter; keeps what is handed to the YAML parser small.
+const LIMIT: usize = 64 * 1024;
+
+#[derive(Debug, thiserror::Error)]
+pub enum BadFrontMatter {
+    #[error("the file is not UTF-8 text (byte {at}): save it with the encoding UTF-8")]
+    NotUtf8 { at: usize },
+    #[error("the file has no front matter: begin it with a line ---, then name: and description:, then a line ---")]
+    Missing,
+    #[error("the front matter is not closed: add a line --- after its last field")]
+    NotClosed,
+    #[error("the front matter is larger than 64 KB: keep the instructions below it")]
+    TooLong,
+    #[error("the front matter is not valid YAML ({reason}): put values with : or # or brackets in quotes")]
+    NotYaml { reason: String },
+    #[error("the front matter is not a list of “key: value” lines")]
+    NotFields,
+}
+
+/// The fields; keys and values that JSON cannot express (YAML tags, keys that are lists) are left out.
+pub fn read(bytes: &[u8]) -> Result<Map<String, Value>, BadFrontMatter> {
+    let text = std::str::from_utf8(bytes).map_err(|error| BadFrontMatter::NotUtf8 { at: error.valid_up_to() })?;
+    let yaml = block(text.strip_prefix('\u{feff}').unwrap_or(text))?;
+    if yaml.len() > LIMIT {
+        return Err(BadFrontMatter::TooLong);
+    }
+    let value: Yaml = serde_yaml::from_str(yaml).map_err(|error| {
+        // Lines are counted from the line after the first ---; one sentence is enough.
+        BadFrontMatter::NotYaml { reason: error.to_string().lines().next().unwrap_or_default().to_owned() }
+    })?;
+    match value {
+        Yaml::Mapping(fields) => {
+            Ok(fields.into_iter().filter_map(|(key, value)| Some((key.as_str()?.to_owned(), json(value)))).collect())
+        }
+        Yaml::Null | Yaml::Bool(_) | Yaml::Number(_) | Yaml::String(_) | Yaml::Sequence(_) | Yaml::Tagged(_) => {
+            Err(BadFrontMatter::NotFields)
+        }
+    }
+}
+
+fn block(text: &str) -> Result<&str, BadFrontMatter> {
+    let mut lines = text.split_inclusive('\n');
+    let first = lines.next().filter(|line| is_fence(line)).ok_or(BadFrontMatter::Missing)?;
+    let mut end = first.len();
+    for line in lines {
+        if is_fence(line) {
+            return Ok(&text[first.len()..end]);
+        }
+        end += line.len();
+    }
+    Err(BadFrontMatter::NotClosed)
+}
+
+fn is_fence(line: &str) -> bool {
+    line.trim_end() == "---"
+}
+
+fn json(value: Yaml) -> Value {
+    serde_json::to_value(value).unwrap_or(Value::Null)
+}

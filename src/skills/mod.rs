@@ -1,0 +1,259 @@
+//! A skill is a Markdown file of instructions, `skills/{folder}/SKILL.md`, with a YAML front matter that says when to
+//! use it. The model sees a list of all skills (the snapshot) and reads the file when one fits.
+//!
+//! The front matter has the fields of the Agent Skills format: `name`, `description`, and optionally `license`,
+//! `compatibility`, `metadata` and `allowed-tools`. What that format forbids but does no harm here is a note; what keeps
+//! a skill from being used is an error. Neither stops anything else.
+
+mod front_matter;
+mod snapshot;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::domain::HomePath;
+
+pub use snapshot::snapshot;
+
+/// The Agent Skills limit on a description, in characters; the snapshot shows no more.
+pub const DESCRIPTION_CHARACTERS: usize = 1024;
+
+#[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
+pub struct Skill {
+    /// The folder's name where the file gives none.
+    pub name: String,
+    pub description: String,
+    /// The home path of its file.
+    #[schema(value_type = String)]
+    pub location: HomePath,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub license: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compatibility: Option<String>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    #[schema(value_type = Object)]
+    pub metadata: Map<String, Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allowed_tools: Vec<String>,
+    /// Why the model is not offered this skill, and what to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What other programs that read skills may stumble over.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+impl Skill {
+    /// Reads the bytes of a SKILL.md. Never fails: what is wrong stands in `error`.
+    pub fn parse(location: &HomePath, bytes: &[u8]) -> Self {
+        let mut skill = Self::unread(location);
+        let fields = match front_matter::read(bytes) {
+            Ok(fields) => fields,
+            Err(error) => return Self { error: Some(error.to_string()), ..skill },
+        };
+        skill.fill(fields);
+        skill.check();
+        skill
+    }
+
+    fn unread(location: &HomePath) -> Self {
+        Self {
+            name: folder(location).to_owned(),
+            description: String::new(),
+            location: location.clone(),
+            license: None,
+            compatibility: None,
+            metadata: Map::new(),
+            allowed_tools: Vec::new(),
+            error: None,
+            notes: Vec::new(),
+        }
+    }
+
+    fn fill(&mut self, mut fields: Map<String, Value>) {
+        match fields.remove("name").as_ref().and_then(line) {
+            Some(name) => self.name = name,
+            None => {
+                self.error = Some("the front matter has no name: add a line “name: …” between the --- lines".into())
+            }
+        }
+        match fields.remove("description").as_ref().and_then(line) {
+            Some(description) => self.description = description,
+            None => {
+                let error = "the front matter has no description: add a line “description: …” that says what the skill does and when to use it";
+                self.error.get_or_insert_with(|| error.into());
+            }
+        }
+        self.license = fields.remove("license").as_ref().and_then(line);
+        self.compatibility = fields.remove("compatibility").as_ref().and_then(line);
+        self.allowed_tools = fields.remove("allowed-tools").map(names).unwrap_or_default();
+        match fields.remove("metadata") {
+            Some(Value::Object(metadata)) => self.metadata = metadata,
+            None | Some(Value::Null) => {}
+            Some(_) => self.notes.push("metadata is left out: it must be a list of “key: value” lines".into()),
+        }
+    }
+
+    fn check(&mut self) {
+        let fits = (1..=64).contains(&self.name.len())
+            && self.name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+        if !fits {
+            self.notes.push("the name works here, but other agents expect 1 to 64 characters of a–z, 0–9 and -".into());
+        }
+        let folder = folder(&self.location);
+        if self.name.replace('_', "-") != folder.replace('_', "-") {
+            self.notes.push(format!("other agents expect the name to be that of the folder, {folder}"));
+        }
+        let length = self.description.chars().count();
+        if length > DESCRIPTION_CHARACTERS {
+            self.notes.push(format!(
+                "the description has {length} characters; the model sees the first {DESCRIPTION_CHARACTERS}"
+            ));
+        }
+    }
+}
+
+/// `get_weather` of `skills/get_weather/SKILL.md`.
+fn folder(location: &HomePath) -> &str {
+    let parent = location.parent().unwrap_or(location.as_str());
+    parent.rsplit('/').next().unwrap_or(parent)
+}
+
+/// A value that is shown as one line; `None` if it says nothing. Numbers and the like are taken as they are written.
+fn line(value: &Value) -> Option<String> {
+    let text = match value {
+        Value::String(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
+        Value::Number(number) => number.to_string(),
+        Value::Bool(flag) => flag.to_string(),
+        Value::Null | Value::Array(_) | Value::Object(_) => String::new(),
+    };
+    (!text.is_empty()).then_some(text)
+}
+
+/// `allowed-tools` is a list, or one string with spaces or commas between the names.
+fn names(value: Value) -> Vec<String> {
+    match value {
+        Value::Array(items) => items.iter().filter_map(line).collect(),
+        Value::String(text) => split_names(&text),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => Vec::new(),
+    }
+}
+
+/// `Bash(git add, git commit) Read` is two names: what stands in brackets belongs to the name before it.
+fn split_names(text: &str) -> Vec<String> {
+    let mut depth = 0usize;
+    text.split(|c: char| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && (c == ',' || c.is_whitespace())
+    })
+    .filter(|name| !name.is_empty())
+    .map(str::to_owned)
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(path: &str) -> HomePath {
+        HomePath::parse(path).unwrap()
+    }
+
+    fn parse(text: &str) -> Skill {
+        Skill::parse(&at("skills/get_weather/SKILL.md"), text.as_bytes())
+    }
+
+    #[test]
+    fn a_complete_skill_is_read_whole() {
+        let skill = Skill::parse(
+            &at("skills/pdf-tools/SKILL.md"),
+            b"---\nname: pdf-tools\ndescription: >\n  Reads PDFs.\n  Use it for forms.\nlicense: MIT\ncompatibility: needs python\nmetadata:\n  version: 1.0\n  author: x\nallowed-tools: Bash(git add, git log) Read, Write\n---\nbody",
+        );
+        assert_eq!(skill.name, "pdf-tools");
+        assert_eq!(skill.description, "Reads PDFs. Use it for forms.");
+        assert_eq!(skill.license.as_deref(), Some("MIT"));
+        assert_eq!(skill.compatibility.as_deref(), Some("needs python"));
+        assert_eq!(serde_json::to_value(&skill.metadata).unwrap(), serde_json::json!({"version": 1.0, "author": "x"}));
+        assert_eq!(skill.allowed_tools, ["Bash(git add, git log)", "Read", "Write"]);
+        assert_eq!((skill.error, skill.notes), (None, vec![]));
+    }
+
+    #[test]
+    fn the_documented_chinese_skill_is_accepted_with_notes() {
+        for text in [
+            "---\nname: 天气查询\ndescription: 查询指定城市的天气信息\n---\n\n## 步骤\n",
+            "\u{feff}---\r\nname: 天气查询\r\ndescription: 查询指定城市的天气信息\r\n---\r\n",
+            "--- \nname: 天气查询\ndescription: 查询指定城市的天气信息\n---",
+        ] {
+            let skill = parse(text);
+            assert_eq!((skill.name.as_str(), skill.error), ("天气查询", None), "{text:?}");
+            assert_eq!(skill.description, "查询指定城市的天气信息");
+            assert_eq!(skill.notes.len(), 2);
+        }
+    }
+
+    #[test]
+    fn the_folder_may_write_an_underscore_for_the_hyphen() {
+        assert_eq!(parse("---\nname: get-weather\ndescription: d\n---\n").notes, Vec::<String>::new());
+        assert_eq!(parse("---\nname: weather\ndescription: d\n---\n").notes.len(), 1);
+    }
+
+    #[test]
+    fn a_broken_skill_says_what_to_do() {
+        let cases: [(&[u8], &str); 9] = [
+            (b"# just text", "front matter"),
+            (b"", "front matter"),
+            (b"\n---\nname: a\n---\n", "front matter"),
+            (b"---\nname: a\ndescription: b\n", "not closed"),
+            (b"---\nname: [a\n---\n", "YAML"),
+            (b"---\n- a\n- b\n---\n", "key: value"),
+            (b"---\ndescription: b\n---\n", "no name"),
+            (b"---\nname: a\ndescription:\n---\n", "no description"),
+            (b"---\nname: \xff\xfe\n---\n", "UTF-8"),
+        ];
+        for (bytes, expected) in cases {
+            let skill = Skill::parse(&at("skills/x/SKILL.md"), bytes);
+            let error = skill.error.unwrap();
+            assert!(error.contains(expected), "{error}");
+            assert!(!skill.name.is_empty());
+        }
+    }
+
+    #[test]
+    fn hostile_yaml_is_an_error_and_not_a_hang() {
+        let bomb = (0..9).fold("a0: &a0 [x,x,x,x,x,x,x,x,x]\n".to_owned(), |text, n| {
+            let items = vec![format!("*a{n}"); 9].join(",");
+            format!("{text}a{}: &a{} [{items}]\n", n + 1, n + 1)
+        });
+        let deep = format!("name: {}", "[".repeat(5000));
+        let wide = format!("name: {}", "x".repeat(200_000));
+        for yaml in [bomb, deep, wide, "name: a\nname: b".into(), "? [a]\n: b".into(), "name: !!binary x".into()] {
+            let skill = parse(&format!("---\n{yaml}\ndescription: d\n---\n"));
+            assert!(skill.error.is_some() || skill.name == "x", "{}", &yaml[..20.min(yaml.len())]);
+        }
+    }
+
+    #[test]
+    fn numbers_are_names_and_a_list_of_tools_is_a_list() {
+        let skill = parse("---\nname: 2048\ndescription: true\nallowed-tools: [read_file, 7]\nmetadata: none\n---\n");
+        assert_eq!((skill.name.as_str(), skill.description.as_str()), ("2048", "true"));
+        assert_eq!(skill.allowed_tools, ["read_file", "7"]);
+        assert_eq!(skill.notes.len(), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_a_skill(bytes in any::<Vec<u8>>(), yaml in "\\PC{0,60}|[-a-z:\\[\\]{}&*!|>'\"%@ \\n#,?]{0,80}") {
+            let location = at("skills/x/SKILL.md");
+            Skill::parse(&location, &bytes);
+            let skill = Skill::parse(&location, format!("---\n{yaml}\n---\n").as_bytes());
+            prop_assert!(skill.error.is_some() || !(skill.name.is_empty() || skill.description.is_empty()));
+            serde_json::to_string(&skill).unwrap();
+        }
+    }
+}

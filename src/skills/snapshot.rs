@@ -1,0 +1,130 @@
+//! SKILLS_SNAPSHOT.md: what the model is told of the skills, in as few tokens as it takes.
+
+use std::fmt::Write;
+
+use super::{DESCRIPTION_CHARACTERS, Skill};
+
+/// The longest reason given for a skill that cannot be used; the person reads the whole of it in the list of skills.
+const REASON_CHARACTERS: usize = 160;
+
+/// The list of skills as XML, one line each, in the order of their locations. A broken skill is a comment, so that a
+/// person who reads the file sees it and the model does not take it for one it may use. Empty when there are no skills.
+pub fn snapshot(skills: &[Skill]) -> String {
+    if skills.is_empty() {
+        return String::new();
+    }
+    let mut skills: Vec<&Skill> = skills.iter().collect();
+    skills.sort_by(|a, b| a.location.cmp(&b.location));
+    let mut xml = String::from("<available_skills>\n");
+    for skill in skills {
+        let location = escaped(skill.location.as_str());
+        // Writing to a String cannot fail.
+        let _ = match &skill.error {
+            None => writeln!(
+                xml,
+                "<skill><name>{}</name><description>{}</description><location>{location}</location></skill>",
+                escaped(&skill.name),
+                escaped(&shortened(&skill.description, DESCRIPTION_CHARACTERS)),
+            ),
+            Some(error) => {
+                let reason = shortened(error, REASON_CHARACTERS);
+                writeln!(xml, "<!-- not usable: {} -->", comment(&format!("{}: {reason}", skill.location)))
+            }
+        };
+    }
+    xml.push_str("</available_skills>\n");
+    xml
+}
+
+fn shortened(text: &str, characters: usize) -> String {
+    match text.char_indices().nth(characters) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Text inside an element. Characters that XML 1.0 does not know are left out.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '\u{fffe}' | '\u{ffff}' => {}
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Text inside a comment, which may not hold `--` nor end in `-`.
+fn comment(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in escaped(text).chars() {
+        if c == '-' && out.ends_with('-') {
+            out.push(' ');
+        }
+        out.push(c);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::HomePath;
+    use proptest::prelude::*;
+
+    fn skill(folder: &str, text: &str) -> Skill {
+        Skill::parse(&HomePath::parse(&format!("skills/{folder}/SKILL.md")).unwrap(), text.as_bytes())
+    }
+
+    #[test]
+    fn the_snapshot_is_sorted_and_escaped_and_offers_no_broken_skill() {
+        let skills = [
+            skill("web", "---\nname: web\ndescription: a < b && ]]> -- </skill>\n---\n"),
+            skill("天气", "---\nname: 天气查询\ndescription: 查询天气\n---\n"),
+            skill("bad--", "no front matter --> <skill>"),
+        ];
+        let xml = snapshot(&skills);
+        assert_eq!(
+            xml,
+            "<available_skills>\n\
+             <!-- not usable: skills/bad- -/SKILL.md: the file has no front matter: begin it with a line - - -, then name: and description:, then a line - - - -->\n\
+             <skill><name>web</name><description>a &lt; b &amp;&amp; ]]&gt; -- &lt;/skill&gt;</description><location>skills/web/SKILL.md</location></skill>\n\
+             <skill><name>天气查询</name><description>查询天气</description><location>skills/天气/SKILL.md</location></skill>\n\
+             </available_skills>\n"
+        );
+        let mut reversed = skills.to_vec();
+        reversed.reverse();
+        assert_eq!(snapshot(&reversed), xml);
+        assert_eq!(snapshot(&[]), "");
+    }
+
+    #[test]
+    fn a_long_description_is_cut() {
+        let xml = snapshot(&[skill("a", &format!("---\nname: a\ndescription: {}\n---\n", "长".repeat(3000)))]);
+        assert_eq!(xml.matches('长').count(), DESCRIPTION_CHARACTERS);
+        assert!(xml.contains("…</description>"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_breaks_the_markup(name in "\\PC{1,30}", description in any::<String>(), error in any::<String>()) {
+            let mut good = skill("a", "---\nname: a\ndescription: b\n---\n");
+            let mut bad = good.clone();
+            good.name = name;
+            good.description = description;
+            bad.error = Some(error);
+            let xml = snapshot(&[good, bad]);
+            prop_assert_eq!(xml.matches("<skill>").count(), 1);
+            prop_assert_eq!(xml.matches("</skill>").count(), 1);
+            let start = xml.find("<!--").unwrap() + 4;
+            let end = start + xml[start..].find("-->").unwrap();
+            prop_assert!(!xml[start..end].contains("--") && !xml[start..end].ends_with('-'));
+            prop_assert_eq!(xml[end + 3..].matches("-->").count(), 0);
+        }
+    }
+}
