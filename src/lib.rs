@@ -5,5 +5,6 @@ pub mod domain;
 pub mod store;
 pub mod sandbox;
 pub mod tools;
+pub mod retrieval;
 pub mod skills;
 pub mod tokens;

@@ -1,0 +1,293 @@
+//! The one analyser: it turns the text of documents and of questions into the same terms.
+//!
+//! - Characters are brought to one form (NFKC) and to lower case; English words to their stem.
+//! - Scripts without blanks between words become overlapping pairs of characters: 数据库 → 数据, 据库. A run of one
+//!   character is that character. Pairs beat dictionary segmentation for search and need no dictionary.
+//! - Numbers are kept. `snake_case` and `camelCase` are kept whole and also taken apart.
+
+use icu_normalizer::ComposingNormalizerBorrowed;
+use rust_stemmers::{Algorithm, Stemmer};
+
+use super::stop_words;
+
+/// Longer words are cut here: they are encoded data, not something a person looks for to the end.
+const LONGEST: usize = 64;
+
+pub struct Analyser {
+    stemmer: Stemmer,
+}
+
+/// A word of a question.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum QueryTerm {
+    /// Stands for itself.
+    Term(String),
+    /// Stands for every pair that holds this character, and for the character alone.
+    Character(char),
+}
+
+impl QueryTerm {
+    /// As it is shown to a person.
+    pub fn label(&self) -> String {
+        match self {
+            QueryTerm::Term(term) => term.clone(),
+            QueryTerm::Character(c) => c.to_string(),
+        }
+    }
+}
+
+impl Default for Analyser {
+    fn default() -> Self {
+        Self { stemmer: Stemmer::create(Algorithm::English) }
+    }
+}
+
+enum Token<'a> {
+    /// A term, and the word it came from in lower case, not stemmed.
+    Word { term: &'a str, plain: &'a str },
+    /// One character on its own.
+    Single(char),
+    /// Two neighbours of a run.
+    Pair(&'a str),
+}
+
+impl Analyser {
+    /// Every term of `text` in its order, with repetitions.
+    pub fn terms(&self, text: &str, mut each: impl FnMut(&str)) {
+        self.walk(text, &mut |token| match token {
+            Token::Word { term, .. } => each(term),
+            Token::Single(c) => each(c.encode_utf8(&mut [0; 4])),
+            Token::Pair(pair) => each(pair),
+        });
+    }
+
+    /// The terms of a question, without the words that only make it a question unless it has no others.
+    pub fn query(&self, text: &str) -> Vec<QueryTerm> {
+        let mut all = Vec::new();
+        let mut telling = Vec::new();
+        self.walk(text, &mut |token| {
+            let (term, tells) = match token {
+                Token::Word { term, plain } => (QueryTerm::Term(term.to_owned()), !stop_words::is_english(plain)),
+                Token::Single(c) => (QueryTerm::Character(c), !stop_words::is_particle(c)),
+                Token::Pair(pair) => (QueryTerm::Term(pair.to_owned()), !stop_words::is_chinese(pair)),
+            };
+            if tells {
+                telling.push(term.clone());
+            }
+            all.push(term);
+        });
+        if telling.is_empty() { all } else { telling }
+    }
+
+    fn walk(&self, text: &str, each: &mut dyn FnMut(Token)) {
+        let text = ComposingNormalizerBorrowed::new_nfkc().normalize(text);
+        let mut rest = text.as_ref();
+        while let Some(first) = rest.chars().next() {
+            let class = Class::of(first);
+            let end = match class {
+                Class::Word => word_end(rest),
+                Class::Unspaced => rest.find(|c| Class::of(c) != Class::Unspaced).unwrap_or(rest.len()),
+                Class::Gap => first.len_utf8(),
+            };
+            let (run, after) = rest.split_at(end);
+            match class {
+                Class::Word => self.word(run, each),
+                Class::Unspaced => pairs(run, each),
+                Class::Gap => {}
+            }
+            rest = after;
+        }
+    }
+
+    fn word(&self, word: &str, each: &mut dyn FnMut(Token)) {
+        let word = word.trim_matches('_');
+        let word = word.strip_suffix("'s").or_else(|| word.strip_suffix("’s")).unwrap_or(word);
+        if word.bytes().all(|b| b.is_ascii_lowercase()) {
+            return self.plain_word(word, each);
+        }
+        let lower: String = word.to_lowercase().chars().filter(|c| !matches!(c, '\'' | '’')).collect();
+        self.plain_word(&lower, each);
+        let parts = parts(word);
+        if parts.len() > 1 {
+            for part in parts {
+                self.plain_word(&part.to_lowercase(), each);
+            }
+        }
+    }
+
+    fn plain_word(&self, word: &str, each: &mut dyn FnMut(Token)) {
+        let plain = &word[..word.floor_char_boundary(LONGEST)];
+        if plain.is_empty() {
+            return;
+        }
+        if plain.bytes().all(|b| b.is_ascii_lowercase()) {
+            each(Token::Word { term: &self.stemmer.stem(plain), plain });
+        } else {
+            each(Token::Word { term: plain, plain });
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Word,
+    /// A script that is written without blanks between words.
+    Unspaced,
+    Gap,
+}
+
+impl Class {
+    fn of(c: char) -> Self {
+        match c {
+            '_' => Class::Word,
+            c if c.is_ascii() => {
+                if c.is_ascii_alphanumeric() {
+                    Class::Word
+                } else {
+                    Class::Gap
+                }
+            }
+            // Han with extensions and 々〇, kana, Hangul; Thai, Lao, Khmer and Burmese with their vowel signs.
+            '\u{4e00}'..='\u{9fff}'
+            | '\u{3400}'..='\u{4dbf}'
+            | '\u{f900}'..='\u{faff}'
+            | '\u{20000}'..='\u{3ffff}'
+            | '\u{3005}'..='\u{3007}'
+            | '\u{3041}'..='\u{309f}'
+            | '\u{30a1}'..='\u{30fa}'
+            | '\u{30fc}'..='\u{30ff}'
+            | '\u{31f0}'..='\u{31ff}'
+            | '\u{ac00}'..='\u{d7a3}'
+            | '\u{e01}'..='\u{e4e}'
+            | '\u{e81}'..='\u{ecd}'
+            | '\u{1000}'..='\u{103f}'
+            | '\u{1780}'..='\u{17d3}' => Class::Unspaced,
+            c if c.is_alphanumeric() => Class::Word,
+            // Marks that change the letter before them.
+            '\u{300}'..='\u{36f}' | '\u{900}'..='\u{dff}' => Class::Word,
+            _ => Class::Gap,
+        }
+    }
+}
+
+/// The end of a word; an apostrophe between letters belongs to it.
+fn word_end(text: &str) -> usize {
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        let joins =
+            at > 0 && matches!(c, '\'' | '’') && chars.peek().is_some_and(|&(_, next)| Class::of(next) == Class::Word);
+        if Class::of(c) != Class::Word && !joins {
+            return at;
+        }
+    }
+    text.len()
+}
+
+fn pairs(run: &str, each: &mut dyn FnMut(Token)) {
+    let mut start = 0;
+    let mut previous: Option<char> = None;
+    for (at, c) in run.char_indices() {
+        if let Some(before) = previous {
+            each(Token::Pair(&run[start..at + c.len_utf8()]));
+            start += before.len_utf8();
+        }
+        previous = Some(c);
+    }
+    if let (0, Some(only)) = (start, previous) {
+        each(Token::Single(only));
+    }
+}
+
+/// `HTTPServer_name2` → HTTP, Server, name2.
+fn parts(word: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut start = 0;
+    let chars: Vec<(usize, char)> = word.char_indices().collect();
+    for (i, &(at, c)) in chars.iter().enumerate() {
+        if matches!(c, '_' | '\'' | '’') {
+            parts.push(&word[start..at]);
+            start = at + c.len_utf8();
+            continue;
+        }
+        let Some(&(_, before)) = i.checked_sub(1).and_then(|i| chars.get(i)) else { continue };
+        let rises = c.is_uppercase() && before.is_lowercase();
+        let next_falls = chars.get(i + 1).is_some_and(|(_, next)| next.is_lowercase());
+        if rises || (c.is_uppercase() && before.is_uppercase() && next_falls) {
+            parts.push(&word[start..at]);
+            start = at;
+        }
+    }
+    parts.push(&word[start..]);
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn terms(text: &str) -> Vec<String> {
+        let mut terms = Vec::new();
+        Analyser::default().terms(text, |term| terms.push(term.to_owned()));
+        terms
+    }
+
+    fn query(text: &str) -> Vec<String> {
+        Analyser::default().query(text).iter().map(QueryTerm::label).collect()
+    }
+
+    #[test]
+    fn english_words_become_stems() {
+        assert_eq!(terms("Running RUNS documents, Caroline's"), ["run", "run", "document", "carolin"]);
+        assert_eq!(
+            terms("don't O’Brien 7pm 2023-05-07"),
+            ["dont", "don", "t", "obrien", "o", "brien", "7pm", "2023", "05", "07"]
+        );
+    }
+
+    #[test]
+    fn scripts_without_blanks_become_pairs() {
+        assert_eq!(terms("我的猫。猫, 数据库v2的"), ["我的", "的猫", "猫", "数据", "据库", "v2", "的"]);
+        assert_eq!(terms("カタカナ한국어"), ["カタ", "タカ", "カナ", "ナ한", "한국", "국어"]);
+    }
+
+    #[test]
+    fn identifiers_are_kept_whole_and_in_parts() {
+        assert_eq!(terms("load_session_for"), ["load_session_for", "load", "session", "for"]);
+        assert_eq!(terms("HTTPServer"), ["httpserver", "http", "server"]);
+        assert_eq!(terms("EMBEDDING_MODEL _x_ __"), ["embedding_model", "embed", "model", "x"]);
+        assert_eq!(terms("gpt4 cl100k_base"), ["gpt4", "cl100k_base", "cl100k", "base"]);
+    }
+
+    #[test]
+    fn forms_of_a_character_are_one() {
+        assert_eq!(terms("ＡＢＣ１２３ ﬁne Ⅷ ｶﾅ"), ["abc123", "fine", "viii", "カナ"]);
+        assert_eq!(terms("Straße ΟΔΟΣ École"), ["straße", "οδος", "école"]);
+    }
+
+    #[test]
+    fn a_question_keeps_only_what_tells() {
+        assert_eq!(query("What is the name of Caroline's dog?"), ["name", "carolin", "dog"]);
+        assert_eq!(query("请问什么是数据库？"), ["问什", "是数", "数据", "据库"]);
+        assert_eq!(query("who are you"), ["who", "are", "you"]);
+        assert_eq!(query("猫"), ["猫"]);
+        assert_eq!(Analyser::default().query("猫"), [QueryTerm::Character('猫')]);
+        assert!(query(" ?!，").is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn terms_are_short_and_never_empty(text in prop_oneof![any::<String>(), "[a-zA-Z_'’猫Ａ９ ]{0,200}"]) {
+            for term in terms(&text) {
+                prop_assert!(!term.is_empty() && term.len() <= LONGEST + 8);
+            }
+        }
+
+        #[test]
+        fn a_text_asked_as_a_question_has_no_other_terms(text in "[a-z猫的什么_ '0-9A-Z]{0,60}") {
+            let terms = terms(&text);
+            prop_assert!(query(&text).iter().all(|term| terms.contains(term)));
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Chunks: the pieces that are indexed and handed to the model.
+//!
+//! A chunk stays inside one section, so an edit changes only chunks of that section. Blocks and list items are kept
+//! whole where they fit the limit; a chunk that goes on where another one was cut repeats its last sentences.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use md5::{Digest, Md5};
+
+use crate::domain::HomePath;
+
+use super::outline::{Atom, Begins, Outline, Ruler, Section, outline};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The most tokens a chunk has, unless a single character has more.
+    pub tokens: usize,
+    /// The most tokens a chunk repeats from the one before it.
+    pub overlap: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { tokens: 256, overlap: 32 }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chunk {
+    /// The same for the same text under the same heading of the same path, whatever stands around it.
+    pub id: String,
+    /// The headings above it joined by ` › `; empty at the top of a file.
+    pub heading: String,
+    /// Bytes of the document, without blanks at either end.
+    pub range: Range<usize>,
+    /// First and last line, counted from 1.
+    pub lines: (u32, u32),
+    pub tokens: usize,
+}
+
+/// A document cut into chunks, in its order. Together they hold all its text that is not blank.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chunked {
+    /// The first heading of level 1, or the file's name without its ending.
+    pub title: String,
+    pub chunks: Vec<Chunk>,
+}
+
+/// Cuts `text`; `count` tells how many tokens a piece has.
+pub fn chunked(path: &HomePath, text: &str, limits: Limits, count: &dyn Fn(&str) -> usize) -> Chunked {
+    let ruler = Ruler { count, limit: limits.tokens };
+    let Outline { title, sections } = outline(path, text, &ruler);
+    let mut chunks = Vec::new();
+    let mut lines = Lines { text, at: 0, line: 1 };
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    for section in &sections {
+        let heading = section.headings.join(" › ");
+        for (range, tokens) in packed(text, section, limits, &ruler) {
+            let id = id(path, &heading, &text[range.clone()]);
+            let times = seen.entry(id.clone()).and_modify(|times| *times += 1).or_insert(1);
+            let id = if *times == 1 { id } else { format!("{id}-{times}") };
+            let lines = (lines.of(range.start), lines.of(range.end - 1));
+            chunks.push(Chunk { id, heading: heading.clone(), range, lines, tokens });
+        }
+    }
+    Chunked { title, chunks }
+}
+
+/// Byte ranges without blanks at their ends, and their tokens.
+fn packed(text: &str, section: &Section, limits: Limits, ruler: &Ruler) -> Vec<(Range<usize>, usize)> {
+    let atoms = &section.atoms;
+    let mut out = Vec::new();
+    // Atoms up to `done` are in a chunk; the next chunk may begin before that, by its overlap.
+    let (mut start, mut done) = (0, 0);
+    while done < atoms.len() {
+        let mut end = greedy_end(atoms, start, limits.tokens);
+        let mut found = trimmed(text, start_of(atoms, start)..atoms[end - 1].range.end);
+        let mut tokens = found.as_ref().map_or(0, |range| (ruler.count)(&text[range.clone()]));
+        // Counts of pieces do not quite add up to the count of the whole.
+        while tokens > limits.tokens && end > start + 1 {
+            end -= 1;
+            found = trimmed(text, start_of(atoms, start)..atoms[end - 1].range.end);
+            tokens = found.as_ref().map_or(0, |range| (ruler.count)(&text[range.clone()]));
+        }
+        if end <= done {
+            // The repeated part leaves no room for what comes next.
+            start = done;
+            continue;
+        }
+        done = end;
+        start = overlap_start(atoms, done, limits);
+        out.extend(found.map(|range| (range, tokens)));
+    }
+    out
+}
+
+fn start_of(atoms: &[Atom], index: usize) -> usize {
+    atoms[index].range.start
+}
+
+/// The end (exclusive) of the chunk that begins at atom `start`: as many as fit, then back to where something begins
+/// that would fit whole.
+fn greedy_end(atoms: &[Atom], start: usize, limit: usize) -> usize {
+    let mut total = 0;
+    let fits = |atom: &&Atom| {
+        total += atom.tokens;
+        total <= limit
+    };
+    let end = start + atoms[start..].iter().take_while(fits).count().max(1);
+    if end == atoms.len() {
+        return end;
+    }
+    for level in [Begins::Block, Begins::Item, Begins::Line] {
+        if atoms[end].begins >= level {
+            return end;
+        }
+        let begin = (start + 1..end).rev().find(|&at| atoms[at].begins >= level);
+        if let Some(begin) = begin
+            && tokens_of(atoms, begin, level) <= limit
+        {
+            return begin;
+        }
+    }
+    end
+}
+
+/// The tokens of the block, item or line that begins at `begin`.
+fn tokens_of(atoms: &[Atom], begin: usize, level: Begins) -> usize {
+    let rest = atoms[begin + 1..].iter().take_while(|atom| atom.begins < level).map(|atom| atom.tokens);
+    atoms[begin].tokens + rest.sum::<usize>()
+}
+
+fn overlap_start(atoms: &[Atom], done: usize, limits: Limits) -> usize {
+    let mut start = done;
+    let mut tokens = 0;
+    while start > 0 && tokens + atoms[start - 1].tokens <= limits.overlap {
+        start -= 1;
+        tokens += atoms[start].tokens;
+    }
+    start
+}
+
+fn trimmed(text: &str, range: Range<usize>) -> Option<Range<usize>> {
+    let piece = &text[range.clone()];
+    let start = range.start + (piece.len() - piece.trim_start().len());
+    let end = start + piece.trim().len();
+    // Blanks before the first word are its indent, which Markdown and code need.
+    let indent = text[range.start..start].rfind('\n').map_or(range.start, |newline| range.start + newline + 1);
+    let at_line_start = indent > range.start || range.start == 0 || text[..range.start].ends_with('\n');
+    (end > start).then_some(if at_line_start { indent..end } else { start..end })
+}
+
+fn id(path: &HomePath, heading: &str, text: &str) -> String {
+    let mut hash = Md5::new();
+    for part in [path.as_str(), heading, text] {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    hash.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Line numbers of positions, cheap while they move forward or a little back.
+struct Lines<'a> {
+    text: &'a str,
+    at: usize,
+    line: u32,
+}
+
+impl Lines<'_> {
+    fn of(&mut self, position: usize) -> u32 {
+        let newlines = |from: usize, to: usize| {
+            self.text.as_bytes()[from..to].iter().filter(|&&byte| byte == b'\n').count() as u32
+        };
+        self.line = if position >= self.at {
+            self.line + newlines(self.at, position)
+        } else {
+            self.line - newlines(position, self.at)
+        };
+        self.at = position;
+        self.line
+    }
+}

@@ -1,0 +1,246 @@
+//! A folder index: the chunks of a set of documents, kept in step with their texts, and the answers they give.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use md5::{Digest, Md5};
+
+use crate::domain::{Hit, HomePath};
+
+use super::bm25::{Bm25, Contribution, Slot};
+use super::chunk::{Chunk, Limits, chunked};
+
+/// How tokens are counted, for the size of chunks.
+pub type CountTokens = Arc<dyn Fn(&str) -> usize + Send + Sync>;
+
+pub struct FolderIndex {
+    count: CountTokens,
+    limits: Limits,
+    documents: BTreeMap<HomePath, Document>,
+    lexical: Bm25,
+    /// Which chunk a slot of `lexical` stands for.
+    places: HashMap<Slot, Place>,
+}
+
+struct Document {
+    /// MD5 of the text: a change detector, not a protection.
+    content: [u8; 16],
+    /// What `sync` was told last; a new stamp with the old content changes nothing else.
+    stamp: String,
+    text: String,
+    title: String,
+    chunks: Vec<Entry>,
+}
+
+struct Entry {
+    chunk: Chunk,
+    slot: Slot,
+}
+
+#[derive(Clone)]
+struct Place {
+    path: HomePath,
+    /// Index into the document's chunks.
+    chunk: usize,
+}
+
+/// A document as a folder listing names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    pub path: HomePath,
+    /// Differs when the text may have changed: an MD5, an ETag, or size and time of change.
+    pub stamp: String,
+}
+
+/// What [`FolderIndex::sync`] did, by number of documents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    pub added: usize,
+    pub updated: usize,
+    pub removed: usize,
+    pub unchanged: usize,
+    /// Listed, but without text (gone meanwhile, or not UTF-8): not in the index.
+    pub unreadable: usize,
+}
+
+/// A hit with the reasons for its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explained {
+    pub hit: Hit,
+    pub chunk_id: String,
+    /// They sum up to the hit's score.
+    pub terms: Vec<Contribution>,
+}
+
+impl FolderIndex {
+    pub fn new(count: CountTokens) -> Self {
+        Self::with_limits(count, Limits::default())
+    }
+
+    pub fn with_limits(count: CountTokens, limits: Limits) -> Self {
+        Self { count, limits, documents: BTreeMap::new(), lexical: Bm25::default(), places: HashMap::new() }
+    }
+
+    /// The number of documents.
+    pub fn len(&self) -> usize {
+        self.documents.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.documents.is_empty()
+    }
+
+    pub fn chunk_count(&self) -> usize {
+        self.lexical.len()
+    }
+
+    /// The chunks of a document in its order, each with its text.
+    pub fn chunks(&self, path: &HomePath) -> impl Iterator<Item = (&Chunk, &str)> {
+        self.documents.get(path).into_iter().flat_map(|document| {
+            document.chunks.iter().map(|entry| (&entry.chunk, &document.text[entry.chunk.range.clone()]))
+        })
+    }
+
+    /// Brings the index in step with a folder: `listing` is all of it, `read` is called only for documents that are new
+    /// or whose stamp differs.
+    pub fn sync(&mut self, listing: &[Listed], mut read: impl FnMut(&HomePath) -> Option<String>) -> Changes {
+        let mut changes = Changes::default();
+        let listed: HashMap<&HomePath, &str> = listing.iter().map(|l| (&l.path, l.stamp.as_str())).collect();
+        let gone: Vec<HomePath> = self.documents.keys().filter(|path| !listed.contains_key(path)).cloned().collect();
+        changes.removed = gone.len();
+        for path in &gone {
+            self.remove(path);
+        }
+        for Listed { path, stamp } in listing {
+            let known = self.documents.get(path);
+            if known.is_some_and(|document| document.stamp == *stamp) {
+                changes.unchanged += 1;
+                continue;
+            }
+            let known = known.is_some();
+            let Some(text) = read(path) else {
+                self.remove(path);
+                changes.unreadable += 1;
+                continue;
+            };
+            match (self.update(path, &text), known) {
+                (true, true) => changes.updated += 1,
+                (true, false) => changes.added += 1,
+                (false, _) => changes.unchanged += 1,
+            }
+            if let Some(document) = self.documents.get_mut(path) {
+                document.stamp.clone_from(stamp);
+            }
+        }
+        changes
+    }
+
+    /// Puts a document in, or its new text in place of the old one; chunks that did not change keep their entries.
+    /// True if anything changed. The document's stamp is its content's MD5 in hexadecimal.
+    pub fn update(&mut self, path: &HomePath, text: &str) -> bool {
+        let content: [u8; 16] = Md5::digest(text.as_bytes()).into();
+        let before = self.documents.remove(path);
+        let (mut kept, old_title) = match before {
+            Some(document) if document.content == content => {
+                self.documents.insert(path.clone(), document);
+                return false;
+            }
+            Some(document) => (by_id(document.chunks), Some(document.title)),
+            None => (HashMap::new(), None),
+        };
+        let new = chunked(path, text, self.limits, &*self.count);
+        // The title is part of what is indexed.
+        if old_title.is_some_and(|title| title != new.title) {
+            self.forget(kept.drain().map(|(_, slot)| slot));
+        }
+        let mut chunks = Vec::with_capacity(new.chunks.len());
+        for (at, chunk) in new.chunks.into_iter().enumerate() {
+            let slot = kept
+                .remove(&chunk.id)
+                .unwrap_or_else(|| self.lexical.add(&indexed(&new.title, &chunk.heading, &text[chunk.range.clone()])));
+            self.places.insert(slot, Place { path: path.clone(), chunk: at });
+            chunks.push(Entry { chunk, slot });
+        }
+        self.forget(kept.into_values());
+        let stamp = content.iter().map(|byte| format!("{byte:02x}")).collect();
+        let document = Document { content, stamp, text: text.to_owned(), title: new.title, chunks };
+        self.documents.insert(path.clone(), document);
+        true
+    }
+
+    /// True if it was there.
+    pub fn remove(&mut self, path: &HomePath) -> bool {
+        let Some(document) = self.documents.remove(path) else { return false };
+        self.forget(document.chunks.into_iter().map(|entry| entry.slot));
+        true
+    }
+
+    /// The `k` chunks that answer `query` best, the best first. A chunk that shares no word with it is no hit.
+    pub fn search(&self, query: &str, k: usize) -> Vec<Hit> {
+        self.best(query, k).into_iter().filter_map(|(slot, score)| self.hit(slot, score)).collect()
+    }
+
+    /// The same hits, each with what every word of the query added to its score.
+    pub fn explain(&self, query: &str, k: usize) -> Vec<Explained> {
+        let best = self.best(query, k).into_iter();
+        best.filter_map(|(slot, score)| {
+            let (_, entry) = self.entry(slot)?;
+            let chunk_id = entry.chunk.id.clone();
+            Some(Explained { hit: self.hit(slot, score)?, chunk_id, terms: self.lexical.explain(query, slot) })
+        })
+        .collect()
+    }
+
+    /// Ties go to the earlier path, then to the earlier chunk, whatever order they were indexed in.
+    fn best(&self, query: &str, k: usize) -> Vec<(Slot, f64)> {
+        let mut scores = self.lexical.scores(query);
+        let place = |slot: Slot| self.places.get(&slot).map(|place| (&place.path, place.chunk));
+        let order = |a: &(Slot, f64), b: &(Slot, f64)| b.1.total_cmp(&a.1).then_with(|| place(a.0).cmp(&place(b.0)));
+        if k == 0 {
+            return Vec::new();
+        }
+        if scores.len() > k {
+            scores.select_nth_unstable_by(k - 1, order);
+            scores.truncate(k);
+        }
+        scores.sort_by(order);
+        scores
+    }
+
+    fn entry(&self, slot: Slot) -> Option<(&Document, &Entry)> {
+        let place = self.places.get(&slot)?;
+        let document = self.documents.get(&place.path)?;
+        Some((document, document.chunks.get(place.chunk)?))
+    }
+
+    fn hit(&self, slot: Slot, score: f64) -> Option<Hit> {
+        let source = self.places.get(&slot)?.path.to_string();
+        let (document, Entry { chunk, .. }) = self.entry(slot)?;
+        Some(Hit {
+            text: document.text[chunk.range.clone()].to_owned(),
+            score,
+            source,
+            heading: (!chunk.heading.is_empty()).then(|| chunk.heading.clone()),
+            lines: Some(chunk.lines),
+        })
+    }
+
+    fn forget(&mut self, slots: impl Iterator<Item = Slot>) {
+        for slot in slots {
+            self.lexical.remove(slot);
+            self.places.remove(&slot);
+        }
+    }
+}
+
+fn by_id(chunks: Vec<Entry>) -> HashMap<String, Slot> {
+    chunks.into_iter().map(|entry| (entry.chunk.id, entry.slot)).collect()
+}
+
+/// What is indexed of a chunk: where it stands, then what it says.
+fn indexed(title: &str, heading: &str, text: &str) -> String {
+    match heading.strip_prefix(title).is_some_and(|rest| rest.is_empty() || rest.starts_with(" › ")) {
+        true => format!("{heading}\n{text}"),
+        false => format!("{title} › {heading}\n{text}"),
+    }
+}

@@ -1,0 +1,347 @@
+//! The structure of a document: its title, its sections, and the smallest pieces a chunk is put together from.
+
+use std::ops::Range;
+
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+
+use crate::domain::HomePath;
+
+/// What begins where an atom begins; a chunk rather ends before the larger thing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Begins {
+    /// A sentence, or a piece of a long one.
+    Sentence,
+    Line,
+    /// An item of a list.
+    Item,
+    /// A paragraph, list, table, code block or heading.
+    Block,
+}
+
+/// A piece that is never cut. The atoms of a document lie side by side and are all of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Atom {
+    pub range: Range<usize>,
+    pub tokens: usize,
+    pub begins: Begins,
+}
+
+/// From one heading to the next, whatever their levels.
+#[derive(Clone, Debug, Default)]
+pub struct Section {
+    /// The headings above its text, outermost first.
+    pub headings: Vec<String>,
+    pub atoms: Vec<Atom>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Outline {
+    pub title: String,
+    pub sections: Vec<Section>,
+}
+
+/// How tokens are counted, and how many an atom may have.
+pub struct Ruler<'a> {
+    pub count: &'a dyn Fn(&str) -> usize,
+    pub limit: usize,
+}
+
+enum Format {
+    Markdown,
+    Text,
+}
+
+impl Format {
+    fn of(path: &HomePath) -> Self {
+        let name = path.file_name().to_ascii_lowercase();
+        if [".md", ".markdown", ".mdx"].iter().any(|ending| name.ends_with(ending)) {
+            Format::Markdown
+        } else {
+            Format::Text
+        }
+    }
+}
+
+pub fn outline(path: &HomePath, text: &str, ruler: &Ruler) -> Outline {
+    let (title, marks) = match Format::of(path) {
+        Format::Markdown => markdown_marks(text),
+        Format::Text => (None, text_marks(text)),
+    };
+    let stem = path.file_name().rsplit_once('.').map_or(path.file_name(), |(stem, _)| stem);
+    Outline { title: title.unwrap_or_else(|| stem.to_owned()), sections: sections(text, marks, ruler) }
+}
+
+/// A place where something larger than a line begins.
+struct Mark {
+    at: usize,
+    begins: Begins,
+    /// Present where a section begins.
+    heading: Option<(u8, String)>,
+}
+
+fn markdown_marks(text: &str) -> (Option<String>, Vec<Mark>) {
+    let options = Options::ENABLE_TABLES
+        | Options::ENABLE_FOOTNOTES
+        | Options::ENABLE_TASKLISTS
+        | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS;
+    let mut marks: Vec<Mark> = Vec::new();
+    let mut title = None;
+    let mut depth = 0usize;
+    let mut heading: Option<(u8, String)> = None;
+    for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
+        match event {
+            Event::Start(tag) => {
+                let begins = match (depth, &tag) {
+                    (0, _) => Some(Begins::Block),
+                    (1, Tag::Item) => Some(Begins::Item),
+                    _ => None,
+                };
+                if let Some(begins) = begins {
+                    marks.push(Mark { at: line_start(text, range.start), begins, heading: None });
+                }
+                if let (0, Tag::Heading { level, .. }) = (depth, &tag) {
+                    heading = Some((*level as u8, String::new()));
+                }
+                depth += 1;
+            }
+            Event::End(tag) => {
+                depth = depth.saturating_sub(1);
+                if let (0, TagEnd::Heading(_), Some((level, words))) = (depth, tag, heading.take_if(|_| depth == 0)) {
+                    let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+                    if level == 1 && title.is_none() && !words.is_empty() {
+                        title = Some(words.clone());
+                    }
+                    if let Some(mark) = marks.last_mut() {
+                        mark.heading = Some((level, words));
+                    }
+                }
+            }
+            Event::Text(words) | Event::Code(words) | Event::InlineHtml(words) => {
+                if let Some((_, heading)) = &mut heading {
+                    heading.push_str(&words);
+                }
+            }
+            Event::SoftBreak | Event::HardBreak => {
+                if let Some((_, heading)) = &mut heading {
+                    heading.push(' ');
+                }
+            }
+            _ if depth == 0 => {
+                marks.push(Mark { at: line_start(text, range.start), begins: Begins::Block, heading: None });
+            }
+            _ => {}
+        }
+    }
+    (title, marks)
+}
+
+/// Back over the blanks before a block, so that an indented block keeps its indent.
+fn line_start(text: &str, at: usize) -> usize {
+    let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+    if text[start..at].trim().is_empty() { start } else { at }
+}
+
+/// Paragraphs: lines after blank lines.
+fn text_marks(text: &str) -> Vec<Mark> {
+    let mut marks = Vec::new();
+    let mut at = 0;
+    let mut after_blank = true;
+    for line in text.split_inclusive('\n') {
+        let blank = line.trim().is_empty();
+        if after_blank && !blank {
+            marks.push(Mark { at, begins: Begins::Block, heading: None });
+        }
+        after_blank = blank;
+        at += line.len();
+    }
+    marks
+}
+
+fn sections(text: &str, marks: Vec<Mark>, ruler: &Ruler) -> Vec<Section> {
+    let mut sections = vec![Section::default()];
+    let mut open: Vec<(u8, String)> = Vec::new();
+    let mut marks = marks.into_iter().peekable();
+    // What lies before the first mark, or between a block and the next (link definitions), goes with what is before it.
+    if marks.peek().is_none_or(|mark| mark.at > 0) {
+        let end = marks.peek().map_or(text.len(), |mark| mark.at);
+        add_atoms(text, (0..end, Begins::Block), ruler, &mut sections[0].atoms);
+    }
+    let mut reached = 0;
+    while let Some(mark) = marks.next() {
+        // A list begins where its first item begins: the larger thing gives the mark its name.
+        while marks.peek().is_some_and(|next| next.at <= mark.at && next.heading.is_none()) {
+            marks.next();
+        }
+        let start = mark.at.max(reached);
+        let end = marks.peek().map_or(text.len(), |next| next.at.max(start));
+        reached = end;
+        if let Some((level, words)) = mark.heading {
+            open.retain(|&(above, _)| above < level);
+            open.push((level, words));
+            let headings = open.iter().map(|(_, words)| words.clone()).filter(|words| !words.is_empty()).collect();
+            sections.push(Section { headings, atoms: Vec::new() });
+        }
+        if let Some(section) = sections.last_mut() {
+            add_atoms(text, (start..end, mark.begins), ruler, &mut section.atoms);
+        }
+    }
+    sections.retain(|section| !section.atoms.is_empty());
+    sections
+}
+
+/// Cuts a block or item into lines, those into sentences, and what is still too long wherever it must be.
+fn add_atoms(text: &str, (range, begins): (Range<usize>, Begins), ruler: &Ruler, atoms: &mut Vec<Atom>) {
+    let mut at = range.start;
+    let mut next = begins;
+    for line in text[range].split_inclusive('\n') {
+        let mut rest = line;
+        while !rest.is_empty() {
+            let (sentence, after) = rest.split_at(sentence_end(rest));
+            add_pieces(sentence, (at, next), ruler, atoms);
+            at += sentence.len();
+            next = Begins::Sentence;
+            rest = after;
+        }
+        next = Begins::Line;
+    }
+}
+
+fn add_pieces(piece: &str, (at, begins): (usize, Begins), ruler: &Ruler, atoms: &mut Vec<Atom>) {
+    let tokens = (ruler.count)(piece);
+    if tokens <= ruler.limit || piece.chars().nth(1).is_none() {
+        atoms.push(Atom { range: at..at + piece.len(), tokens, begins });
+        return;
+    }
+    let parts = tokens / ruler.limit.max(1) + 1;
+    let mut start = 0;
+    let mut begins = begins;
+    while start < piece.len() {
+        let end = cut(piece, start, (piece.len() / parts).max(1));
+        add_pieces(&piece[start..end], (at + start, begins), ruler, atoms);
+        begins = Begins::Sentence;
+        start = end;
+    }
+}
+
+/// The end of a piece of about `length` bytes, after a blank if one is near, and always on a character boundary, after
+/// at least one character and before the last one.
+fn cut(text: &str, start: usize, length: usize) -> usize {
+    let mut end = (start + length).min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    if end == text.len() && start > 0 {
+        return end;
+    }
+    if let Some((blank, c)) = text[start..end].char_indices().rfind(|(_, c)| c.is_whitespace())
+        && blank * 2 >= length
+    {
+        return start + blank + c.len_utf8();
+    }
+    if end > start && end < text.len() {
+        return end;
+    }
+    start + text[start..].chars().next().map_or(0, char::len_utf8)
+}
+
+/// The end of the first sentence with the blanks after it. A full stop counts before a blank only, and not after a
+/// single letter or a number (`1. first`, `J. Doe`).
+fn sentence_end(text: &str) -> usize {
+    let mut chars = text.char_indices().peekable();
+    let mut word = 0;
+    while let Some((at, c)) = chars.next() {
+        let wide = matches!(c, '。' | '！' | '？' | '；' | '…');
+        let narrow = matches!(c, '!' | '?') || (c == '.' && word > 1);
+        word = if c.is_alphabetic() { word + 1 } else { 0 };
+        if !(wide || narrow) {
+            continue;
+        }
+        let mut end = at + c.len_utf8();
+        while let Some(&(at, c)) = chars.peek()
+            && matches!(
+                c,
+                '"' | '\'' | ')' | '”' | '’' | '」' | '』' | '）' | '*' | '。' | '！' | '？' | '.' | '!' | '?'
+            )
+        {
+            end = at + c.len_utf8();
+            chars.next();
+        }
+        let after = text[end..].trim_start();
+        if wide || after.len() < text.len() - end || after.is_empty() {
+            return text.len() - after.len();
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> usize {
+        text.split_whitespace().count()
+    }
+
+    fn read(path: &str, text: &str) -> Outline {
+        outline(&HomePath::parse(path).unwrap(), text, &Ruler { count: &words, limit: 8 })
+    }
+
+    fn atoms<'a>(text: &'a str, section: &Section) -> Vec<(&'a str, Begins)> {
+        section.atoms.iter().map(|atom| (&text[atom.range.clone()], atom.begins)).collect()
+    }
+
+    #[test]
+    fn sections_know_the_headings_above_them() {
+        let text = "intro\n\n# A `x`\none\n\nB\n---\ntwo\n\n### C\n## D\n# E\n";
+        let outline = read("k/a.md", text);
+        assert_eq!(outline.title, "A x");
+        let headings: Vec<String> = outline.sections.iter().map(|s| s.headings.join("/")).collect();
+        assert_eq!(headings, ["", "A x", "A x/B", "A x/B/C", "A x/D", "E"]);
+    }
+
+    #[test]
+    fn lists_fall_into_items_and_paragraphs_into_sentences() {
+        let text = "One two. Three J. Doe? Four\nfive\n\n- a\n  - b\n- c\n\n[x]: http://example.org\n\n```\n# no heading\n```\n";
+        let outline = read("k/a.md", text);
+        assert_eq!(
+            atoms(text, &outline.sections[0]),
+            [
+                ("One two. ", Begins::Block),
+                ("Three J. Doe? ", Begins::Sentence),
+                ("Four\n", Begins::Sentence),
+                ("five\n", Begins::Line),
+                ("\n", Begins::Line),
+                ("- a\n", Begins::Block),
+                ("  - b\n", Begins::Line),
+                ("- c\n", Begins::Item),
+                ("\n", Begins::Line),
+                ("[x]: http://example.org\n", Begins::Line),
+                ("\n", Begins::Line),
+                ("```\n", Begins::Block),
+                ("# no heading\n", Begins::Line),
+                ("```\n", Begins::Line),
+            ]
+        );
+        assert_eq!(outline.title, "a");
+    }
+
+    #[test]
+    fn chinese_sentences_end_without_a_blank() {
+        let text = "你好。今天“很好！”是吗？对；好";
+        assert_eq!(
+            atoms(text, &read("k/a.txt", text).sections[0]).iter().map(|a| a.0).collect::<Vec<_>>(),
+            ["你好。", "今天“很好！”", "是吗？", "对；", "好"]
+        );
+    }
+
+    #[test]
+    fn a_long_run_is_cut_into_pieces_that_fit() {
+        let text = "word ".repeat(100);
+        let outline = read("k/a.txt", &text);
+        assert!(outline.sections[0].atoms.iter().all(|atom| atom.tokens <= 8));
+        assert_eq!(outline.sections[0].atoms.last().unwrap().range.end, text.len());
+        let unsplit = Ruler { count: &str::len, limit: 2 };
+        let outline = super::outline(&HomePath::parse("a.txt").unwrap(), "一二三xyz", &unsplit);
+        assert_eq!(outline.sections[0].atoms.len(), 6);
+    }
+}
