@@ -185,8 +185,30 @@ fn sections(text: &str, marks: Vec<Mark>, ruler: &Ruler) -> Vec<Section> {
             add_atoms(text, (start..end, mark.begins), ruler, &mut section.atoms);
         }
     }
-    sections.retain(|section| !section.atoms.is_empty());
-    sections
+    joined(sections, ruler.limit / 4)
+}
+
+/// A section of fewer than `least` tokens, such as a heading that only holds other headings, begins the next one: alone
+/// it would answer nothing. Their common headings stand above both, or the deeper ones when one is inside the other.
+fn joined(sections: Vec<Section>, least: usize) -> Vec<Section> {
+    let mut out = Vec::with_capacity(sections.len());
+    let mut small: Option<Section> = None;
+    for mut section in sections {
+        if let Some(before) = small.take() {
+            let common = before.headings.iter().zip(&section.headings).take_while(|(a, b)| a == b).count();
+            if common < before.headings.len() {
+                section.headings.truncate(common);
+            }
+            section.atoms = [before.atoms, section.atoms].concat();
+        }
+        if section.atoms.iter().map(|atom| atom.tokens).sum::<usize>() < least {
+            small = Some(section);
+        } else {
+            out.push(section);
+        }
+    }
+    out.extend(small.filter(|section| !section.atoms.is_empty()));
+    out
 }
 
 /// Cuts a block or item into lines, those into sentences, and what is still too long wherever it must be.
