@@ -8,3 +8,4 @@ pub mod tools;
 pub mod retrieval;
 pub mod skills;
 pub mod tokens;
+pub mod provider;

@@ -1,0 +1,264 @@
+//! From the events of one response to the chunks of a turn, and to the verdict on how it ended. Pure: bytes and clocks
+//! are its caller's.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::calls::Calls;
+use super::classify::Subject;
+use super::error::ProviderError;
+use super::sse::Event;
+use super::think::{Split, Splitter};
+use super::wire::{self, Said};
+use super::{Chunk, Finish};
+use crate::domain::{StatusKind, Usage};
+
+/// Unreadable events that are skipped before the stream is given up.
+const BAD_EVENTS: u32 = 3;
+
+/// Whether more of the response is to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flow {
+    More,
+    /// The provider said that this was all.
+    Done,
+}
+
+pub(super) struct Assembler {
+    subject: Arc<Subject>,
+    splitter: Option<Splitter>,
+    calls: Calls,
+    usage: Option<Usage>,
+    finish: Option<String>,
+    /// White space before the first word: shown with it, and nothing without it.
+    blank: String,
+    bad_events: u32,
+    processed: u64,
+    queue: Option<u64>,
+    refused: bool,
+    /// Something a person or an agent would act on was handed out, so this response may not be replaced by another.
+    shown: bool,
+    /// The last event brought the answer forward.
+    progressed: bool,
+    /// Chunks to hand out, in order.
+    out: Vec<Chunk>,
+}
+
+impl Assembler {
+    pub fn new(subject: Arc<Subject>, splitter: Option<Splitter>) -> Self {
+        Self {
+            subject,
+            splitter,
+            calls: Calls::default(),
+            usage: None,
+            finish: None,
+            blank: String::new(),
+            bad_events: 0,
+            processed: 0,
+            queue: None,
+            refused: false,
+            shown: false,
+            progressed: false,
+            out: Vec::new(),
+        }
+    }
+
+    /// Takes one event of the stream.
+    pub fn event(&mut self, event: Event) -> Result<Flow, ProviderError> {
+        self.progressed = false;
+        let (name, data) = match event {
+            Event::Data { name, data } => (name, data),
+            Event::TooLong => return self.bad("an event longer than 1 MiB"),
+        };
+        match data.trim() {
+            "" => return Ok(Flow::More),
+            "[DONE]" => return Ok(Flow::Done),
+            _ => {}
+        }
+        match serde_json::from_str::<Value>(&data) {
+            Ok(document) if name == "error" && document.get("error").is_none() => {
+                Err(self.subject.stream_error(&document))
+            }
+            Ok(document) => self.document(&document),
+            Err(_) => self.bad("an event that is not JSON"),
+        }
+    }
+
+    /// Takes a whole JSON document: a chunk, or a completion that was not streamed.
+    pub fn document(&mut self, document: &Value) -> Result<Flow, ProviderError> {
+        for said in wire::read(document) {
+            self.say(said)?;
+        }
+        Ok(Flow::More)
+    }
+
+    /// The response ended. `Ok` leaves usage and finish as the last chunks; `stated` is whether the provider itself said
+    /// that this was the end.
+    pub fn end(&mut self, stated: Flow) -> Result<(), ProviderError> {
+        if let Some(mut splitter) = self.splitter.take() {
+            let rest = splitter.finish();
+            self.split(rest);
+        }
+        let finish = match (self.finish.as_deref(), stated) {
+            (Some(reason), _) => self.finish_of(reason)?,
+            (None, Flow::Done) if self.calls.complete() => self.finish_of("stop")?,
+            (None, Flow::Done) => return Err(self.subject.interrupted("a tool call is incomplete")),
+            (None, Flow::More) => return Err(self.subject.interrupted("the connection closed early")),
+        };
+        match finish {
+            Finish::Stop | Finish::ToolCalls if self.blank_only() => return Err(self.subject.empty()),
+            // A limit or a refusal explains the silence.
+            Finish::Stop | Finish::ToolCalls | Finish::Length | Finish::Refusal => {}
+        }
+        self.out.extend(self.usage.map(Chunk::Usage));
+        self.out.push(Chunk::Finish(finish));
+        Ok(())
+    }
+
+    pub fn take(&mut self) -> std::vec::Drain<'_, Chunk> {
+        self.out.drain(..)
+    }
+
+    pub fn shown(&self) -> bool {
+        self.shown
+    }
+
+    pub fn progressed(&self) -> bool {
+        self.progressed
+    }
+
+    /// The model said why it stopped: only usage can still come.
+    pub fn finished(&self) -> bool {
+        self.finish.is_some()
+    }
+
+    fn say(&mut self, said: Said) -> Result<(), ProviderError> {
+        match said {
+            Said::Error(error) => {
+                // After the model's own end, a fault of the line no longer matters.
+                if self.finish.is_some() { Ok(()) } else { Err(self.subject.stream_error(&error)) }
+            }
+            Said::PromptProgress { total, processed } => {
+                self.progressed |= processed > self.processed || total > 0 && self.processed == 0;
+                self.processed = self.processed.max(processed);
+                let progress = (total > 0).then(|| (processed as f64 / total as f64).clamp(0.0, 1.0) as f32);
+                let message = format!("Reading the prompt: {processed} of {total} tokens");
+                self.status(StatusKind::ReadingPrompt, message, progress);
+                Ok(())
+            }
+            Said::Queue(ahead) => {
+                self.progressed |= self.queue.is_none_or(|before| ahead < before);
+                if self.queue.replace(ahead) != Some(ahead) {
+                    self.status(StatusKind::Waiting, format!("Waiting in line: {ahead} before this one"), None);
+                }
+                Ok(())
+            }
+            Said::Thinking(text) => {
+                self.thinking(text);
+                Ok(())
+            }
+            Said::Text(text) => {
+                match &mut self.splitter {
+                    Some(splitter) => {
+                        let split = splitter.push(&text);
+                        self.progressed = true;
+                        self.split(split);
+                    }
+                    None => self.text(text),
+                }
+                Ok(())
+            }
+            Said::Refusal(words) => {
+                self.refused = true;
+                self.text(words);
+                Ok(())
+            }
+            Said::Call(piece) => {
+                let before = self.out.len();
+                self.calls.push(piece, &mut self.out);
+                if self.out.len() > before {
+                    self.shown = true;
+                    self.progressed = true;
+                }
+                Ok(())
+            }
+            Said::Usage(usage) => {
+                self.usage = Some(usage);
+                Ok(())
+            }
+            Said::Finish(reason) => {
+                self.progressed = true;
+                self.finish = Some(reason);
+                Ok(())
+            }
+        }
+    }
+
+    fn status(&mut self, status: StatusKind, message: String, progress: Option<f32>) {
+        self.out.push(Chunk::Status { status, message, progress, retry_in_ms: None });
+    }
+
+    fn split(&mut self, split: Split) {
+        self.thinking(split.thinking);
+        self.text(split.text);
+    }
+
+    fn thinking(&mut self, text: String) {
+        if !text.is_empty() {
+            self.shown = true;
+            self.progressed = true;
+            self.out.push(Chunk::Thinking(text));
+        }
+    }
+
+    fn text(&mut self, text: String) {
+        if text.is_empty() {
+            return;
+        }
+        self.progressed = true;
+        if self.said_words() {
+            self.out.push(Chunk::Text(text));
+            return;
+        }
+        self.blank.push_str(&text);
+        if !self.blank.trim().is_empty() {
+            self.shown = true;
+            self.out.push(Chunk::Text(self.blank.clone()));
+        }
+    }
+
+    /// Whether the answer has words; `blank` keeps its beginning from then on.
+    fn said_words(&self) -> bool {
+        !self.blank.trim().is_empty()
+    }
+
+    /// Whether neither words nor calls were said: white space or thoughts at most.
+    fn blank_only(&self) -> bool {
+        !self.said_words() && !self.calls.any()
+    }
+
+    fn bad(&mut self, what: &str) -> Result<Flow, ProviderError> {
+        self.bad_events += 1;
+        if self.bad_events > BAD_EVENTS { Err(self.subject.bad_stream(what)) } else { Ok(Flow::More) }
+    }
+
+    fn finish_of(&self, reason: &str) -> Result<Finish, ProviderError> {
+        let fault = |words: &str| ProviderError::Server {
+            provider: self.subject.provider.clone(),
+            status: 503,
+            words: words.to_owned(),
+            after: None,
+        };
+        let finish = match reason {
+            "length" | "max_tokens" | "model_length" | "model_context_window_exceeded" => Finish::Length,
+            "content_filter" | "sensitive" | "safety" | "refusal" | "SAFETY" => Finish::Refusal,
+            // DeepSeek: “insufficient_system_resource”; GLM: “network_error”; OpenRouter: “error”.
+            "insufficient_system_resource" | "network_error" | "error" => return Err(fault(reason)),
+            _ if self.calls.any() => Finish::ToolCalls,
+            _ if self.refused => Finish::Refusal,
+            _ => Finish::Stop,
+        };
+        Ok(finish)
+    }
+}

@@ -1,0 +1,120 @@
+//! The request's JSON: the conversation in the OpenAI chat format, bent to what the profile says.
+
+use serde_json::{Map, Value, json};
+
+use super::profile::{Echo, Profile};
+use super::{ChatMessage, ModelRequest};
+use crate::domain::ToolSpec;
+
+/// The whole body. `tool_choice` is never sent: `auto` is every provider's default, and DeepSeek's thinking models refuse
+/// the field.
+pub(super) fn body(profile: &Profile, model: &str, request: &ModelRequest) -> Value {
+    let mut body = Map::new();
+    body.insert("model".into(), json!(model));
+    body.insert("messages".into(), Value::Array(messages(profile, &request.messages)));
+    if !request.tools.is_empty() {
+        body.insert("tools".into(), request.tools.iter().map(tool).collect());
+        if let Some(parallel) = profile.parallel_tool_calls {
+            body.insert("parallel_tool_calls".into(), json!(parallel));
+        }
+        body.extend(profile.extra_with_tools.iter().map(|(name, value)| ((*name).to_owned(), json!(value))));
+    }
+    body.insert("stream".into(), json!(true));
+    if profile.stream_options {
+        body.insert("stream_options".into(), json!({"include_usage": true}));
+    }
+    if let Some(temperature) = request.temperature.filter(|_| profile.accepts("temperature")) {
+        body.insert("temperature".into(), decimal(temperature.clamp(0.0, profile.temperature_ceiling)));
+    }
+    if let Some(wish) = request.max_tokens {
+        let most = profile.output_ceiling.unwrap_or(u32::MAX);
+        body.insert(profile.max_tokens_field.into(), json!(wish.clamp(1, most)));
+    }
+    body.extend(profile.switch.field(profile.thinking).map(|(name, value)| (name.to_owned(), value)));
+    body.extend(profile.extra.iter().map(|(name, value)| ((*name).to_owned(), json!(value))));
+    Value::Object(body)
+}
+
+/// The shortest decimal that is the same `f32`: 0.7, not 0.699999988079071.
+fn decimal(number: f32) -> Value {
+    number.to_string().parse::<f64>().map_or(Value::Null, |number| json!(number))
+}
+
+fn tool(spec: &ToolSpec) -> Value {
+    json!({
+        "type": "function",
+        "function": {"name": spec.name, "description": spec.description, "parameters": spec.parameters},
+    })
+}
+
+fn messages(profile: &Profile, messages: &[ChatMessage]) -> Vec<Value> {
+    let exchanges_with_calls = mark_exchanges(messages);
+    messages
+        .iter()
+        .zip(exchanges_with_calls)
+        .filter_map(|(message, with_calls)| match message {
+            ChatMessage::System(content) => Some(json!({"role": "system", "content": content})),
+            ChatMessage::User(content) => Some(json!({"role": "user", "content": content})),
+            ChatMessage::Tool { call_id, content } => {
+                Some(json!({"role": "tool", "tool_call_id": call_id, "content": content}))
+            }
+            // It says nothing, and several providers refuse a message without content.
+            ChatMessage::Assistant { content, calls, .. } if content.is_empty() && calls.is_empty() => None,
+            ChatMessage::Assistant { .. } => Some(assistant(profile, message, with_calls)),
+        })
+        .collect()
+}
+
+/// For each message: whether tools were called anywhere between the user messages around it.
+fn mark_exchanges(messages: &[ChatMessage]) -> Vec<bool> {
+    let calls = |message: &ChatMessage| match message {
+        ChatMessage::Assistant { calls, .. } => !calls.is_empty(),
+        ChatMessage::System(_) | ChatMessage::User(_) | ChatMessage::Tool { .. } => false,
+    };
+    messages
+        .chunk_by(|_, next| !matches!(next, ChatMessage::User(_)))
+        .flat_map(|exchange| std::iter::repeat_n(exchange.iter().any(calls), exchange.len()))
+        .collect()
+}
+
+fn assistant(profile: &Profile, message: &ChatMessage, exchange_with_calls: bool) -> Value {
+    let ChatMessage::Assistant { content, thinking, calls } = message else { return Value::Null };
+    let mut fields = Map::new();
+    fields.insert("role".into(), json!("assistant"));
+    // "" and not null beside calls: chat templates of self-hosted models join it with other text.
+    fields.insert("content".into(), json!(content));
+    match profile.echo {
+        Echo::Never => {}
+        Echo::WithCalls(field) => {
+            if exchange_with_calls && (thinking.is_some() || !calls.is_empty()) {
+                fields.insert(field.into(), json!(thinking.as_deref().unwrap_or_default()));
+            }
+        }
+    }
+    if !calls.is_empty() {
+        let calls: Vec<Value> = calls
+            .iter()
+            .map(|call| {
+                json!({
+                    "id": call.id,
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": replayable(&call.arguments)},
+                })
+            })
+            .collect();
+        fields.insert("tool_calls".into(), Value::Array(calls));
+    }
+    Value::Object(fields)
+}
+
+/// Arguments as they go back to the provider. Self-hosted servers parse them and refuse the whole conversation when they
+/// are no JSON object, so broken ones are shown to the model inside one.
+fn replayable(arguments: &str) -> String {
+    if arguments.trim().is_empty() {
+        return "{}".to_owned();
+    }
+    match serde_json::from_str::<Map<String, Value>>(arguments) {
+        Ok(_) => arguments.to_owned(),
+        Err(_) => json!({"invalid_arguments": arguments}).to_string(),
+    }
+}

@@ -1,0 +1,284 @@
+//! From what a provider says when it fails to what a person can do about it.
+
+use std::time::Duration;
+
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
+
+use super::error::{ProviderError, Trouble};
+
+/// Longest quotation of a provider's words, in characters.
+const WORDS: usize = 300;
+
+/// Whom the errors of one client are about.
+pub(super) struct Subject {
+    pub provider: String,
+    pub model: String,
+    /// Without credentials and query.
+    pub address: String,
+    /// What a person must check when the key is wrong.
+    pub setting: String,
+    /// Only to take it out of the provider's words.
+    pub key: Option<SecretString>,
+}
+
+/// A failed answer: an HTTP response, or an error inside a stream.
+pub(super) struct Failure<'a> {
+    pub status: u16,
+    /// `code` and `type` of the error object.
+    pub code: String,
+    pub words: String,
+    pub after: Option<Duration>,
+    /// The text everything was read from.
+    pub text: &'a str,
+}
+
+impl Subject {
+    /// An HTTP response that is not a success.
+    pub fn response(&self, status: u16, text: &str, after: Option<Duration>) -> ProviderError {
+        let document: Value = serde_json::from_str(text).unwrap_or(Value::Null);
+        let error = match &document {
+            // Google's OpenAI-compatible API wraps its error in an array.
+            Value::Array(items) => items.first().unwrap_or(&Value::Null),
+            other => other,
+        };
+        let error = error.get("error").unwrap_or(error);
+        let (code, words) = (code_of(error), words_of(error));
+        let html = text.trim_start().starts_with('<');
+        let words = if words.is_empty() && !html && document.is_null() { text.trim().to_owned() } else { words };
+        self.classify(Failure { status, code, words, after, text })
+    }
+
+    /// An error object inside a stream that began well.
+    pub fn stream_error(&self, error: &Value) -> ProviderError {
+        let number = |name: &str| match error.get(name) {
+            Some(Value::Number(number)) => number.as_u64(),
+            Some(Value::String(text)) => text.parse().ok(),
+            _ => None,
+        };
+        let status = number("status").or_else(|| number("status_code")).or_else(|| number("code"));
+        let code = code_of(error);
+        let status = match status.and_then(|status| u16::try_from(status).ok()).filter(|s| (400..600).contains(s)) {
+            Some(status) => status,
+            None => status_of_code(&code),
+        };
+        let text = error.to_string();
+        self.classify(Failure { status, code, words: words_of(error), after: None, text: &text })
+    }
+
+    fn classify(&self, failure: Failure<'_>) -> ProviderError {
+        let Failure { status, code, words, after, text } = failure;
+        let provider = self.provider.clone();
+        let lower = format!("{code} {words} {}", if words.is_empty() { text } else { "" }).to_lowercase();
+        let says = |parts: &[&str]| parts.iter().any(|part| lower.contains(part));
+        let overflow = says(OVERFLOW) || lower.contains("input length") && lower.contains("range of");
+        let words = self.quote(&words);
+        match status {
+            400 | 413 | 422 if overflow => ProviderError::ContextOverflow { limit: limit_of(text) },
+            413 => ProviderError::ContextOverflow { limit: limit_of(text) },
+            402 => ProviderError::Quota { provider, words },
+            400 | 403 | 429 if says(QUOTA) => ProviderError::Quota { provider, words },
+            400 if says(&["api key", "api_key", "apikey"]) && says(&["invalid", "incorrect", "not valid"]) => {
+                self.auth(words)
+            }
+            400 | 403 if says(FILTER) => ProviderError::Refused { provider, status, words },
+            401 | 403 => self.auth(words),
+            400 | 404 if says(MODEL) && says(MISSING) => {
+                ProviderError::ModelNotFound { provider, model: self.model.clone(), words }
+            }
+            404 | 405 => self.unreachable(Trouble::NoSuchPath),
+            429 => ProviderError::RateLimited { provider, after },
+            408 | 500..=599 => ProviderError::Server { provider, status, words, after },
+            _ => ProviderError::Refused { provider, status, words },
+        }
+    }
+
+    fn auth(&self, words: String) -> ProviderError {
+        ProviderError::Auth { provider: self.provider.clone(), setting: self.setting.clone(), words }
+    }
+
+    pub fn unreachable(&self, trouble: Trouble) -> ProviderError {
+        ProviderError::Unreachable { provider: self.provider.clone(), address: self.address.clone(), trouble }
+    }
+
+    pub fn interrupted(&self, cause: impl Into<String>) -> ProviderError {
+        ProviderError::Interrupted { provider: self.provider.clone(), cause: cause.into() }
+    }
+
+    pub fn bad_stream(&self, cause: impl Into<String>) -> ProviderError {
+        ProviderError::BadStream { provider: self.provider.clone(), cause: cause.into() }
+    }
+
+    pub fn empty(&self) -> ProviderError {
+        ProviderError::Empty { provider: self.provider.clone(), model: self.model.clone() }
+    }
+
+    /// A request that could not be sent, or whose answer's head did not come.
+    pub fn transport(&self, error: &reqwest::Error) -> ProviderError {
+        let causes = causes(error);
+        let says = |parts: &[&str]| parts.iter().any(|part| causes.to_lowercase().contains(part));
+        let last = || self.quote(causes.rsplit(": ").next().unwrap_or_default());
+        self.unreachable(match () {
+            () if error.is_builder() => Trouble::BadAddress("the request could not be built".to_owned()),
+            () if error.is_timeout() => Trouble::ConnectTimeout,
+            () if says(&["dns error", "failed to lookup"]) => Trouble::Dns,
+            () if says(&["connection refused"]) => Trouble::Refused,
+            () if says(&["certificate", "tls", "handshake", "corrupt message", "invalidcontenttype"]) => {
+                Trouble::Tls(last())
+            }
+            () => Trouble::Other(last()),
+        })
+    }
+
+    /// A provider's words as they may be shown: one line, not too long, without the key.
+    pub fn quote(&self, words: &str) -> String {
+        let mut line = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        if let Some(key) = self.key.as_ref().map(|key| key.expose_secret().trim()).filter(|key| !key.is_empty()) {
+            line = line.replace(key, "•••");
+        }
+        match line.char_indices().nth(WORDS) {
+            Some((end, _)) => format!("{}…", &line[..end]),
+            None => line.trim_end_matches('.').to_owned(),
+        }
+    }
+}
+
+/// The error with all its causes; the address is left out, it may hold credentials.
+fn causes(error: &reqwest::Error) -> String {
+    let mut text = String::new();
+    let mut next = std::error::Error::source(error);
+    while let Some(cause) = next {
+        if !text.is_empty() {
+            text.push_str(": ");
+        }
+        text.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    if text.is_empty() { "the connection broke".to_owned() } else { text }
+}
+
+/// How a broken body is described.
+pub(super) fn break_cause(error: &reqwest::Error) -> String {
+    let causes = causes(error);
+    causes.rsplit(": ").next().unwrap_or("the connection broke").to_owned()
+}
+
+const OVERFLOW: &[&str] = &[
+    "context_length",
+    "context length",
+    "context window",
+    "context size",
+    "maximum context",
+    "exceed_context",
+    "prompt is too long",
+    "input is too long",
+    "input_too_long",
+    "too many input tokens",
+    "exceeded model token limit",
+    "prompt 超长",
+    "prompt exceeds max length",
+];
+const QUOTA: &[&str] = &[
+    "insufficient_quota",
+    "exceeded your current quota",
+    "exceeded_current_quota",
+    "insufficient balance",
+    "insufficient_balance",
+    "insufficient credits",
+    "arrearage",
+    "余额",
+    "欠费",
+    "suspended due to",
+];
+const FILTER: &[&str] = &[
+    "content_filter",
+    "content filter",
+    "content exists risk",
+    "data_inspection_failed",
+    "datainspectionfailed",
+    "moderation",
+    "flagged",
+    "unsupported_country",
+    "敏感",
+];
+const MODEL: &[&str] = &["model", "模型"];
+const MISSING: &[&str] = &[
+    "not found",
+    "not_found",
+    "not exist",
+    "no such",
+    "not a valid model",
+    "invalid model",
+    "unknown model",
+    "does not have access",
+    "not supported model",
+    "no endpoints found",
+    "try pulling",
+    "不存在",
+];
+
+/// What an error inside a stream would have been as an HTTP status, by its code or type.
+fn status_of_code(code: &str) -> u16 {
+    let code = code.to_lowercase();
+    let has = |parts: &[&str]| parts.iter().any(|part| code.contains(part));
+    match () {
+        () if has(&["rate_limit", "too_many", "quota"]) => 429,
+        () if has(&["api_key", "authentication", "unauthorized"]) => 401,
+        () if has(&["overload", "unavailable"]) => 503,
+        () if has(&["invalid_request", "bad_request", "context_length", "exceed_context", "content_filter"]) => 400,
+        () if has(&["not_found"]) => 404,
+        () => 500,
+    }
+}
+
+fn code_of(error: &Value) -> String {
+    let part = |name: &str| match error.get(name) {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Number(number)) => number.to_string(),
+        _ => String::new(),
+    };
+    format!("{} {}", part("code"), part("type")).trim().to_owned()
+}
+
+fn words_of(error: &Value) -> String {
+    let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+    match error {
+        Value::String(words) => words.clone(),
+        other => {
+            // OpenRouter puts the upstream provider's own words into `metadata.raw`.
+            let raw = other.get("metadata").and_then(|metadata| text(metadata, "raw"));
+            let own = ["message", "detail", "msg"].iter().find_map(|name| text(other, name)).unwrap_or_default();
+            match raw {
+                Some(raw) if !raw.is_empty() => format!("{own}: {raw}"),
+                Some(_) | None => own,
+            }
+        }
+    }
+}
+
+/// The context window an error names: llama.cpp's `n_ctx` field, or the first number after words that introduce it.
+fn limit_of(text: &str) -> Option<u32> {
+    let lower = text.to_lowercase();
+    [
+        "\"n_ctx\"",
+        "maximum context length is",
+        "model token limit:",
+        "context window of",
+        "context length of only",
+        "context length of",
+        "should be [1,",
+        "context size (",
+        "maximum:",
+    ]
+    .iter()
+    .find_map(|lead| {
+        let after = &lower[lower.find(lead)? + lead.len()..];
+        let number: String = after
+            .trim_start_matches([' ', ':', '"', '['])
+            .chars()
+            .take_while(|c| c.is_ascii_digit() || *c == ',')
+            .filter(char::is_ascii_digit)
+            .collect();
+        number.parse().ok().filter(|limit| *limit > 0)
+    })
+}

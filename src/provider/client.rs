@@ -1,0 +1,219 @@
+//! One provider, ready to be asked.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use secrecy::ExposeSecret;
+use serde_json::Value;
+use url::Url;
+
+use super::classify::Subject;
+use super::error::{ProviderError, Trouble};
+use super::profile::{Profile, Thinking, is_loopback};
+use super::turn::Turn;
+use super::{Chunk, Endpoint, Finish, ModelRequest, body};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Cheap to clone and cheap to make. Its connections stay open between turns.
+#[derive(Clone)]
+pub struct Client {
+    shared: Arc<Shared>,
+}
+
+/// What the turns of one client have in common.
+pub(super) struct Shared {
+    pub endpoint: Endpoint,
+    pub subject: Arc<Subject>,
+    url: Url,
+    /// Made by the first turn: loading the certificates takes longer than all the rest.
+    http: OnceLock<reqwest::Client>,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Client").field(&self.shared.endpoint).finish()
+    }
+}
+
+impl Client {
+    /// Fails only when the address or the key cannot be put into a request at all; nothing is sent.
+    pub fn new(endpoint: Endpoint) -> Result<Self, ProviderError> {
+        let subject = Arc::new(subject(&endpoint));
+        let url =
+            chat_url(&endpoint.base_url).map_err(|why| subject.unreachable(Trouble::BadAddress(why.to_owned())))?;
+        headers(&endpoint).ok_or_else(|| ProviderError::Auth {
+            provider: subject.provider.clone(),
+            setting: format!("{}: it has characters that no key has", subject.setting),
+            words: String::new(),
+        })?;
+        Ok(Self { shared: Arc::new(Shared { endpoint, subject, url, http: OnceLock::new() }) })
+    }
+
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.shared.endpoint
+    }
+
+    /// The exact JSON of the next request. No key is inside.
+    pub fn body(&self, request: &ModelRequest) -> Value {
+        self.body_for(&self.shared.endpoint.profile, request)
+    }
+
+    /// Starts nothing until it is polled; dropping it cancels the request.
+    pub fn turn(&self, request: &ModelRequest) -> Turn {
+        Turn::new(self.shared.clone(), self.body(request))
+    }
+
+    /// The whole text of an answer, for titles and summaries: without thoughts, and without thinking where the model can
+    /// be told so. An answer that reached its output limit counts as an answer.
+    pub async fn complete(&self, request: &ModelRequest) -> Result<String, ProviderError> {
+        let profile = Profile { thinking: Thinking::Off, ..self.shared.endpoint.profile.clone() };
+        let mut turn = Turn::new(self.shared.clone(), self.body_for(&profile, request));
+        let mut text = String::new();
+        while let Some(chunk) = turn.next().await {
+            match chunk? {
+                Chunk::Text(more) => text.push_str(&more),
+                Chunk::Finish(Finish::Refusal) if text.is_empty() => {
+                    return Err(ProviderError::Refused {
+                        provider: self.shared.subject.provider.clone(),
+                        status: 200,
+                        words: "the model declined to answer".to_owned(),
+                    });
+                }
+                Chunk::Status { .. }
+                | Chunk::Thinking(_)
+                | Chunk::ToolCallStart { .. }
+                | Chunk::ToolCallArguments { .. }
+                | Chunk::Usage(_)
+                | Chunk::Finish(_) => {}
+            }
+        }
+        if text.is_empty() { Err(self.shared.subject.empty()) } else { Ok(text) }
+    }
+
+    fn body_for(&self, profile: &Profile, request: &ModelRequest) -> Value {
+        body::body(profile, &self.shared.endpoint.model, request)
+    }
+}
+
+impl Shared {
+    /// Sends one request and waits for the head of the answer.
+    pub async fn post(&self, body: bytes::Bytes) -> Result<reqwest::Response, ProviderError> {
+        let http = self.http()?;
+        let request = http.post(self.url.clone()).header(CONTENT_TYPE, "application/json").body(body);
+        request.send().await.map_err(|error| self.subject.transport(&error))
+    }
+
+    fn http(&self) -> Result<&reqwest::Client, ProviderError> {
+        if let Some(http) = self.http.get() {
+            return Ok(http);
+        }
+        let headers = headers(&self.endpoint).unwrap_or_default();
+        let http = build(&self.url, headers).map_err(|error| self.subject.transport(&error))?;
+        Ok(self.http.get_or_init(|| http))
+    }
+}
+
+/// A client for one host: no redirects (a key never goes to another host), no proxy for this machine.
+pub(super) fn build(url: &Url, headers: HeaderMap) -> Result<reqwest::Client, reqwest::Error> {
+    // Another part of the program may have installed it already; it is the same one.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = reqwest::Client::builder()
+        .default_headers(headers)
+        .user_agent(concat!("miniclaw/", env!("CARGO_PKG_VERSION")))
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(CONNECT_TIMEOUT)
+        .tcp_nodelay(true)
+        // A compressed stream is held back by proxies until a block is full.
+        .gzip(false);
+    if is_loopback(url) {
+        builder = builder.no_proxy();
+    }
+    if url.scheme() == "http" {
+        // Never used without https: spares reading the system's certificates.
+        builder = builder.tls_certs_only([]);
+    }
+    builder.build()
+}
+
+fn headers(endpoint: &Endpoint) -> Option<HeaderMap> {
+    let mut headers = HeaderMap::new();
+    let key = endpoint.api_key.as_ref().map(|key| key.expose_secret().trim()).filter(|key| !key.is_empty());
+    if let Some(key) = key {
+        let mut value = HeaderValue::from_str(&format!("Bearer {key}")).ok()?;
+        value.set_sensitive(true);
+        headers.insert(AUTHORIZATION, value);
+    }
+    Some(headers)
+}
+
+fn subject(endpoint: &Endpoint) -> Subject {
+    let provider = match endpoint.label.trim() {
+        "" => endpoint.profile.kind.name().to_owned(),
+        label => label.to_owned(),
+    };
+    let setting = match endpoint.profile.kind.key_variable() {
+        Some(variable) => format!("api_key in the settings of {provider}, or the variable {variable}"),
+        None => format!("api_key in the settings of {provider}"),
+    };
+    Subject {
+        setting,
+        model: endpoint.model.clone(),
+        address: shown_address(&endpoint.base_url),
+        key: endpoint.api_key.clone(),
+        provider,
+    }
+}
+
+/// An address as it may be shown: without user, password, query and fragment, any of which may hold a credential.
+pub(super) fn shown_address(url: &Url) -> String {
+    let mut url = url.clone();
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.set_query(None);
+    url.set_fragment(None);
+    url.as_str().trim_end_matches('/').to_owned()
+}
+
+/// `{base}/chat/completions`; the base may end in a slash or already be the whole address. A query is kept (Azure).
+fn chat_url(base: &Url) -> Result<Url, &'static str> {
+    const PATH: &str = "/chat/completions";
+    if !matches!(base.scheme(), "http" | "https") {
+        return Err("it must begin with https:// or http://");
+    }
+    if base.host_str().is_none_or(str::is_empty) {
+        return Err("it names no host");
+    }
+    let mut url = base.clone();
+    let path = base.path().trim_end_matches('/');
+    if !path.ends_with(PATH) {
+        url.set_path(&format!("{path}{PATH}"));
+    } else {
+        url.set_path(path);
+    }
+    url.set_fragment(None);
+    Ok(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_chat_address_is_found_from_any_usual_base() {
+        for (base, chat) in [
+            ("https://api.deepseek.com", "https://api.deepseek.com/chat/completions"),
+            ("https://api.deepseek.com/", "https://api.deepseek.com/chat/completions"),
+            ("https://api.openai.com/v1", "https://api.openai.com/v1/chat/completions"),
+            ("https://api.openai.com/v1/", "https://api.openai.com/v1/chat/completions"),
+            ("http://h/v1/chat/completions", "http://h/v1/chat/completions"),
+            ("http://h/v1/chat/completions/", "http://h/v1/chat/completions"),
+            ("http://h/x?api-version=1", "http://h/x/chat/completions?api-version=1"),
+        ] {
+            assert_eq!(chat_url(&Url::parse(base).unwrap()).unwrap().as_str(), chat);
+        }
+        assert!(chat_url(&Url::parse("file:///etc/passwd").unwrap()).is_err());
+        assert!(chat_url(&Url::parse("ftp://h/").unwrap()).is_err());
+    }
+}

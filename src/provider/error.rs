@@ -1,0 +1,228 @@
+//! Why a turn failed, one variant for each thing a caller or a person can do about it.
+
+use std::time::Duration;
+
+/// How long was waited for which thing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// The provider had not begun to answer.
+    FirstByte,
+    /// The answer had begun and then nothing new came.
+    Idle,
+}
+
+/// What keeps a provider from being reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// `base_url` is nothing that a request can be sent to.
+    BadAddress(String),
+    /// The name could not be looked up.
+    Dns,
+    /// Nothing listens there.
+    Refused,
+    ConnectTimeout,
+    /// No secure connection; the detail names the certificate's fault where it is one.
+    Tls(String),
+    /// The server wants the request to go elsewhere, which is never done: the key would go with it.
+    Redirected(String),
+    /// Something answers there, but no chat API at this path.
+    NoSuchPath,
+    /// A web page came back.
+    NotAnApi,
+    /// Anything else that went wrong on the way.
+    Other(String),
+}
+
+/// Each message is a sentence for a person: what happened and what to do. None ever holds a key.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ProviderError {
+    /// `setting` names the key that is missing or wrong.
+    #[error("{provider} did not accept the API key. Check {setting}.{}", said(words))]
+    Auth { provider: String, setting: String, words: String },
+    #[error(
+        "The account at {provider} has no credit or quota left. Top it up, or choose another model.{}",
+        said(words)
+    )]
+    Quota { provider: String, words: String },
+    #[error("{provider} does not offer the model \"{model}\". Choose another model in the settings.{}", said(words))]
+    ModelNotFound { provider: String, model: String, words: String },
+    /// `limit` is the context window in tokens, where the provider named it.
+    #[error("The conversation is longer than the model can read{}. Compress it, or start a new session.", window(*limit))]
+    ContextOverflow { limit: Option<u32> },
+    #[error("{provider} allows no more requests for now. Try again{}.", later(*after))]
+    RateLimited { provider: String, after: Option<Duration> },
+    #[error("{}", unreachable(provider, address, trouble))]
+    Unreachable { provider: String, address: String, trouble: Trouble },
+    #[error("{provider} {} for {} s. Try again; if it stays so, the server is overloaded or down.", silence(*phase), waited.as_secs())]
+    Timeout { provider: String, phase: Phase, waited: Duration },
+    /// The stream broke; what was shown so far is real but not complete.
+    #[error("The answer from {provider} broke off before its end ({cause}). Continue or try again.")]
+    Interrupted { provider: String, cause: String },
+    #[error(
+        "{provider} answered in a form that cannot be read ({cause}). Check that the address is an OpenAI-compatible API."
+    )]
+    BadStream { provider: String, cause: String },
+    /// The request itself was not accepted; sending it again would not help.
+    #[error("{provider} refused the request ({status}).{} Change the request or the model.", said(words))]
+    Refused { provider: String, status: u16, words: String },
+    #[error("{provider} has a fault of its own ({status}).{} Try again{}.", said(words), later(*after))]
+    Server { provider: String, status: u16, words: String, after: Option<Duration> },
+    #[error("The model {model} at {provider} returned nothing. Try again, or ask in other words.")]
+    Empty { provider: String, model: String },
+}
+
+impl ProviderError {
+    /// The stable word for this kind of error, for files and frames.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Auth { .. } => "auth",
+            Self::Quota { .. } => "quota",
+            Self::ModelNotFound { .. } => "model_not_found",
+            Self::ContextOverflow { .. } => "context_overflow",
+            Self::RateLimited { .. } => "rate_limited",
+            Self::Unreachable { .. } => "unreachable",
+            Self::Timeout { .. } => "timeout",
+            Self::Interrupted { .. } => "interrupted",
+            Self::BadStream { .. } => "bad_stream",
+            Self::Refused { .. } => "refused",
+            Self::Server { .. } => "server",
+            Self::Empty { .. } => "empty",
+        }
+    }
+
+    /// What happened, without what to do: for a status line while it is tried again.
+    pub(super) fn reason(&self) -> String {
+        match self {
+            Self::RateLimited { provider, .. } => format!("{provider} asks to wait"),
+            Self::Server { provider, status, .. } => format!("{provider} has a fault ({status}), trying again"),
+            Self::Unreachable { provider, .. } => format!("{provider} cannot be reached, trying again"),
+            Self::Timeout { provider, .. } => format!("{provider} is silent, trying again"),
+            Self::Interrupted { provider, .. } => format!("The connection to {provider} broke, trying again"),
+            Self::Empty { provider, .. } => format!("{provider} returned nothing, trying again"),
+            Self::Auth { .. }
+            | Self::Quota { .. }
+            | Self::ModelNotFound { .. }
+            | Self::ContextOverflow { .. }
+            | Self::BadStream { .. }
+            | Self::Refused { .. } => self.to_string(),
+        }
+    }
+
+    /// Whether the same request may work later, with nothing changed.
+    pub fn retryable(&self) -> bool {
+        match self {
+            Self::RateLimited { .. }
+            | Self::Timeout { .. }
+            | Self::Interrupted { .. }
+            | Self::Server { .. }
+            | Self::Empty { .. } => true,
+            Self::Unreachable { trouble, .. } => trouble.passes(),
+            Self::Auth { .. }
+            | Self::Quota { .. }
+            | Self::ModelNotFound { .. }
+            | Self::ContextOverflow { .. }
+            | Self::BadStream { .. }
+            | Self::Refused { .. } => false,
+        }
+    }
+}
+
+impl Trouble {
+    /// Whether it can go away by itself.
+    pub(super) fn passes(&self) -> bool {
+        match self {
+            Self::Dns | Self::Refused | Self::ConnectTimeout | Self::Tls(_) | Self::Other(_) => true,
+            Self::BadAddress(_) | Self::Redirected(_) | Self::NoSuchPath | Self::NotAnApi => false,
+        }
+    }
+}
+
+fn said(words: &str) -> String {
+    if words.is_empty() { String::new() } else { format!(" It said: \"{words}\".") }
+}
+
+fn window(limit: Option<u32>) -> String {
+    limit.map_or(String::new(), |tokens| format!(" ({tokens} tokens)"))
+}
+
+fn silence(phase: Phase) -> &'static str {
+    match phase {
+        Phase::FirstByte => "did not begin to answer",
+        Phase::Idle => "began to answer and then said nothing new",
+    }
+}
+
+fn later(after: Option<Duration>) -> String {
+    match after.map(|time| time.as_secs_f64().ceil() as u64) {
+        None => " later".to_owned(),
+        Some(seconds @ 0..=119) => format!(" in {seconds} s"),
+        Some(seconds @ 120..=7_199) => format!(" in {} minutes", seconds.div_ceil(60)),
+        Some(seconds) => format!(" in {} hours", seconds.div_ceil(3_600)),
+    }
+}
+
+fn unreachable(provider: &str, address: &str, trouble: &Trouble) -> String {
+    let (what, todo) = match trouble {
+        Trouble::BadAddress(why) => (why.clone(), "Correct base_url in the settings"),
+        Trouble::Dns => ("the name could not be found".to_owned(), "Check base_url and the network connection"),
+        Trouble::Refused => ("nothing is listening there".to_owned(), "Start the server, or correct base_url"),
+        Trouble::ConnectTimeout => {
+            ("it did not answer within 10 s".to_owned(), "Check base_url, the network connection and any proxy")
+        }
+        Trouble::Tls(detail) => (
+            format!("no secure connection ({detail})"),
+            "Check that base_url begins with the right http:// or https:// and that this machine's certificates are current",
+        ),
+        Trouble::Redirected(to) => (
+            format!("it redirects to {to}, and a key is never sent on to another address"),
+            "If that address is right, put it into base_url",
+        ),
+        Trouble::NoSuchPath => {
+            ("there is no chat API at this path (404)".to_owned(), "Check base_url: it often ends in /v1")
+        }
+        Trouble::NotAnApi => {
+            ("a web page came back instead of an answer".to_owned(), "Check base_url: it often ends in /v1")
+        }
+        Trouble::Other(cause) => (cause.clone(), "Check the network connection and try again"),
+    };
+    format!("{provider} cannot be reached at {address}: {what}. {todo}.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_say_what_happened_and_what_to_do() {
+        let provider = || "DeepSeek".to_owned();
+        let cases = [
+            (
+                ProviderError::RateLimited { provider: provider(), after: Some(Duration::from_secs(86_400)) },
+                "DeepSeek allows no more requests for now. Try again in 24 hours.",
+            ),
+            (
+                ProviderError::Server { provider: provider(), status: 503, words: "busy".into(), after: None },
+                "DeepSeek has a fault of its own (503). It said: \"busy\". Try again later.",
+            ),
+            (
+                ProviderError::Unreachable {
+                    provider: "Ollama".into(),
+                    address: "http://127.0.0.1:11434".into(),
+                    trouble: Trouble::Refused,
+                },
+                "Ollama cannot be reached at http://127.0.0.1:11434: nothing is listening there. Start the server, or correct base_url.",
+            ),
+            (
+                ProviderError::ContextOverflow { limit: Some(8192) },
+                "The conversation is longer than the model can read (8192 tokens). Compress it, or start a new session.",
+            ),
+            (
+                ProviderError::Timeout { provider: provider(), phase: Phase::Idle, waited: Duration::from_secs(90) },
+                "DeepSeek began to answer and then said nothing new for 90 s. Try again; if it stays so, the server is overloaded or down.",
+            ),
+        ];
+        for (error, text) in cases {
+            assert_eq!(error.to_string(), text);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! A provider that says what a script tells it to, over real HTTP: for tests, demonstrations and benchmarks.
+//!
+//! `POST /v1/chat/completions` (with or without `/v1`) plays the next reply, `GET /requests` gives the bodies of all
+//! requests so far as a JSON array, `POST /gates/{name}` opens a gate, `GET /v1/models` names one model. A script is
+//! described at [`Script`].
+
+mod play;
+mod script;
+
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, header};
+use axum::response::Response;
+use axum::routing::{get, post};
+use axum::serve::ListenerExt;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use url::Url;
+
+use script::{Reply, last_user_text};
+pub use script::{Script, ScriptError};
+
+/// Serves the script until the listener fails. Meant for loopback: there is no authentication.
+pub async fn serve(script: Script, listener: TcpListener) -> std::io::Result<()> {
+    run(Arc::new(Stage::new(script)), listener).await
+}
+
+/// Serves the script on a free port of 127.0.0.1, in a task of the current runtime.
+pub async fn start(script: Script) -> std::io::Result<Running> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    let address = listener.local_addr()?;
+    let base_url = Url::parse(&format!("http://{address}/v1")).map_err(std::io::Error::other)?;
+    let stage = Arc::new(Stage::new(script));
+    let task = tokio::spawn(run(stage.clone(), listener)).abort_handle();
+    Ok(Running { base_url, stage, task })
+}
+
+/// A script being served; dropping it stops the server.
+pub struct Running {
+    /// Ends in `/v1`.
+    pub base_url: Url,
+    stage: Arc<Stage>,
+    task: tokio::task::AbortHandle,
+}
+
+impl Running {
+    /// The bodies of all chat requests so far, in the order of their arrival.
+    pub fn requests(&self) -> Vec<Value> {
+        self.stage.scene().requests.clone()
+    }
+
+    /// Lets every reply pass that waits at the gate of this name, now or later.
+    pub fn open_gate(&self, name: &str) {
+        self.stage.open_gate(name);
+    }
+
+    /// How many TCP connections were made so far.
+    pub fn connections(&self) -> usize {
+        self.stage.scene().connections
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// What all connections share.
+struct Stage {
+    scene: Mutex<Scene>,
+}
+
+struct Scene {
+    replies: Vec<(Arc<Reply>, Use)>,
+    requests: Vec<Value>,
+    gates: HashMap<String, watch::Sender<bool>>,
+    connections: usize,
+}
+
+#[derive(PartialEq)]
+enum Use {
+    Fresh,
+    Played,
+}
+
+impl Stage {
+    fn new(script: Script) -> Self {
+        let replies = script.replies.into_iter().map(|reply| (Arc::new(reply), Use::Fresh)).collect();
+        Self { scene: Mutex::new(Scene { replies, requests: Vec::new(), gates: HashMap::new(), connections: 0 }) }
+    }
+
+    fn scene(&self) -> MutexGuard<'_, Scene> {
+        self.scene.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records the request and takes the next reply that fits it.
+    fn next_reply(&self, request: Value) -> Option<Arc<Reply>> {
+        let said = last_user_text(&request);
+        let mut scene = self.scene();
+        scene.requests.push(request);
+        let (reply, used) = scene.replies.iter_mut().find(|(reply, used)| *used == Use::Fresh && reply.fits(&said))?;
+        if !reply.repeat {
+            *used = Use::Played;
+        }
+        Some(reply.clone())
+    }
+
+    fn gate(&self, name: &str) -> watch::Receiver<bool> {
+        self.scene().gates.entry(name.to_owned()).or_insert_with(|| watch::channel(false).0).subscribe()
+    }
+
+    fn open_gate(&self, name: &str) {
+        self.scene().gates.entry(name.to_owned()).or_insert_with(|| watch::channel(false).0).send_replace(true);
+    }
+}
+
+async fn run(stage: Arc<Stage>, listener: TcpListener) -> std::io::Result<()> {
+    let counter = stage.clone();
+    let listener = listener.tap_io(move |connection| {
+        counter.scene().connections += 1;
+        // Without it a small step would wait for the acknowledgement of the step before.
+        let _ = connection.set_nodelay(true);
+    });
+    let router = Router::new()
+        .route("/v1/chat/completions", post(chat))
+        .route("/chat/completions", post(chat))
+        .route("/v1/models", get(models))
+        .route("/requests", get(requests))
+        .route("/gates/{name}", post(open_gate))
+        .layer(axum::extract::DefaultBodyLimit::disable())
+        .with_state(stage);
+    axum::serve(listener, router).await
+}
+
+async fn chat(State(stage): State<Arc<Stage>>, body: Bytes) -> Response {
+    let request = serde_json::from_slice(&body)
+        .unwrap_or_else(|_| json!({"not_json": String::from_utf8_lossy(&body).into_owned()}));
+    let said = last_user_text(&request);
+    match stage.next_reply(request) {
+        Some(reply) => play::play(reply, stage).await,
+        None => {
+            let message = format!("the script has no reply left for the user message {said:?}");
+            answer(StatusCode::INTERNAL_SERVER_ERROR, &json!({"error": {"message": message, "type": "script"}}))
+        }
+    }
+}
+
+async fn models() -> Response {
+    answer(StatusCode::OK, &json!({"object": "list", "data": [{"id": "scripted", "object": "model"}]}))
+}
+
+async fn requests(State(stage): State<Arc<Stage>>) -> Response {
+    let requests = Value::Array(stage.scene().requests.clone());
+    answer(StatusCode::OK, &requests)
+}
+
+async fn open_gate(State(stage): State<Arc<Stage>>, Path(name): Path<String>) -> Response {
+    stage.open_gate(&name);
+    answer(StatusCode::OK, &json!({"open": name}))
+}
+
+fn answer(status: StatusCode, document: &Value) -> Response {
+    let mut response = Response::new(Body::from(document.to_string()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
+    response
+}

@@ -1,0 +1,162 @@
+//! Plays one reply: its steps become the bytes of a response, each sent as soon as it is reached.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use futures_util::stream::{self, Stream};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::Stage;
+use super::script::{Reply, ScriptedCall, Step, Tokens};
+
+/// Plays the steps before the body, then answers with a body that plays the rest.
+pub(super) async fn play(reply: Arc<Reply>, stage: Arc<Stage>) -> Response {
+    let mut status = StatusCode::OK;
+    let mut headers = Vec::new();
+    let mut usage = None;
+    let mut at = 0;
+    while let Some(step) = reply.steps.get(at).filter(|step| !step.is_body()) {
+        match step {
+            Step::Status(code) => status = StatusCode::from_u16(*code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+            Step::Headers(more) => headers.extend(more.iter().filter_map(|(name, value)| {
+                Some((HeaderName::try_from(name.as_str()).ok()?, HeaderValue::try_from(value.as_str()).ok()?))
+            })),
+            Step::SleepMs(ms) => sleep(Duration::from_millis(*ms)).await,
+            Step::Gate(name) => pass_gate(&stage, name).await,
+            Step::Usage(value) => usage = Some(value.clone()),
+            Step::Text(_)
+            | Step::Thinking(_)
+            | Step::ToolCall(_)
+            | Step::Finish(_)
+            | Step::Bytes(_)
+            | Step::Tokens(_)
+            | Step::Close(_) => break,
+        }
+        at += 1;
+    }
+    let good = status.is_success();
+    let mut response = if at == reply.steps.len() && !good {
+        let message = format!("scripted status {}", status.as_u16());
+        Response::new(Body::from(json!({"error": {"message": message, "type": "script"}}).to_string()))
+    } else {
+        let player = Player { reply, stage, at, usage, calls: 0, tokens: None };
+        Response::new(Body::from_stream(body(player)))
+    };
+    *response.status_mut() = status;
+    let kind = if good { "text/event-stream" } else { "application/json" };
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    response.headers_mut().extend(headers);
+    response
+}
+
+async fn pass_gate(stage: &Stage, name: &str) {
+    let mut gate = stage.gate(name);
+    // The sender lives in the stage, which outlives the reply.
+    let _ = gate.wait_for(|open| *open).await;
+}
+
+/// Where in the reply a body is.
+struct Player {
+    reply: Arc<Reply>,
+    stage: Arc<Stage>,
+    at: usize,
+    usage: Option<Value>,
+    /// How many tool calls were sent: the index of the next.
+    calls: u64,
+    /// The tokens of the current step that were sent, and since when.
+    tokens: Option<(u32, Instant)>,
+}
+
+fn body(player: Player) -> impl Stream<Item = Result<Bytes, std::io::Error>> {
+    stream::unfold(Some(player), |player| async move {
+        let mut player = player?;
+        match player.next().await? {
+            Ok(bytes) => Some((Ok(bytes), Some(player))),
+            // An error makes the server break the connection off.
+            Err(error) => Some((Err(error), None)),
+        }
+    })
+}
+
+impl Player {
+    async fn next(&mut self) -> Option<Result<Bytes, std::io::Error>> {
+        loop {
+            let reply = self.reply.clone();
+            let step = reply.steps.get(self.at)?;
+            if let Step::Tokens(tokens) = step {
+                match self.token(tokens).await {
+                    Some(bytes) => return Some(Ok(bytes)),
+                    None => self.at += 1,
+                }
+                continue;
+            }
+            self.at += 1;
+            match step {
+                Step::Text(text) => return Some(Ok(delta(json!({"content": text})))),
+                Step::Thinking(text) => return Some(Ok(delta(json!({"reasoning_content": text})))),
+                Step::ToolCall(call) => return Some(Ok(self.call(call))),
+                Step::Finish(reason) => return Some(Ok(self.finish(reason))),
+                Step::Bytes(raw) => return Some(Ok(Bytes::from(raw.clone()))),
+                Step::Usage(usage) => self.usage = Some(usage.clone()),
+                Step::SleepMs(ms) => sleep(Duration::from_millis(*ms)).await,
+                Step::Gate(name) => pass_gate(&self.stage, name).await,
+                Step::Close(true) => return Some(Err(std::io::Error::other("the script closes the connection"))),
+                Step::Close(false) | Step::Status(_) | Step::Headers(_) | Step::Tokens(_) => {}
+            }
+        }
+    }
+
+    async fn token(&mut self, tokens: &Tokens) -> Option<Bytes> {
+        let (sent, since) = self.tokens.unwrap_or_else(|| (0, Instant::now()));
+        if sent == tokens.count {
+            self.tokens = None;
+            return None;
+        }
+        if let Some(rate) = tokens.per_second.filter(|rate| *rate > 0.0) {
+            // From the beginning and not from the token before, so that the rate holds.
+            sleep_until(since + Duration::from_secs_f64(f64::from(sent) / rate)).await;
+        }
+        self.tokens = Some((sent + 1, since));
+        Some(delta(json!({"content": tokens.text})))
+    }
+
+    fn call(&mut self, call: &ScriptedCall) -> Bytes {
+        let index = self.calls;
+        self.calls += 1;
+        let id = call.id.clone().unwrap_or_else(|| format!("call_{index}"));
+        let arguments = match &call.arguments {
+            Value::Null => "{}".to_owned(),
+            Value::String(raw) => raw.clone(),
+            other => other.to_string(),
+        };
+        delta(json!({"tool_calls": [{
+            "index": index, "id": id, "type": "function", "function": {"name": call.name, "arguments": arguments},
+        }]}))
+    }
+
+    fn finish(&self, reason: &str) -> Bytes {
+        let usage = self
+            .usage
+            .clone()
+            .unwrap_or_else(|| json!({"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}));
+        let last = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]});
+        let counted = json!({"choices": [], "usage": usage});
+        Bytes::from(format!("{}{}data: [DONE]\n\n", event(last), event(counted)))
+    }
+}
+
+fn delta(delta: Value) -> Bytes {
+    Bytes::from(event(json!({"choices": [{"index": 0, "delta": delta, "finish_reason": null}]})))
+}
+
+/// One event in the form of a chat completion chunk.
+fn event(mut chunk: Value) -> String {
+    chunk["id"] = json!("chatcmpl-scripted");
+    chunk["object"] = json!("chat.completion.chunk");
+    chunk["model"] = json!("scripted");
+    format!("data: {chunk}\n\n")
+}

@@ -1,0 +1,212 @@
+//! The client against the scripted provider, over real HTTP.
+
+
+use std::time::Duration;
+
+use secrecy::SecretString;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use url::Url;
+
+use super::scripted::{Running, Script, start};
+use super::*;
+
+/// A key that must never be seen anywhere.
+const CANARY: &str = "sk-canary-7f3a9c51";
+
+fn endpoint(kind: ProfileKind, base_url: &Url) -> Endpoint {
+    Endpoint {
+        profile: Profile::new(kind, "scripted"),
+        base_url: base_url.clone(),
+        api_key: Some(SecretString::from(CANARY)),
+        model: "scripted".into(),
+        label: "Test".into(),
+        context_window: 32_768,
+    }
+}
+
+fn ask(words: &str) -> ModelRequest {
+    ModelRequest { messages: vec![ChatMessage::User(words.into())], ..Default::default() }
+}
+
+/// A server that plays one list of steps for each request, and a client for it.
+async fn scripted<const N: usize>(replies: [Value; N]) -> (Running, Client) {
+    scripted_as(ProfileKind::Other, replies).await
+}
+
+async fn scripted_as<const N: usize>(kind: ProfileKind, replies: [Value; N]) -> (Running, Client) {
+    let server = start(Script::of_steps(replies).unwrap()).await.unwrap();
+    let client = Client::new(endpoint(kind, &server.base_url)).unwrap();
+    (server, client)
+}
+
+/// All chunks of a turn, and its error.
+async fn run(client: &Client) -> (Vec<Chunk>, Option<ProviderError>) {
+    collect(client.turn(&ask("hi"))).await
+}
+
+async fn collect(mut turn: Turn) -> (Vec<Chunk>, Option<ProviderError>) {
+    let mut chunks = Vec::new();
+    while let Some(next) = turn.next().await {
+        match next {
+            Ok(chunk) => chunks.push(chunk),
+            Err(error) => {
+                assert!(turn.next().await.is_none(), "nothing comes after an error");
+                return (chunks, Some(error));
+            }
+        }
+    }
+    assert!(matches!(chunks.last(), Some(Chunk::Finish(_))), "a turn without an error ends with Finish: {chunks:?}");
+    assert!(turn.next().await.is_none());
+    (chunks, None)
+}
+
+/// The chunks without statuses, neighbouring texts joined.
+fn gist(chunks: Vec<Chunk>) -> Vec<Chunk> {
+    let mut gist: Vec<Chunk> = Vec::new();
+    for chunk in chunks {
+        match (gist.last_mut(), chunk) {
+            (_, Chunk::Status { .. }) => {}
+            (Some(Chunk::Text(before)), Chunk::Text(more)) => before.push_str(&more),
+            (Some(Chunk::Thinking(before)), Chunk::Thinking(more)) => before.push_str(&more),
+            (
+                Some(Chunk::ToolCallArguments { index: a, delta }),
+                Chunk::ToolCallArguments { index: b, delta: more },
+            ) if *a == b => delta.push_str(&more),
+            (_, chunk) => gist.push(chunk),
+        }
+    }
+    gist
+}
+
+fn waits(chunks: &[Chunk]) -> Vec<(StatusKind, f64)> {
+    chunks
+        .iter()
+        .filter_map(|chunk| match chunk {
+            Chunk::Status { status, retry_in_ms: Some(ms), .. } => Some((*status, *ms as f64 / 1000.0)),
+            _ => None,
+        })
+        .collect()
+}
+
+fn text(text: &str) -> Chunk {
+    Chunk::Text(text.into())
+}
+
+fn usage(input_tokens: u64, output_tokens: u64, cached_tokens: u64) -> Chunk {
+    Chunk::Usage(Usage { input_tokens, output_tokens, cached_tokens })
+}
+
+fn start_of(index: u32, id: &str, name: &str) -> Chunk {
+    Chunk::ToolCallStart { index, id: id.into(), name: name.into() }
+}
+
+fn arguments(index: u32, delta: &str) -> Chunk {
+    Chunk::ToolCallArguments { index, delta: delta.into() }
+}
+
+#[tokio::test]
+async fn an_answer_arrives_piece_by_piece() {
+    let (server, client) = scripted([json!([
+        {"thinking": "Hm."}, {"text": "Hel"}, {"text": "lo"},
+        {"tool_call": {"id": "c1", "name": "read_file", "arguments": {"path": "a.md"}}},
+        {"tool_call": {"id": "c2", "name": "read_file", "arguments": "{\"path\": "}},
+        {"usage": {"prompt_tokens": 9, "completion_tokens": 4}}, {"finish": "tool_calls"}
+    ])])
+    .await;
+    let (chunks, error) = run(&client).await;
+    assert_eq!(error, None);
+    assert_eq!(
+        chunks,
+        [
+            Chunk::Thinking("Hm.".into()),
+            text("Hel"),
+            text("lo"),
+            start_of(0, "c1", "read_file"),
+            arguments(0, "{\"path\":\"a.md\"}"),
+            start_of(1, "c2", "read_file"),
+            arguments(1, "{\"path\": "),
+            usage(9, 4, 0),
+            Chunk::Finish(Finish::ToolCalls),
+        ]
+    );
+    assert_eq!(server.requests(), [client.body(&ask("hi"))], "body() is what was sent");
+}
+
+#[tokio::test]
+async fn a_chunk_is_handed_out_before_the_next_is_there() {
+    let (server, client) = scripted([json!([{"text": "a"}, {"gate": "g"}, {"text": "b"}, {"finish": "stop"}])]).await;
+    let mut turn = client.turn(&ask("hi"));
+    assert_eq!(turn.next().await, Some(Ok(text("a"))));
+    // Giving up on `next` loses nothing.
+    for _ in 0..3 {
+        assert!(tokio::time::timeout(Duration::from_millis(5), turn.next()).await.is_err());
+    }
+    server.open_gate("g");
+    assert_eq!(turn.next().await, Some(Ok(text("b"))));
+}
+
+#[tokio::test]
+async fn nothing_is_sent_before_the_turn_is_polled_and_dropping_it_closes_the_connection() {
+    let (server, client) = scripted([json!([{"text": "a"}, {"gate": "never"}]), json!([{"finish": "stop"}])]).await;
+    let turn = client.turn(&ask("hi"));
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    assert_eq!(server.connections(), 0);
+    let mut turn = turn;
+    assert_eq!(turn.next().await, Some(Ok(text("a"))));
+    assert_eq!(server.connections(), 1);
+    drop(turn);
+}
+
+#[tokio::test]
+async fn the_second_turn_uses_the_same_connection() {
+    let reply = || json!([{"text": "a"}, {"finish": "stop"}]);
+    let (server, client) = scripted([reply(), json!([{"status": 401}]), reply()]).await;
+    assert_eq!(run(&client).await.1, None);
+    // The end of the response is read beside the turn.
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(run(&client).await.1.map(|error| error.code()), Some("auth"));
+    assert_eq!(run(&client).await.1, None);
+    assert_eq!(server.connections(), 1);
+}
+
+#[tokio::test]
+async fn complete_is_the_text_alone() {
+    let (server, client) = scripted_as(
+        ProfileKind::Qwen,
+        [json!([{"thinking": "Hm"}, {"text": "A "}, {"text": "title"}, {"finish": "length"}])],
+    )
+    .await;
+    assert_eq!(client.complete(&ask("name it")).await, Ok("A title".to_owned()));
+    assert_eq!(server.requests()[0]["enable_thinking"], false);
+}
+
+#[tokio::test]
+async fn the_mock_matches_repeats_and_records() {
+    let script = Script::from_value(&json!({"replies": [
+        {"match": "weather", "repeat": true, "steps": [{"text": "rain"}, {"finish": "stop"}]},
+        {"steps": [{"text": "once"}, {"finish": "stop"}]},
+    ]}));
+    let server = start(script.unwrap()).await.unwrap();
+    let client = Client::new(endpoint(ProfileKind::Other, &server.base_url)).unwrap();
+    for (words, answer) in [("the weather?", "rain"), ("hi", "once"), ("weather!", "rain")] {
+        assert_eq!(client.complete(&ask(words)).await.as_deref(), Ok(answer));
+    }
+    let origin = server.base_url.join("/").unwrap();
+    let http = super::client::build(&origin, Default::default()).unwrap();
+    let recorded: Value = http.get(origin.join("requests").unwrap()).send().await.unwrap().json().await.unwrap();
+    assert_eq!(recorded, Value::Array(server.requests()));
+    assert_eq!(recorded.as_array().map(Vec::len), Some(3));
+    let models: Value = http.get(origin.join("v1/models").unwrap()).send().await.unwrap().json().await.unwrap();
+    assert_eq!(models["data"][0]["id"], "scripted");
+    let none = http.post(origin.join("v1/chat/completions").unwrap()).body("{}").send().await.unwrap();
+    assert_eq!(none.status().as_u16(), 500);
+    assert!(none.text().await.unwrap().contains("no reply left for the user message"));
+}
+
+/// Runs under virtual time: returns how long the turn took.
+async fn timed(client: &Client) -> (Vec<Chunk>, Option<ProviderError>, Duration) {
+    let begun = Instant::now();
+    let (chunks, error) = run(client).await;
+    (chunks, error, begun.elapsed())
+}

@@ -1,0 +1,298 @@
+//! One exchange with a provider: attempts, waiting, and what came of it.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+
+use super::assemble::{Assembler, Flow};
+use super::classify::break_cause;
+use super::client::Shared;
+use super::error::{Phase, ProviderError, Trouble};
+use super::retry::{Retries, retry_after};
+use super::sse::{Decoder, Event};
+use super::think::Splitter;
+use super::{Chunk, StatusKind};
+
+/// Most bytes of one response.
+const RESPONSE_CAP: usize = 16 << 20;
+/// Most bytes read of an error's body.
+const ERROR_CAP: usize = 64 << 10;
+/// How long the usage may be awaited after the model said that it is done.
+const GRACE: Duration = Duration::from_secs(5);
+/// How long the end of a response may be awaited so that its connection can be used again.
+const DRAIN: Duration = Duration::from_secs(1);
+
+type Driver = Pin<Box<dyn Future<Output = Result<(), ProviderError>> + Send>>;
+
+/// The answer to one request, as it arrives. Nothing is sent before the first `next`, and dropping it cancels.
+pub struct Turn {
+    /// The exchange itself; it lives here and not in a task, so that it stops with the turn. `None` once it has ended.
+    driver: Option<Driver>,
+    chunks: mpsc::Receiver<Chunk>,
+    error: Option<ProviderError>,
+}
+
+impl Turn {
+    pub(super) fn new(shared: Arc<Shared>, body: Value) -> Self {
+        let (out, chunks) = mpsc::channel(64);
+        let body = Bytes::from(body.to_string());
+        Self { driver: Some(Box::pin(drive(shared, body, out))), chunks, error: None }
+    }
+
+    /// The next chunk; after `Finish` or an error, `None`. Cancel-safe: no chunk is lost when the future is dropped.
+    pub async fn next(&mut self) -> Option<Result<Chunk, ProviderError>> {
+        poll_fn(|context| self.poll(context)).await
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Chunk, ProviderError>>> {
+        loop {
+            match self.chunks.poll_recv(context) {
+                Poll::Ready(Some(chunk)) => return Poll::Ready(Some(Ok(chunk))),
+                Poll::Ready(None) if self.driver.is_none() => return Poll::Ready(self.error.take().map(Err)),
+                Poll::Ready(None) | Poll::Pending => {}
+            }
+            let Some(driver) = &mut self.driver else { return Poll::Pending };
+            match driver.as_mut().poll(context) {
+                Poll::Ready(result) => {
+                    self.error = result.err();
+                    // Dropping it closes the channel: what it still holds is handed out first.
+                    self.driver = None;
+                }
+                Poll::Pending => match self.chunks.poll_recv(context) {
+                    Poll::Ready(Some(chunk)) => return Poll::Ready(Some(Ok(chunk))),
+                    Poll::Ready(None) | Poll::Pending => return Poll::Pending,
+                },
+            }
+        }
+    }
+}
+
+/// Tries until an answer ends well, something was shown, or trying again has no point.
+async fn drive(shared: Arc<Shared>, body: Bytes, out: mpsc::Sender<Chunk>) -> Result<(), ProviderError> {
+    let mut retries = Retries::default();
+    loop {
+        let mut assembler =
+            Assembler::new(shared.subject.clone(), shared.endpoint.profile.think_tags.then(Splitter::default));
+        let result = exchange(&shared, body.clone(), &mut assembler, &out).await;
+        send_all(&mut assembler, &out).await;
+        let error = match result {
+            Ok(()) => return Ok(()),
+            Err(error) => error,
+        };
+        let wait = match assembler.shown() {
+            true => None,
+            false => retries.after(&error),
+        };
+        let Some(wait) = wait else { return Err(error) };
+        let _ = out.send(waiting(&error, wait)).await;
+        sleep(wait).await;
+    }
+}
+
+fn waiting(error: &ProviderError, wait: Duration) -> Chunk {
+    let status = match error {
+        ProviderError::RateLimited { .. } => StatusKind::Waiting,
+        ProviderError::Auth { .. }
+        | ProviderError::Quota { .. }
+        | ProviderError::ModelNotFound { .. }
+        | ProviderError::ContextOverflow { .. }
+        | ProviderError::Unreachable { .. }
+        | ProviderError::Timeout { .. }
+        | ProviderError::Interrupted { .. }
+        | ProviderError::BadStream { .. }
+        | ProviderError::Refused { .. }
+        | ProviderError::Server { .. }
+        | ProviderError::Empty { .. } => StatusKind::Retrying,
+    };
+    let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+    Chunk::Status { status, message: error.reason(), progress: None, retry_in_ms: Some(millis) }
+}
+
+/// One request and its response.
+async fn exchange(
+    shared: &Shared,
+    body: Bytes,
+    assembler: &mut Assembler,
+    out: &mpsc::Sender<Chunk>,
+) -> Result<(), ProviderError> {
+    let profile = &shared.endpoint.profile;
+    let response = match timeout(profile.first_byte, shared.post(body)).await {
+        Ok(response) => response?,
+        Err(_) => return Err(silent(shared, Phase::FirstByte)),
+    };
+    if !response.status().is_success() {
+        return Err(failed(shared, response).await);
+    }
+    receive(shared, response, assembler, out).await
+}
+
+/// Reads a response that began well. A chunk is handed out as soon as its event is complete.
+async fn receive(
+    shared: &Shared,
+    mut response: reqwest::Response,
+    assembler: &mut Assembler,
+    out: &mpsc::Sender<Chunk>,
+) -> Result<(), ProviderError> {
+    let idle = shared.endpoint.profile.idle;
+    let mut reader = Reader::default();
+    let mut events = Vec::new();
+    let mut total = 0;
+    let mut deadline = Instant::now() + idle;
+    loop {
+        let piece = match timeout_at(deadline, response.chunk()).await {
+            Ok(Ok(piece)) => piece,
+            // What comes after the model's own end can only be missed, not wrong.
+            Ok(Err(_)) | Err(_) if assembler.finished() => return assembler.end(Flow::Done),
+            Ok(Err(error)) => return Err(shared.subject.interrupted(break_cause(&error))),
+            Err(_) => return Err(silent(shared, Phase::Idle)),
+        };
+        let ended = piece.is_none();
+        match piece {
+            Some(piece) => {
+                total += piece.len();
+                if total > RESPONSE_CAP {
+                    return Err(shared.subject.bad_stream("an answer of more than 16 MiB"));
+                }
+                reader.push(&piece, &mut events);
+            }
+            None => reader.finish(&mut events),
+        }
+        for event in events.drain(..) {
+            let flow = match event {
+                Read::Event(event) => assembler.event(event)?,
+                Read::Document(text) => match serde_json::from_str::<Value>(&text) {
+                    Ok(document) => assembler.document(&document)?,
+                    Err(_) => return Err(shared.subject.interrupted("the answer was cut off")),
+                },
+                Read::WebPage => return Err(shared.subject.unreachable(Trouble::NotAnApi)),
+            };
+            if assembler.progressed() {
+                deadline = Instant::now() + if assembler.finished() { GRACE } else { idle };
+            }
+            if flow == Flow::Done {
+                assembler.end(Flow::Done)?;
+                drain(response);
+                return Ok(());
+            }
+        }
+        send_all(assembler, out).await;
+        if ended {
+            return assembler.end(Flow::More);
+        }
+    }
+}
+
+async fn send_all(assembler: &mut Assembler, out: &mpsc::Sender<Chunk>) {
+    for chunk in assembler.take() {
+        // The receiver lives as long as this future.
+        let _ = out.send(chunk).await;
+    }
+}
+
+/// Reads the few bytes after `[DONE]`, beside the turn: only then can the next turn use the connection.
+fn drain(mut response: reqwest::Response) {
+    tokio::spawn(timeout(DRAIN, async move {
+        let mut left = ERROR_CAP;
+        while let Ok(Some(piece)) = response.chunk().await {
+            match left.checked_sub(piece.len()) {
+                Some(rest) => left = rest,
+                None => return,
+            }
+        }
+    }));
+}
+
+fn silent(shared: &Shared, phase: Phase) -> ProviderError {
+    let profile = &shared.endpoint.profile;
+    let waited = match phase {
+        Phase::FirstByte => profile.first_byte,
+        Phase::Idle => profile.idle,
+    };
+    ProviderError::Timeout { provider: shared.subject.provider.clone(), phase, waited }
+}
+
+async fn failed(shared: &Shared, mut response: reqwest::Response) -> ProviderError {
+    let status = response.status();
+    if status.is_redirection() {
+        let to = response.headers().get(reqwest::header::LOCATION).and_then(|to| to.to_str().ok());
+        let to = to.and_then(|to| response.url().join(to).ok());
+        let to = to.map_or_else(|| "another address".to_owned(), |to| super::client::shown_address(&to));
+        return shared.subject.unreachable(Trouble::Redirected(to));
+    }
+    let after = retry_after(response.headers(), crate::clock::now());
+    let mut text = Vec::new();
+    let read = async {
+        while let Ok(Some(piece)) = response.chunk().await {
+            text.extend_from_slice(&piece[..piece.len().min(ERROR_CAP - text.len())]);
+            if text.len() >= ERROR_CAP {
+                return;
+            }
+        }
+    };
+    // A body that does not come must not hide the status that did.
+    let _ = timeout(GRACE, read).await;
+    shared.subject.response(status.as_u16(), &String::from_utf8_lossy(&text), after)
+}
+
+/// What a response's bytes turned out to be.
+enum Read {
+    Event(Event),
+    /// All of a response that is JSON and not a stream.
+    Document(String),
+    WebPage,
+}
+
+/// Decides by the first byte: no event stream begins with `{`, `[` or `<`. Servers' content types are not reliable.
+#[derive(Default)]
+enum Reader {
+    #[default]
+    Undecided,
+    Stream(Decoder),
+    Document(Vec<u8>),
+    WebPage,
+}
+
+impl Reader {
+    fn push(&mut self, mut bytes: &[u8], out: &mut Vec<Read>) {
+        if matches!(self, Self::Undecided) {
+            match bytes.iter().position(|byte| !byte.is_ascii_whitespace()) {
+                None => return,
+                Some(at) => bytes = &bytes[at..],
+            }
+            *self = match bytes[0] {
+                b'{' | b'[' => Self::Document(Vec::new()),
+                b'<' => Self::WebPage,
+                _ => Self::Stream(Decoder::default()),
+            };
+        }
+        match self {
+            Self::Undecided | Self::WebPage => {}
+            Self::Stream(decoder) => {
+                let mut events = Vec::new();
+                decoder.push(bytes, &mut events);
+                out.extend(events.into_iter().map(Read::Event));
+            }
+            Self::Document(text) => text.extend_from_slice(bytes),
+        }
+    }
+
+    fn finish(&mut self, out: &mut Vec<Read>) {
+        match std::mem::take(self) {
+            Self::Undecided => {}
+            Self::Stream(mut decoder) => {
+                let mut events = Vec::new();
+                decoder.finish(&mut events);
+                out.extend(events.into_iter().map(Read::Event));
+            }
+            Self::Document(text) => out.push(Read::Document(String::from_utf8_lossy(&text).into_owned())),
+            Self::WebPage => out.push(Read::WebPage),
+        }
+    }
+}

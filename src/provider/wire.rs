@@ -1,0 +1,246 @@
+//! What a chat completion's JSON says, read leniently: unknown fields are ignored and a field of an unexpected type counts
+//! as missing, so that a provider's novelty never breaks a turn.
+
+use serde_json::Value;
+
+use super::calls::{CallPiece, arguments_text};
+use crate::domain::Usage;
+
+/// One thing said by one JSON document of the stream, in the order in which it is to be shown.
+#[derive(Debug, PartialEq)]
+pub(super) enum Said {
+    /// `total` and `processed` count tokens of the prompt, cached ones included.
+    PromptProgress {
+        total: u64,
+        processed: u64,
+    },
+    /// How many requests come before this one.
+    Queue(u64),
+    Thinking(String),
+    Text(String),
+    /// The model's words of refusal: shown as text.
+    Refusal(String),
+    Call(CallPiece),
+    Usage(Usage),
+    Finish(String),
+    /// An error instead of an answer.
+    Error(Value),
+}
+
+/// Everything a chunk, or a whole completion, says.
+pub(super) fn read(document: &Value) -> Vec<Said> {
+    let mut said = Vec::new();
+    if let Some(error) = error_of(document) {
+        said.push(Said::Error(error));
+        return said;
+    }
+    if let Some(progress) = document.get("prompt_progress") {
+        let number = |name: &str| progress.get(name).and_then(Value::as_u64);
+        if let (Some(total), Some(processed)) = (number("total"), number("processed")) {
+            said.push(Said::PromptProgress { total, processed });
+        }
+    }
+    said.extend(document.get("queue_position").and_then(Value::as_u64).map(Said::Queue));
+    let choice = document.get("choices").and_then(|choices| choices.get(0));
+    if let Some(choice) = choice {
+        // A whole completion has `message` where a chunk has `delta`.
+        if let Some(delta) = choice.get("delta").or_else(|| choice.get("message")) {
+            read_delta(delta, &mut said);
+        }
+    }
+    let usage = document.get("usage").or_else(|| choice.and_then(|choice| choice.get("usage")));
+    said.extend(usage.and_then(usage_of).map(Said::Usage));
+    if let Some(reason) = choice.and_then(|choice| choice.get("finish_reason")).and_then(Value::as_str)
+        && !reason.is_empty()
+    {
+        said.push(Said::Finish(reason.to_owned()));
+    }
+    said
+}
+
+fn read_delta(delta: &Value, said: &mut Vec<Said>) {
+    let text_field = |name: &str| delta.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+    // OpenRouter sends the same words as `reasoning` and as `reasoning_details`.
+    let thinking = text_field("reasoning_content")
+        .or_else(|| text_field("reasoning"))
+        .map_or_else(|| details_text(delta.get("reasoning_details")), str::to_owned);
+    if !thinking.is_empty() {
+        said.push(Said::Thinking(thinking));
+    }
+    match delta.get("content") {
+        Some(Value::String(text)) if !text.is_empty() => said.push(Said::Text(text.clone())),
+        Some(Value::Array(parts)) => parts.iter().for_each(|part| read_part(part, said)),
+        _ => {}
+    }
+    said.extend(text_field("refusal").map(|words| Said::Refusal(words.to_owned())));
+    if let Some(Value::Array(calls)) = delta.get("tool_calls") {
+        said.extend(calls.iter().map(call_piece).map(Said::Call));
+    }
+    // The form before `tool_calls`, which some gateways still speak.
+    if let Some(function @ Value::Object(_)) = delta.get("function_call") {
+        said.push(Said::Call(CallPiece {
+            index: Some(0),
+            id: None,
+            name: name_of(function),
+            arguments: arguments_text(function.get("arguments")),
+        }));
+    }
+}
+
+fn read_part(part: &Value, said: &mut Vec<Said>) {
+    let kind = part.get("type").and_then(Value::as_str).unwrap_or("text");
+    let text = match kind {
+        "thinking" => texts_of(part.get("thinking")),
+        _ => texts_of(part.get("text")),
+    };
+    match kind {
+        _ if text.is_empty() => {}
+        "thinking" => said.push(Said::Thinking(text)),
+        "text" | "output_text" => said.push(Said::Text(text)),
+        "refusal" => said.push(Said::Refusal(text)),
+        _ => {}
+    }
+}
+
+/// A string, or the `text` of each part of an array.
+fn texts_of(value: Option<&Value>) -> String {
+    match value {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(parts)) => parts.iter().filter_map(|part| part.get("text").and_then(Value::as_str)).collect(),
+        _ => String::new(),
+    }
+}
+
+fn details_text(details: Option<&Value>) -> String {
+    let Some(Value::Array(details)) = details else { return String::new() };
+    details
+        .iter()
+        .filter_map(|detail| detail.get("text").or_else(|| detail.get("summary")).and_then(Value::as_str))
+        .collect()
+}
+
+fn call_piece(call: &Value) -> CallPiece {
+    let function = call.get("function").unwrap_or(&Value::Null);
+    CallPiece {
+        index: call.get("index").and_then(Value::as_u64),
+        id: call.get("id").and_then(Value::as_str).filter(|id| !id.is_empty()).map(str::to_owned),
+        name: name_of(function),
+        arguments: arguments_text(function.get("arguments")),
+    }
+}
+
+fn name_of(function: &Value) -> Option<String> {
+    function.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()).map(str::to_owned)
+}
+
+/// `None` where nothing is counted. A negative or missing number is 0.
+fn usage_of(usage: &Value) -> Option<Usage> {
+    let number = |value: Option<&Value>| value.and_then(Value::as_u64).unwrap_or(0);
+    let cached = usage
+        .get("prompt_tokens_details")
+        .and_then(|details| details.get("cached_tokens"))
+        .or_else(|| usage.get("prompt_cache_hit_tokens"))
+        .or_else(|| usage.get("cached_tokens"));
+    let input_tokens = number(usage.get("prompt_tokens"));
+    let counted = Usage {
+        input_tokens,
+        output_tokens: number(usage.get("completion_tokens")),
+        cached_tokens: number(cached).min(input_tokens),
+    };
+    (counted != Usage::default()).then_some(counted)
+}
+
+/// The error a document is about: `{"error": …}`, or `{"message", "code"}` without choices.
+fn error_of(document: &Value) -> Option<Value> {
+    match document.get("error") {
+        None | Some(Value::Null) => {}
+        Some(error) => return Some(error.clone()),
+    }
+    let choice_error = document.get("choices").and_then(|choices| choices.get(0)).and_then(|c| c.get("error"));
+    if let Some(error @ Value::Object(_)) = choice_error {
+        return Some(error.clone());
+    }
+    let bare = document.get("choices").is_none()
+        && document.get("message").is_some_and(Value::is_string)
+        && (document.get("code").is_some() || document.get("object").and_then(Value::as_str) == Some("error"));
+    bare.then(|| document.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn delta(delta: Value) -> Vec<Said> {
+        read(&json!({"choices": [{"index": 0, "delta": delta}]}))
+    }
+
+    #[test]
+    fn thoughts_are_found_under_every_name_and_told_once() {
+        let thought = || vec![Said::Thinking("hm".to_owned())];
+        assert_eq!(delta(json!({"reasoning_content": "hm", "content": null})), thought());
+        assert_eq!(delta(json!({"reasoning": "hm", "content": ""})), thought());
+        assert_eq!(
+            delta(json!({"reasoning": "hm", "reasoning_details": [{"type": "reasoning.text", "text": "hm"}]})),
+            thought()
+        );
+        assert_eq!(delta(json!({"reasoning_details": [{"type": "reasoning.summary", "summary": "hm"}]})), thought());
+        assert_eq!(
+            delta(json!({"content": [
+                {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "yes"}
+            ]})),
+            [Said::Thinking("hm".into()), Said::Text("yes".into())]
+        );
+    }
+
+    #[test]
+    fn arguments_may_be_an_object() {
+        assert_eq!(
+            delta(json!({"tool_calls": [{"id": "", "function": {"name": "f", "arguments": {"a": 1}}}]})),
+            [Said::Call(CallPiece { index: None, id: None, name: Some("f".into()), arguments: "{\"a\":1}".into() })]
+        );
+    }
+
+    #[test]
+    fn usage_is_read_with_its_cached_part_and_nonsense_is_zero() {
+        let usage = |usage: Value| read(&json!({"choices": [], "usage": usage}));
+        let counted = |input_tokens, output_tokens, cached_tokens| {
+            vec![Said::Usage(Usage { input_tokens, output_tokens, cached_tokens })]
+        };
+        assert_eq!(
+            usage(json!({"prompt_tokens": 10, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 8}})),
+            counted(10, 2, 8)
+        );
+        assert_eq!(
+            usage(json!({"prompt_tokens": 10, "completion_tokens": 2, "prompt_cache_hit_tokens": 4})),
+            counted(10, 2, 4)
+        );
+        assert_eq!(usage(json!({"prompt_tokens": -1, "completion_tokens": 2, "cached_tokens": 5})), counted(0, 2, 0));
+        assert_eq!(usage(json!(null)), []);
+        assert_eq!(usage(json!("none")), []);
+        assert_eq!(
+            read(&json!({"choices": [{"delta": {}, "usage": {"prompt_tokens": 3}, "finish_reason": "stop"}]})),
+            [counted(3, 0, 0).remove(0), Said::Finish("stop".into())]
+        );
+    }
+
+    #[test]
+    fn errors_inside_a_stream_are_recognised() {
+        for error in [
+            json!({"error": {"message": "no", "code": 429}}),
+            json!({"error": "no"}),
+            json!({"object": "error", "message": "no", "code": 400}),
+            json!({"choices": [{"delta": {}, "error": {"message": "no"}, "finish_reason": "error"}]}),
+        ] {
+            assert!(matches!(read(&error).as_slice(), [Said::Error(_)]), "{error}");
+        }
+        assert_eq!(read(&json!({"error": null, "choices": [{"delta": {"content": "x"}}]})), [Said::Text("x".into())]);
+    }
+
+    #[test]
+    fn anything_else_is_ignored() {
+        for odd in [json!(1), json!([]), json!({"choices": null}), json!({"choices": [{"delta": 5}]}), json!(null)] {
+            assert_eq!(read(&odd), [], "{odd}");
+        }
+    }
+}
