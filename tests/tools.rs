@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use miniclaw::domain::{SessionId, ToolAnswer};
-use miniclaw::sandbox::{Level, Sandbox, SandboxConfig};
-use miniclaw::tools::{Call, EndRun, Registry, Terminal, Tool, Workshop};
+use miniclaw::sandbox::{Interpreter, Level, Sandbox, SandboxConfig};
+use miniclaw::tools::{Call, EndRun, PythonLimits, PythonRepl, Registry, Terminal, Tool, Workshop};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -22,6 +22,18 @@ fn home() -> Home {
     let supervisor_exe = PathBuf::from(env!("CARGO_BIN_EXE_miniclaw"));
     let sandbox = Sandbox::new(SandboxConfig { supervisor_exe, level: Level::Standard });
     Home { workshop: Workshop { sandbox, scratch, readable: Vec::new() }, _root: root }
+}
+
+impl Home {
+    fn python(&self, limits: PythonLimits) -> PythonRepl {
+        let python =
+            Interpreter::python(&std::env::var_os("PATH").unwrap_or_default()).expect("a python3 for the tests");
+        PythonRepl::with_limits(self.workshop.clone(), python, limits)
+    }
+}
+
+async fn python(repl: &PythonRepl, code: &str) -> ToolAnswer {
+    call(repl, "s", json!({"code": code})).await
 }
 
 async fn call(tool: &dyn Tool, session: &str, arguments: Value) -> ToolAnswer {
@@ -45,7 +57,10 @@ async fn bash(terminal: &Terminal, command: &str) -> ToolAnswer {
 #[test]
 fn tools_are_described_tersely() {
     let home = home();
-    let tools = Registry::new(vec![Arc::new(Terminal::new(home.workshop.clone()))]);
+    let tools = Registry::new(vec![
+        Arc::new(Terminal::new(home.workshop.clone())),
+        Arc::new(home.python(PythonLimits::default())),
+    ]);
     for spec in tools.specs().iter() {
         let bytes = spec.description.len() + spec.parameters.to_string().len();
         assert!(spec.description.len() <= 250 && bytes <= 400, "{}: {bytes} bytes", spec.name);
@@ -139,4 +154,179 @@ async fn stopping_the_run_stops_the_command_and_keeps_its_output() {
     let arguments = json!({"command": "echo partial; touch ready; sleep 100"});
     let (ended, ()) = tokio::join!(call_until(&terminal, "s", arguments, cancel.clone()), stop);
     assert_eq!(ended, Err(EndRun::Cancelled { text: "partial".to_owned() }));
+}
+
+#[tokio::test]
+async fn python_remembers_and_shows_the_last_value() {
+    let home = home();
+    let repl = home.python(PythonLimits::default());
+    let answer = python(&repl, "import math\nx = 20\nx + 1").await;
+    assert_eq!((answer.ok, answer.text.as_str(), answer.message.as_str()), (true, "21", "ran"));
+    assert_eq!(answer.operation_code, ["import math\nx = 20\nx + 1"]);
+    assert_eq!(answer.data["new_interpreter"], false);
+    for (code, shown) in [
+        ("x + _", "41"),
+        ("x = 1", "[no output]"),
+        ("def f(n):\n    return n * 2\nprint('a'); f(x)", "a\n2"),
+        ("None", "[no output]"),
+        ("math.floor(2.5)", "2"),
+        (
+            "import sys, subprocess\nprint('1'); print('2', file=sys.stderr); subprocess.run(['echo', '3']); print('4')",
+            "1\n2\n3\n4",
+        ),
+        ("import os; os.write(1, b'raw\\xff'); None", "raw\u{fffd}"),
+        ("input()", "EOFError"),
+        ("open('note.txt', 'w').write('hi')", "2"),
+        ("'数据' * 2", "'数据数据'"),
+        ("exit(3)", "[exit(3): this Python goes on, its variables are kept]"),
+        ("f(x)", "2"),
+        ("os.getcwd() == os.environ['HOME']", "True"),
+        ("from multiprocessing import Pool\nPool(2).map(f, [1, 2])", "[2, 4]"),
+    ] {
+        let answer = python(&repl, code).await;
+        assert!(
+            answer.text == shown || answer.text.ends_with(&format!("{shown}: EOF when reading a line")),
+            "{code}: {}",
+            answer.text
+        );
+    }
+    let other = call(&repl, "other", json!({"code": "x"})).await;
+    assert!(other.text.contains("NameError"), "sessions do not share variables: {}", other.text);
+}
+
+#[tokio::test]
+async fn python_shows_tracebacks_of_the_code_only() {
+    let home = home();
+    let repl = home.python(PythonLimits::default());
+    python(&repl, "def f():\n    return 1 / 0").await;
+    let answer = python(&repl, "print('before')\nf()").await;
+    assert!(!answer.ok);
+    assert_eq!(answer.message, "ZeroDivisionError: division by zero");
+    assert!(
+        answer
+            .text
+            .starts_with("before\nTraceback (most recent call last):\n  File \"<call 2>\", line 2, in <module>\n"),
+        "{}",
+        answer.text
+    );
+    assert!(answer.text.contains("File \"<call 1>\", line 2, in f\n    return 1 / 0"), "{}", answer.text);
+    assert!(!answer.text.contains("<string>"), "{}", answer.text);
+    let answer = python(&repl, "x = = 1").await;
+    assert!(
+        answer.text.contains("x = = 1") && !answer.text.contains("ast.py") && answer.message.starts_with("SyntaxError"),
+        "{}",
+        answer.text
+    );
+    let answer = python(&repl, "open('/etc/x', 'w')").await;
+    assert!(
+        answer.text.contains("PermissionError") && answer.text.contains("may write only in scratch/"),
+        "{}",
+        answer.text
+    );
+    let answer = python(&repl, "print('a' * 10000); 'end'").await;
+    assert!(
+        answer.text.contains("bytes left out")
+            && answer.text.contains("'end'\n[output cut to 5,000 characters of 10,007 bytes]"),
+        "{}",
+        answer.text
+    );
+}
+
+#[tokio::test]
+async fn python_that_takes_too_long_is_interrupted_and_then_killed() {
+    let home = home();
+    let wall = Duration::from_millis(800);
+    let repl = home.python(PythonLimits { wall, ..PythonLimits::default() });
+    python(&repl, "x = 1").await;
+    let answer = python(&repl, "print('partial')\nimport time\ntime.sleep(100)").await;
+    assert!(!answer.ok && answer.text.starts_with("partial\nTraceback"), "{}", answer.text);
+    assert!(
+        answer.text.ends_with("KeyboardInterrupt\n[interrupted after 0 s; the variables are kept]"),
+        "{}",
+        answer.text
+    );
+    assert_eq!(python(&repl, "x").await.text, "1");
+
+    let answer = python(&repl, "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass").await;
+    assert!(
+        answer.text.contains("killed: it did not stop") && answer.text.contains("variables are lost"),
+        "{}",
+        answer.text
+    );
+    assert!(python(&repl, "x").await.text.contains("NameError"));
+}
+
+#[tokio::test]
+async fn a_python_that_dies_is_reported_and_replaced() {
+    let home = home();
+    let repl = home.python(PythonLimits::default());
+    let answer = python(&repl, "import os; os._exit(7)").await;
+    assert!(
+        !answer.ok && answer.text.contains("ended with exit code 7") && answer.text.contains("lost"),
+        "{}",
+        answer.text
+    );
+    assert_eq!(python(&repl, "1").await.text, "1");
+    let answer = python(&repl, "os = __import__('os'); os.kill(os.getpid(), 9)").await;
+    assert!(answer.text.contains("killed by signal 9"), "{}", answer.text);
+    assert_eq!(python(&repl, "2").await.text, "2");
+}
+
+#[tokio::test]
+async fn unused_pythons_are_closed_and_the_next_call_says_so() {
+    let home = home();
+    let repl = home.python(PythonLimits { idle: Duration::from_millis(100), ..PythonLimits::default() });
+    assert_eq!(python(&repl, "x = 1; x").await.text, "1");
+    let started = Instant::now();
+    loop {
+        tokio::time::sleep(Duration::from_millis(150)).await;
+        let text = python(&repl, "'x' in globals()").await.text;
+        if text
+            == "[new Python: the last one was closed because nobody used it; earlier variables and imports are gone]\nFalse"
+        {
+            break;
+        }
+        assert!(text == "True" && started.elapsed() < Duration::from_secs(20), "{text}");
+    }
+
+    let repl = home.python(PythonLimits { alive: 2, ..PythonLimits::default() });
+    for session in ["a", "b", "c"] {
+        assert_eq!(call(&repl, session, json!({"code": "x = 1; x"})).await.text, "1");
+    }
+    assert_eq!(call(&repl, "b", json!({"code": "x"})).await.text, "1");
+    let text = call(&repl, "a", json!({"code": "2"})).await.text;
+    assert_eq!(
+        text,
+        "[new Python: the last one was closed to make room for other chats; earlier variables and imports are gone]\n2"
+    );
+
+    repl.session_closed(&SessionId::parse("b").unwrap());
+    let answer = call(&repl, "b", json!({"code": "3"})).await;
+    assert_eq!(
+        (answer.text.as_str(), &answer.data["new_interpreter"]),
+        ("3", &json!(false)),
+        "a new session has nothing to lose"
+    );
+}
+
+#[tokio::test]
+async fn stopping_the_run_interrupts_python_and_keeps_its_variables() {
+    let home = home();
+    let repl = home.python(PythonLimits::default());
+    python(&repl, "x = 1").await;
+    let cancel = CancellationToken::new();
+    let ready = home.workshop.scratch.join("ready");
+    let stop = async {
+        let started = Instant::now();
+        while !ready.exists() {
+            assert!(started.elapsed() < Duration::from_secs(20));
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        cancel.cancel();
+    };
+    let arguments = json!({"code": "print('partial'); open('ready', 'w')\nwhile True: pass"});
+    let (ended, ()) = tokio::join!(call_until(&repl, "s", arguments, cancel.clone()), stop);
+    let Err(EndRun::Cancelled { text }) = ended else { panic!("{ended:?}") };
+    assert!(text.starts_with("partial\n"), "{text}");
+    assert_eq!(python(&repl, "x").await.text, "1");
 }

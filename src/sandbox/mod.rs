@@ -9,6 +9,7 @@
 
 mod calls;
 mod captured;
+mod interpreter;
 mod paths;
 mod process;
 mod run;
@@ -22,6 +23,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use captured::{Captured, grouped};
+pub use interpreter::Interpreter;
 pub use process::{Line, Process};
 pub use service::{Service, ServiceProcess};
 pub use supervisor::supervise_if_asked;

@@ -8,7 +8,8 @@ use tokio::time::timeout;
 
 use super::captured::Collector;
 use super::spawn::{Control, Input};
-use super::{Job, Sandbox, SandboxError};
+use super::wire::{End, Report};
+use super::{Exit, Job, Sandbox, SandboxError};
 
 /// The longest line that is accepted from a process.
 const LINE_LIMIT: usize = 4 << 20;
@@ -97,11 +98,18 @@ impl Process {
         self.control.interrupt().await;
     }
 
-    /// Kills it and everything it started, and waits until that is done (at most six seconds).
-    pub async fn kill(mut self) {
+    /// Kills it and everything it started, waits until that is done (at most six seconds), and says how it ended: by
+    /// itself before, or by this.
+    pub async fn kill(mut self) -> Exit {
         self.control.stop().await;
-        if timeout(Duration::from_secs(6), self.child.wait()).await.is_err() {
+        let report = timeout(Duration::from_secs(6), self.control.report()).await;
+        if timeout(Duration::from_secs(1), self.child.wait()).await.is_err() {
             let _ = self.child.start_kill();
+        }
+        match report {
+            Ok(Some(Report::Ended(End::Code(code)))) => Exit::Code(code),
+            Ok(Some(Report::Ended(End::Signal(signal)))) => Exit::Signal(signal),
+            Ok(Some(Report::Started | Report::NotStarted { .. }) | None) | Err(_) => Exit::Signal(libc::SIGKILL),
         }
     }
 }

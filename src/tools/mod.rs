@@ -1,5 +1,6 @@
 //! What the agent may do. A tool is a name with a schema, and a run that gives an answer to the model.
 
+mod python_repl;
 mod registry;
 mod schema;
 mod terminal;
@@ -14,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::{SessionId, ToolAnswer, ToolSpec};
 use crate::sandbox::{Level, Sandbox, SandboxError};
 
+pub use python_repl::{Limits as PythonLimits, PythonRepl};
 pub use registry::{Checked, Registry, Rejection};
 pub use terminal::Terminal;
 

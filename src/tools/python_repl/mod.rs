@@ -1,0 +1,316 @@
+//! `python_repl`: Python code in an interpreter that lives as long as its session uses it.
+//!
+//! One sandboxed `python3` a session; `driver.py` runs in it and speaks lines of JSON. An interpreter ends by crashing, by
+//! not stopping in time, after ten idle minutes, when eight others are wanted, or with its session; the next call then
+//! begins a new one and says that the state is gone.
+
+mod interpreters;
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use self::interpreters::{Interpreters, Lost, Slot};
+use super::text::{plain, trimmed};
+use super::{Call, EndRun, OUTPUT_LIMIT, Tool, Workshop};
+use crate::domain::{Effect, SessionId, ToolAnswer, ToolSpec};
+use crate::sandbox::{Captured, Exit, Interpreter, Job, Line, Process, SandboxError, grouped};
+
+/// How long one call may take, how long Python may take to start, and how long a Ctrl-C may take to act.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub wall: Duration,
+    pub start: Duration,
+    pub interrupt: Duration,
+    /// An interpreter nobody used for so long is closed.
+    pub idle: Duration,
+    /// How many may live at once.
+    pub alive: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            wall: Duration::from_secs(30),
+            start: Duration::from_secs(15),
+            interrupt: Duration::from_secs(2),
+            idle: Duration::from_secs(600),
+            alive: 8,
+        }
+    }
+}
+
+pub struct PythonRepl {
+    spec: ToolSpec,
+    workshop: Workshop,
+    python: Interpreter,
+    limits: Limits,
+    interpreters: Interpreters,
+}
+
+#[derive(Serialize)]
+struct Order<'a> {
+    id: u64,
+    code: &'a str,
+    /// How many bytes of output to send back.
+    keep: usize,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    id: u64,
+    error: Option<String>,
+    head: String,
+    tail: String,
+    bytes: u64,
+}
+
+/// How a call in an interpreter ended.
+enum Ended {
+    Answered(Answer),
+    /// It did not end in time and was interrupted; the interpreter lives.
+    Interrupted(Answer),
+    /// It did not even stop when interrupted.
+    Stuck,
+    Crashed,
+}
+
+impl PythonRepl {
+    pub fn new(workshop: Workshop, python: Interpreter) -> Self {
+        Self::with_limits(workshop, python, Limits::default())
+    }
+
+    pub fn with_limits(workshop: Workshop, python: Interpreter, limits: Limits) -> Self {
+        let spec = ToolSpec {
+            name: "python_repl".to_owned(),
+            description:
+                "Run Python 3 code. Variables stay for later calls; the last expression's value is shown. Works in \
+                          scratch/, no network, 30 s. Returns output (up to 5,000 characters)."
+                    .to_owned(),
+            parameters: json!({
+                "type": "object",
+                "properties": {"code": {"type": "string", "minLength": 1}},
+                "required": ["code"],
+                "additionalProperties": false,
+            }),
+            effect: Effect::Execute,
+        };
+        Self { spec, workshop, python, limits, interpreters: Interpreters::new(limits) }
+    }
+
+    async fn execute(&self, call: Call<'_>) -> Result<ToolAnswer, EndRun> {
+        let Some(code) = call.arguments["code"].as_str() else {
+            return Err(EndRun::Broken("python_repl was called without code".to_owned()));
+        };
+        let slot = self.interpreters.slot(call.session);
+        let mut slot = tokio::select! {
+            slot = slot.lock_owned() => slot,
+            () = call.cancel.cancelled() => return Err(EndRun::Cancelled { text: String::new() }),
+        };
+        let started = Instant::now();
+        let lost = slot.lost.take();
+        // Taken out while it works: if this future is dropped the interpreter dies with it, and the next call knows.
+        let mut process = match slot.process.take() {
+            Some(process) => process,
+            None => {
+                if !self.interpreters.make_room() {
+                    let message = format!("{} Pythons of other chats are busy; try again later.", self.limits.alive);
+                    return Ok(ToolAnswer::failed(message).with_code(code));
+                }
+                match self.start().await {
+                    Ok(process) => process,
+                    Err(error) => return Ok(Workshop::refusal(&error).with_code(code)),
+                }
+            }
+        };
+        slot.lost = Some(Lost::Stopped);
+        slot.calls += 1;
+        let ended = self.ask(&mut process, Order { id: slot.calls, code, keep: 4 * OUTPUT_LIMIT }, &call.cancel).await;
+        let report = Report { code, lost, took: started.elapsed() };
+        let answer = match ended {
+            Ended::Answered(answer) => {
+                self.keep(&mut slot, process);
+                self.answered(report, answer)
+            }
+            Ended::Interrupted(answer) => {
+                self.keep(&mut slot, process);
+                let text = output(&answer).0;
+                if call.cancel.is_cancelled() {
+                    return Err(EndRun::Cancelled { text });
+                }
+                let message = format!("interrupted after {} s; the variables are kept", self.limits.wall.as_secs());
+                report.failed(&message, &text)
+            }
+            Ended::Stuck => {
+                process.kill().await;
+                if call.cancel.is_cancelled() {
+                    return Err(EndRun::Cancelled { text: String::new() });
+                }
+                slot.lost = None;
+                let message = format!(
+                    "killed: it did not stop after {} s. Output and variables are lost; the next call starts a new Python",
+                    self.limits.wall.as_secs()
+                );
+                report.failed(&message, "")
+            }
+            Ended::Crashed => {
+                let exit = process.kill().await;
+                slot.lost = None;
+                report.failed(&crash(exit), "")
+            }
+        };
+        Ok(answer)
+    }
+
+    async fn start(&self) -> Result<Process, SandboxError> {
+        let readable = self.workshop.readable.iter().chain(&self.python.readable).cloned().collect();
+        let driver = include_str!("driver.py");
+        let program = self.python.program.to_string_lossy().into_owned();
+        let job = Job {
+            argv: [&program, "-I", "-c", driver].map(str::to_owned).into(),
+            cwd: self.workshop.scratch.clone(),
+            readable,
+            env: Vec::new(),
+            wall: self.limits.start,
+            output_cap: 0,
+        };
+        self.workshop.sandbox.open(job).await
+    }
+
+    async fn ask(&self, process: &mut Process, order: Order<'_>, cancel: &CancellationToken) -> Ended {
+        let id = order.id;
+        let order = serde_json::to_string(&order).expect("numbers and a string");
+        let deadline = Instant::now() + self.limits.wall;
+        // A process that is gone is found by its missing answer; one that does not read is bounded by the deadline.
+        let sent = tokio::time::timeout(self.limits.wall, process.send(&order)).await;
+        if sent.is_err() {
+            return Ended::Stuck;
+        }
+        let first = tokio::select! {
+            reply = reply(process, id, deadline) => reply,
+            () = cancel.cancelled() => Reply::Late,
+        };
+        match first {
+            Reply::Answer(answer) => Ended::Answered(answer),
+            Reply::Ended => Ended::Crashed,
+            Reply::Late => {
+                process.interrupt().await;
+                match reply(process, id, Instant::now() + self.limits.interrupt).await {
+                    Reply::Answer(answer) => Ended::Interrupted(answer),
+                    Reply::Ended => Ended::Crashed,
+                    Reply::Late => Ended::Stuck,
+                }
+            }
+        }
+    }
+
+    fn keep(&self, slot: &mut Slot, process: Process) {
+        slot.process = Some(process);
+        slot.lost = None;
+        self.interpreters.used(slot);
+    }
+
+    fn answered(&self, report: Report<'_>, answer: Answer) -> ToolAnswer {
+        let (mut text, truncated) = output(&answer);
+        if truncated {
+            text.push_str(&format!("\n[output cut to 5,000 characters of {} bytes]", grouped(answer.bytes)));
+        }
+        if answer.error.is_some()
+            && let Some(hint) = self.workshop.hint(&text)
+        {
+            text.push_str(&format!("\n[{hint}]"));
+        }
+        if text.is_empty() {
+            text = "[no output]".to_owned();
+        }
+        let message = answer.error.clone().unwrap_or_else(|| "ran".to_owned());
+        let mut done = ToolAnswer::done(message, report.with_note(&text));
+        done.ok = answer.error.is_none();
+        done.with_code(report.code).with_data(json!({
+            "duration_ms": report.took.as_millis() as u64,
+            "output_bytes": answer.bytes,
+            "truncated": truncated,
+            "new_interpreter": report.lost.is_some(),
+        }))
+    }
+}
+
+impl Tool for PythonRepl {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
+        Box::pin(self.execute(call))
+    }
+
+    fn session_closed(&self, session: &SessionId) {
+        self.interpreters.close(session);
+    }
+}
+
+/// What every answer of a call carries.
+struct Report<'a> {
+    code: &'a str,
+    lost: Option<Lost>,
+    took: Duration,
+}
+
+impl Report<'_> {
+    fn with_note(&self, text: &str) -> String {
+        match self.lost {
+            None => text.to_owned(),
+            Some(lost) => format!("[new Python: {}; earlier variables and imports are gone]\n{text}", lost.reason()),
+        }
+    }
+
+    fn failed(&self, message: &str, text: &str) -> ToolAnswer {
+        let text = [text, &format!("[{message}]")].join("\n");
+        let mut answer = ToolAnswer::failed(message).with_code(self.code);
+        answer.text = self.with_note(text.trim_start());
+        answer.with_data(json!({"duration_ms": self.took.as_millis() as u64, "new_interpreter": self.lost.is_some()}))
+    }
+}
+
+enum Reply {
+    Answer(Answer),
+    Ended,
+    Late,
+}
+
+async fn reply(process: &mut Process, id: u64, deadline: Instant) -> Reply {
+    loop {
+        match process.line(deadline.saturating_duration_since(Instant::now())).await {
+            // Lines that are not the answer were written by the code to a descriptor it was not given: passed over.
+            Line::Text(line) => match serde_json::from_str::<Answer>(&line) {
+                Ok(answer) if answer.id == id => return Reply::Answer(answer),
+                Ok(_) | Err(_) => {}
+            },
+            Line::Ended => return Reply::Ended,
+            Line::Late => return Reply::Late,
+        }
+    }
+}
+
+/// The text and whether something was left out.
+fn output(answer: &Answer) -> (String, bool) {
+    let captured = Captured { head: bytes(&answer.head), tail: bytes(&answer.tail), total_bytes: answer.bytes };
+    let (text, truncated) = captured.clip(OUTPUT_LIMIT);
+    (trimmed(&plain(&text)).unwrap_or_default().to_owned(), truncated)
+}
+
+fn bytes(hex: &str) -> Vec<u8> {
+    hex.as_bytes().chunks(2).filter_map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
+}
+
+fn crash(exit: Exit) -> String {
+    let how = match exit {
+        Exit::Code(code) => format!("ended with exit code {code}"),
+        Exit::Signal(signal) => format!("was killed by signal {signal}"),
+        Exit::TimedOut | Exit::Cancelled => "was stopped".to_owned(),
+    };
+    format!("Python {how} during this call. Output and variables are lost; the next call starts a new Python")
+}
