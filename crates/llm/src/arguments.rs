@@ -1,0 +1,151 @@
+//! The arguments of a call: JSON written under the tool's own schema, from what the person said.
+
+use crate::chatml::Prompt;
+use crate::request::Tool;
+use crate::router::asked;
+use crate::turns::{Conversation, cut_middle, head};
+use llama_cpp_2::json_schema_to_grammar;
+use serde_json::{Map, Value, json};
+
+const DESCRIPTION_CHARS: usize = 600;
+const QUESTION_CHARS: usize = 3000;
+const CONTEXT_CHARS: usize = 300;
+const RESULT_CHARS: usize = 600;
+
+/// The prompt that asks for the arguments of `tool`.
+pub fn prompt(tool: &Tool, schema: &Value, conversation: &Conversation) -> Prompt {
+    let turn = conversation.last();
+    let mut task = format!(
+        "You fill in the arguments of one call of the tool {}.\n{}\nParameters:\n",
+        tool.name,
+        head(&tool.description, DESCRIPTION_CHARS)
+    );
+    list_parameters(schema, 0, &mut task);
+    task.push_str(
+        "Answer with one JSON object. Take names, paths, numbers and text exactly as the user wrote them; \
+         do not translate them and do not make anything up.",
+    );
+    let mut ask = String::new();
+    if let [.., before, _] = conversation.turns.as_slice() {
+        ask.push_str(&format!("(Earlier I said: {})\n", head(&before.question, CONTEXT_CHARS)));
+        if !before.answer.is_empty() {
+            ask.push_str(&format!("(You answered: {})\n", head(&before.answer, CONTEXT_CHARS)));
+        }
+    }
+    ask.push_str(&cut_middle(asked(&turn.question), QUESTION_CHARS));
+    for result in &turn.results {
+        let got = cut_middle(&result.text, RESULT_CHARS);
+        ask.push_str(&format!("\n({} {} already returned: {got})", result.name, result.arguments));
+    }
+    let mut prompt = Prompt::default();
+    prompt.message("system", &task).message("user", &ask).assistant();
+    prompt
+}
+
+/// One line a parameter; objects and arrays of objects one level deeper.
+fn list_parameters(schema: &Value, depth: usize, out: &mut String) {
+    let Some(properties) = schema["properties"].as_object() else { return };
+    for (name, property) in properties {
+        let kind = property["type"].as_str().unwrap_or("value");
+        out.push_str(&format!("{}- {name} ({kind})", "  ".repeat(depth)));
+        if let Some(text) = property["description"].as_str() {
+            out.push_str(&format!(": {}", head(text, 160)));
+        }
+        if let Some(values) = property["enum"].as_array() {
+            out.push_str(&format!(" one of {}", Value::Array(values.clone())));
+        }
+        out.push('\n');
+        if depth < 2 {
+            let inner = if kind == "array" { &property["items"] } else { property };
+            list_parameters(inner, depth + 1, out);
+        }
+    }
+}
+
+/// The schema without the optional parameters this question says nothing about: a small model fills in
+/// everything it is offered, and an invented `limit` or `cwd` spoils a good call. A schema that requires
+/// nothing is left as it is.
+pub fn needed(schema: &Value, question: &str) -> Value {
+    let mut schema = schema.clone();
+    let required: Vec<String> = strings(&schema["required"]);
+    let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else {
+        return json!({"type": "object", "properties": {}, "additionalProperties": false});
+    };
+    if !required.is_empty() {
+        properties.retain(|name, property| required.contains(name) || asked_for(name, property, question));
+    }
+    for (_, property) in properties.iter_mut() {
+        no_empty_string(property);
+        if property["type"] == "array" && property.get("minItems").is_none() {
+            property["minItems"] = json!(1);
+        }
+        if let Some(items) = property.get_mut("items").filter(|i| i["type"] == "object" && i.get("$ref").is_none()) {
+            *items = needed(items, question);
+        }
+    }
+    let keep: Vec<Value> = properties.keys().filter(|k| required.contains(k)).map(|k| json!(k)).collect();
+    schema["required"] = Value::Array(keep);
+    schema["type"] = json!("object");
+    schema["additionalProperties"] = json!(false);
+    schema
+}
+
+fn no_empty_string(property: &mut Value) {
+    let plain = property["type"] == "string" && property.get("enum").is_none() && property.get("format").is_none();
+    if plain && property.get("minLength").is_none() && property.get("pattern").is_none() {
+        property["minLength"] = json!(1);
+    }
+}
+
+fn asked_for(name: &str, property: &Value, question: &str) -> bool {
+    let lower = question.to_lowercase();
+    let values = strings(&property["enum"]);
+    if !values.is_empty() {
+        return values.iter().any(|v| lower.contains(&v.to_lowercase()));
+    }
+    lower.contains(&name.to_lowercase().replace('_', " "))
+        || property["type"] == "integer" && question.chars().any(|c| c.is_ascii_digit()) && is_count(name)
+}
+
+fn is_count(name: &str) -> bool {
+    ["limit", "count", "top_k", "max", "num", "days", "n"].iter().any(|part| match part.len() {
+        1 => name == *part,
+        _ => name.contains(part),
+    })
+}
+
+fn strings(value: &Value) -> Vec<String> {
+    let all = value.as_array().map(Vec::as_slice).unwrap_or_default();
+    all.iter().filter_map(|v| v.as_str().map(str::to_owned)).collect()
+}
+
+/// The GBNF grammar of a JSON schema, start rule `root`. A schema the converter does not understand becomes
+/// "any JSON object".
+///
+/// # Errors
+/// What the converter said of the fallback; not to be expected.
+pub fn grammar(schema: &Value) -> Result<String, String> {
+    let convert = |schema: &Value| json_schema_to_grammar(&schema.to_string());
+    let grammar = convert(schema).or_else(|_| convert(&json!({"type": "object"}))).map_err(|e| e.to_string())?;
+    Ok(without_long_blanks(&grammar))
+}
+
+/// The converter allows up to 20 blanks after a line end between two values; small models then write blanks
+/// instead of values.
+fn without_long_blanks(grammar: &str) -> String {
+    let lines = grammar.lines().map(|line| match line.starts_with("space ::=") {
+        true => "space ::= | \" \"",
+        false => line,
+    });
+    lines.collect::<Vec<_>>().join("\n") + "\n"
+}
+
+/// The arguments as sent: the JSON the model wrote, compact; None when it is not a JSON object.
+pub fn finished(text: &str) -> Option<String> {
+    let value: Map<String, Value> = serde_json::from_str(text).ok()?;
+    Some(Value::Object(value).to_string())
+}
+
+#[cfg(test)]
+#[path = "arguments_tests.rs"]
+mod tests;

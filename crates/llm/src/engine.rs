@@ -1,0 +1,175 @@
+//! The engine is the one thread that owns the model: it loads it, then answers one request after another and
+//! reads the shared prefix while nobody waits.
+
+use crate::chatml::{Prompt, Tokenizer};
+use crate::fit::system_tokens;
+use crate::lm::{Lm, LmError, MAX_BATCH, ReadProgress, SEQUENCES};
+use crate::queue::{Event, Next, Prefix, Queue};
+use crate::recipe::{Failure, Run};
+use crate::saved::Saved;
+use crate::slots::Purpose;
+use crate::status::{Phase, PrefixState, Status};
+use llama_cpp_2::context::params::LlamaContextParams;
+use llama_cpp_2::llama_backend::LlamaBackend;
+use llama_cpp_2::model::LlamaModel;
+use llama_cpp_2::model::params::LlamaModelParams;
+use llama_cpp_2::token::LlamaToken;
+use std::num::NonZeroU32;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+/// Memory beyond one full conversation, in tokens: for the prefix, the router and other conversations.
+const SPARE: u32 = 3072;
+
+/// What the engine is started with.
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub model: PathBuf,
+    pub threads: i32,
+    /// Most tokens of a prompt and its answer.
+    pub ctx: u32,
+    /// Where prefix states are kept; None keeps none.
+    pub cache: Option<PathBuf>,
+}
+
+/// What the engine and the HTTP server share.
+pub struct Shared {
+    pub status: Status,
+    pub queue: Queue,
+    /// Set once the model is loaded; for counting tokens.
+    pub model: OnceLock<Arc<LlamaModel>>,
+    /// As in [`Options`].
+    pub ctx: u32,
+}
+
+/// Loads the model and works until the queue is closed. Blocks; call it on its own thread.
+pub fn run(options: &Options, shared: &Arc<Shared>) {
+    if let Err(why) = load_and_serve(options, shared) {
+        eprintln!("{why}");
+        shared.status.set_phase(Phase::Failed(why));
+        while !shared.queue.is_closed() {
+            // requests are refused before they are queued
+            let _ = shared.queue.next();
+        }
+    }
+}
+
+fn load_and_serve(options: &Options, shared: &Arc<Shared>) -> Result<(), String> {
+    let start = Instant::now();
+    let mut backend = LlamaBackend::init().map_err(|e| format!("llama.cpp could not start: {e}"))?;
+    backend.void_logs();
+    let file = options.model.display();
+    if !options.model.is_file() {
+        return Err(format!("there is no file {file}"));
+    }
+    let reporter = Arc::clone(shared);
+    let params = LlamaModelParams::default().with_progress_callback(move |share| {
+        reporter.status.set_phase(Phase::Loading(share));
+        !reporter.queue.is_closed()
+    });
+    let model = LlamaModel::load_from_file(&backend, &options.model, &params)
+        .map_err(|_| format!("{file} is not a GGUF model llama.cpp can load, or memory is short"))?;
+    let model = Arc::new(model);
+    let tokenizer = Tokenizer::new(&model)?;
+    let params = LlamaContextParams::default()
+        .with_n_ctx(NonZeroU32::new(options.ctx + SPARE))
+        .with_n_batch(MAX_BATCH as u32)
+        .with_n_ubatch(MAX_BATCH as u32)
+        .with_n_seq_max(SEQUENCES)
+        .with_kv_unified(true)
+        .with_n_threads(options.threads)
+        .with_n_threads_batch(options.threads);
+    let ctx = model.new_context(&backend, params).map_err(|e| format!("no memory for the context: {e}"))?;
+    let saved = options.cache.as_ref().and_then(|folder| match Saved::open(folder, &options.model) {
+        Ok(saved) => Some(saved),
+        Err(why) => {
+            eprintln!("prefixes will not be saved: {why}");
+            None
+        }
+    });
+    let mut engine = Engine { lm: Lm::new(&model, ctx, options.ctx as usize), tokenizer, saved, shared };
+    let _ = shared.model.set(Arc::clone(&model));
+    eprintln!("loaded in {:.1} s, {} thread(s)", start.elapsed().as_secs_f32(), options.threads);
+    shared.status.set_phase(Phase::Ready);
+    engine.serve();
+    Ok(())
+}
+
+struct Engine<'m> {
+    lm: Lm<'m>,
+    tokenizer: Tokenizer<'m>,
+    saved: Option<Saved>,
+    shared: &'m Shared,
+}
+
+impl Engine<'_> {
+    fn serve(&mut self) {
+        loop {
+            match self.shared.queue.next() {
+                Next::Chat(job) => {
+                    let done = Run::new(&mut self.lm, self.tokenizer, &job).run();
+                    if let Err(Failure::Error(error)) = done {
+                        eprintln!("a request failed: {}", error.status());
+                        job.send(Event::Failed(error));
+                    }
+                }
+                Next::Prefix(prefix) => self.keep_ready(prefix),
+                Next::Nothing => {}
+                Next::End => return,
+            }
+        }
+    }
+
+    /// Reads the prefix and the router's beginning, or loads them from disk; gives way to requests.
+    fn keep_ready(&mut self, prefix: Prefix) {
+        let system = system_tokens(self.tokenizer, Some(&prefix.system));
+        let mut parts = vec![(system, Purpose::Prefix)];
+        if !prefix.tools.is_empty() {
+            let router: Prompt = crate::router::prefix(&prefix.tools);
+            parts.push((self.tokenizer.prompt(&router), Purpose::Router));
+        }
+        let total: usize = parts.iter().map(|p| p.0.len()).sum();
+        let mut before = 0;
+        for (tokens, purpose) in parts {
+            match self.keep_part(&tokens, purpose, &|done| (before + done) as f32 / total.max(1) as f32) {
+                Ok(()) => before += tokens.len(),
+                Err(LmError::Stopped) => return self.shared.queue.return_prefix(prefix),
+                Err(why) => {
+                    eprintln!("the prefix could not be read: {why}");
+                    return self.shared.status.set_prefix(PrefixState::None);
+                }
+            }
+        }
+        self.shared.status.set_prefix(PrefixState::Ready);
+    }
+
+    fn keep_part(
+        &mut self,
+        tokens: &[LlamaToken],
+        purpose: Purpose,
+        share: &dyn Fn(usize) -> f32,
+    ) -> Result<(), LmError> {
+        self.shared.status.set_prefix(PrefixState::Reading(share(0)));
+        if !self.lm.holds(tokens, purpose)
+            && let Some(saved) = &self.saved
+            && saved.load(&mut self.lm, tokens, purpose)
+        {
+            return Ok(());
+        }
+        let shared = self.shared;
+        let mut watch = |p: ReadProgress| {
+            shared.status.set_prefix(PrefixState::Reading(share(p.done)));
+            match p.done < p.total && shared.queue.is_pressing() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        };
+        self.lm.read(tokens, purpose, &mut watch)?;
+        if let Some(saved) = &self.saved {
+            saved.save(&self.lm, tokens, purpose);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,233 @@
+//! The recipe makes a small model usable with tools: choose a tool from a list, write its arguments under a
+//! grammar, answer from a fresh prompt without tools. Each step is a short prompt with its own memory.
+
+use crate::arguments;
+use crate::chatml::Tokenizer;
+use crate::error::ApiError;
+use crate::fit::answer_prompt;
+use crate::guard::LoopGuard;
+use crate::lm::{Lm, LmError, ReadProgress, Reading};
+use crate::queue::{Event, Finish, Job, StepUsage};
+use crate::request::{Format, Sampling, ToolChoice};
+use crate::router::{self, Leaning};
+use crate::sampling::Sampler;
+use crate::slots::Purpose;
+use crate::text::{Passed, StopFilter, Utf8Joiner};
+use crate::turns::Conversation;
+use llama_cpp_2::token::LlamaToken;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+/// Most calls for one question.
+const MAX_CALLS: usize = 3;
+/// Most tokens of the arguments of a call.
+const MAX_ARGUMENT_TOKENS: usize = 768;
+/// No answer takes longer than this.
+const MAX_TIME: Duration = Duration::from_secs(600);
+/// Arguments are copied from the question, not invented.
+const EXACT: Sampling = Sampling { temperature: 0.0, top_p: 1.0, seed: 0, repeat_penalty: 1.0 };
+
+/// Why a request has no answer.
+pub enum Failure {
+    /// The client has gone; nobody is left to tell.
+    Gone,
+    Error(ApiError),
+}
+
+impl From<LmError> for Failure {
+    fn from(error: LmError) -> Self {
+        match error {
+            LmError::Stopped => Self::Gone,
+            other => Self::Error(ApiError::Internal(other.to_string())),
+        }
+    }
+}
+
+/// One request on its way through the recipe.
+pub struct Run<'r, 'm> {
+    pub lm: &'r mut Lm<'m>,
+    pub tokenizer: Tokenizer<'m>,
+    pub job: &'r Job,
+    steps: Vec<StepUsage>,
+}
+
+/// Room kept for the answer in a context of `limit` tokens.
+pub fn answer_room(max_tokens: usize, limit: usize) -> usize {
+    max_tokens.min(limit / 4)
+}
+
+impl<'r, 'm> Run<'r, 'm> {
+    pub fn new(lm: &'r mut Lm<'m>, tokenizer: Tokenizer<'m>, job: &'r Job) -> Self {
+        Self { lm, tokenizer, job, steps: Vec::new() }
+    }
+
+    /// Answers the request; sends everything but the failure.
+    ///
+    /// # Errors
+    /// [`Failure::Gone`] when the client left, otherwise what to tell it.
+    pub fn run(mut self) -> Result<(), Failure> {
+        let conversation = Conversation::new(&self.job.request.messages);
+        if let Some(tool) = self.route(&conversation)?
+            && let Some(arguments) = self.arguments(&conversation, tool)?
+        {
+            let name = self.job.request.tools[tool].name.clone();
+            let forced = !matches!(self.job.request.tool_choice, ToolChoice::Auto);
+            if forced || !conversation.last().already_called(&name, &arguments) {
+                self.send(Event::Call { name, arguments })?;
+                return self.done(Finish::ToolCalls);
+            }
+        }
+        let finish = self.answer(&conversation)?;
+        self.done(finish)
+    }
+
+    /// Which tool to call, if any.
+    fn route(&mut self, conversation: &Conversation) -> Result<Option<usize>, Failure> {
+        let request = &self.job.request;
+        let turn = conversation.last();
+        let leaning = match request.tool_choice {
+            ToolChoice::None => return Ok(None),
+            ToolChoice::Only(index) => return Ok(Some(index)),
+            ToolChoice::Required => Leaning::MustCall,
+            ToolChoice::Auto if turn.results.len() >= MAX_CALLS || turn.question.trim().is_empty() => return Ok(None),
+            ToolChoice::Auto if turn.results.is_empty() => Leaning::Fresh,
+            ToolChoice::Auto => Leaning::AfterResult,
+        };
+        let mut tokens = self.tokenizer.prompt(&router::prefix(&request.tools));
+        tokens.extend(self.tokenizer.prompt(&router::question(conversation)));
+        let mut reading = self.read("router", &tokens, Purpose::Router)?;
+        let chosen = router::choose(self.lm, self.tokenizer, &mut reading, (&request.tools, leaning))?;
+        if let Some(step) = self.steps.last_mut() {
+            step.completion = 1;
+        }
+        Ok(chosen)
+    }
+
+    /// The arguments of a call as compact JSON; None when the model did not come to an end.
+    fn arguments(&mut self, conversation: &Conversation, tool: usize) -> Result<Option<String>, Failure> {
+        let tool = &self.job.request.tools[tool];
+        let question = router::asked(&conversation.last().question);
+        let schema = arguments::needed(&tool.parameters, question);
+        let grammar = arguments::grammar(&schema).map_err(|e| Failure::Error(ApiError::Internal(e)))?;
+        let tokens = self.tokenizer.prompt(&arguments::prompt(tool, &schema, conversation));
+        let reading = self.read("arguments", &tokens, Purpose::Arguments)?;
+        let sampler = Sampler::under_grammar(self.lm.model, &grammar, EXACT)?;
+        let mut text = String::new();
+        let max = MAX_ARGUMENT_TOKENS.min(self.job.request.max_tokens.max(64));
+        self.write((reading, sampler), max, &mut |piece| {
+            text.push_str(piece);
+            true
+        })?;
+        Ok(arguments::finished(&text))
+    }
+
+    /// Writes the answer.
+    fn answer(&mut self, conversation: &Conversation) -> Result<Finish, Failure> {
+        let request = &self.job.request;
+        let room = self.lm.limit() - answer_room(request.max_tokens, self.lm.limit());
+        let tokens = answer_prompt(self.tokenizer, conversation, room).map_err(Failure::Error)?;
+        let reading = self.read("answer", &tokens, Purpose::Answer)?;
+        let sampler = match &request.format {
+            Format::Free => Sampler::free(self.lm.model, request.sampling),
+            Format::Json(schema) => {
+                let grammar = arguments::grammar(schema).map_err(|e| Failure::Error(ApiError::BadRequest(e)))?;
+                Sampler::under_grammar(self.lm.model, &grammar, request.sampling)?
+            }
+        };
+        let mut stops = StopFilter::new(request.stop.clone());
+        let mut guard = LoopGuard::default();
+        let job = self.job;
+        let finish = self.write((reading, sampler), request.max_tokens, &mut |piece| {
+            let (text, go_on) = match stops.push(piece) {
+                Passed::More(text) => (text, true),
+                Passed::Stopped(text) => (text, false),
+            };
+            let looped = guard.push(&text);
+            let sent = text.is_empty() || job.send(Event::Text(text));
+            sent && go_on && !looped
+        })?;
+        let rest = stops.finish();
+        if !rest.is_empty() {
+            self.send(Event::Text(rest))?;
+        }
+        Ok(finish)
+    }
+
+    /// Reads a step's prompt, telling the client how far it is.
+    fn read(&mut self, step: &'static str, tokens: &[LlamaToken], purpose: Purpose) -> Result<Reading, Failure> {
+        let job = self.job;
+        let mut watch = |p: ReadProgress| {
+            let event = Event::Reading {
+                step,
+                total: p.total,
+                cached: p.cached,
+                done: p.done,
+                ms: p.elapsed.as_millis() as u64,
+            };
+            match job.send(event) && !job.is_gone() {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        };
+        let reading = match self.lm.read(tokens, purpose, &mut watch) {
+            Err(LmError::Full) => {
+                let limit = self.lm.limit();
+                return Err(Failure::Error(ApiError::TooLong { needed: tokens.len(), limit }));
+            }
+            other => other?,
+        };
+        self.steps.push(StepUsage { step, prompt: tokens.len(), cached: reading.cached, completion: 0 });
+        Ok(reading)
+    }
+
+    /// Writes tokens until the model ends, `take` refuses, or `max` tokens are written.
+    fn write(
+        &mut self,
+        from: (Reading, Sampler),
+        max: usize,
+        take: &mut dyn FnMut(&str) -> bool,
+    ) -> Result<Finish, Failure> {
+        let (mut reading, mut sampler) = from;
+        let start = Instant::now();
+        let mut joiner = Utf8Joiner::default();
+        let mut written = 0;
+        let finish = loop {
+            if written >= max || start.elapsed() > MAX_TIME {
+                break Finish::Length;
+            }
+            if self.job.is_gone() {
+                return Err(Failure::Gone);
+            }
+            let token = sampler.next(self.lm, &reading)?;
+            written += 1;
+            let vocab = self.lm.model.vocab();
+            if vocab.is_eog(token) {
+                break Finish::Stop;
+            }
+            let piece = joiner.push(&vocab.token_to_piece(token, false, None));
+            if !piece.is_empty() && !take(&piece) {
+                break Finish::Stop;
+            }
+            match self.lm.write(&mut reading, token) {
+                Err(LmError::Full) => break Finish::Length,
+                other => other?,
+            }
+        };
+        if let Some(step) = self.steps.last_mut() {
+            step.completion += written;
+        }
+        Ok(finish)
+    }
+
+    fn send(&self, event: Event) -> Result<(), Failure> {
+        match self.job.send(event) {
+            true => Ok(()),
+            false => Err(Failure::Gone),
+        }
+    }
+
+    fn done(self, finish: Finish) -> Result<(), Failure> {
+        let steps = self.steps.clone();
+        self.send(Event::Done { finish, steps })
+    }
+}

@@ -1,0 +1,231 @@
+//! A reply is how events travel to the client: one JSON object, or chunks of an event stream. The shapes are
+//! those of the OpenAI chat completions API; `prompt_progress` is llama.cpp's extension, `queue_position` and
+//! `usage.steps` are our own.
+
+use crate::error::ApiError;
+use crate::queue::{Event, Finish, StepUsage};
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+static COUNTER: AtomicU64 = AtomicU64::new(0);
+
+/// What all chunks of one reply share.
+#[derive(Debug, Clone)]
+pub struct Head {
+    id: String,
+    created: u64,
+    model: String,
+}
+
+/// Which of the extra chunks the client asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Extras {
+    pub usage: bool,
+    pub progress: bool,
+}
+
+impl Head {
+    /// A new reply of `model`.
+    pub fn new(model: &str) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+        Self { id: format!("{:x}-{count}", now.as_micros()), created: now.as_secs(), model: model.to_owned() }
+    }
+
+    fn chunk(&self, delta: Value, finish: Option<Finish>) -> Value {
+        let mut chunk = self.bare();
+        chunk["choices"] = json!([{"index": 0, "delta": delta, "finish_reason": finish.map(finish_reason)}]);
+        chunk
+    }
+
+    fn bare(&self) -> Value {
+        json!({
+            "id": format!("chatcmpl-{}", self.id),
+            "object": "chat.completion.chunk",
+            "created": self.created,
+            "model": self.model,
+            "choices": [],
+        })
+    }
+
+    fn call(&self, name: &str, arguments: &str) -> Value {
+        json!({"id": format!("call_{}", self.id), "type": "function",
+            "function": {"name": name, "arguments": arguments}})
+    }
+
+    /// The first chunk of a stream.
+    pub fn opening(&self) -> Value {
+        self.chunk(json!({"role": "assistant", "content": ""}), None)
+    }
+
+    /// The chunks of one event; none for events the client did not ask for.
+    pub fn chunks(&self, event: Event, extras: Extras) -> Vec<Value> {
+        match event {
+            Event::Waiting(position) if extras.progress => {
+                let mut chunk = self.chunk(json!({}), None);
+                chunk["queue_position"] = json!(position);
+                vec![chunk]
+            }
+            Event::Reading { step, total, cached, done, ms } if extras.progress => {
+                let mut chunk = self.chunk(json!({}), None);
+                chunk["prompt_progress"] =
+                    json!({"step": step, "total": total, "cache": cached, "processed": done, "time_ms": ms});
+                vec![chunk]
+            }
+            Event::Waiting(_) | Event::Reading { .. } => Vec::new(),
+            Event::Text(text) => vec![self.chunk(json!({"content": text}), None)],
+            Event::Call { name, arguments } => {
+                let mut call = self.call(&name, &arguments);
+                call["index"] = json!(0);
+                vec![self.chunk(json!({"tool_calls": [call]}), None)]
+            }
+            Event::Done { finish, steps } => {
+                let mut chunks = vec![self.chunk(json!({}), Some(finish))];
+                if extras.usage {
+                    let mut last = self.bare();
+                    last["usage"] = usage(&steps);
+                    chunks.push(last);
+                }
+                chunks
+            }
+            Event::Failed(error) => vec![error.body()],
+        }
+    }
+}
+
+/// Gathers events into the one object of a reply that is not streamed.
+#[derive(Debug, Default)]
+pub struct Whole {
+    text: String,
+    calls: Vec<Value>,
+    ended: Option<(Finish, Vec<StepUsage>)>,
+}
+
+impl Whole {
+    /// Adds an event.
+    ///
+    /// # Errors
+    /// The failure, when the event is one.
+    pub fn add(&mut self, event: Event, head: &Head) -> Result<(), ApiError> {
+        match event {
+            Event::Waiting(_) | Event::Reading { .. } => {}
+            Event::Text(text) => self.text.push_str(&text),
+            Event::Call { name, arguments } => self.calls.push(head.call(&name, &arguments)),
+            Event::Done { finish, steps } => self.ended = Some((finish, steps)),
+            Event::Failed(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// The body of the reply.
+    ///
+    /// # Errors
+    /// [`ApiError::Internal`] when the engine ended before the answer did.
+    pub fn body(self, head: &Head) -> Result<Value, ApiError> {
+        let (finish, steps) = self.ended.ok_or_else(|| ApiError::Internal("the answer was cut off".into()))?;
+        let mut message = json!({"role": "assistant", "content": self.text});
+        if !self.calls.is_empty() {
+            message["content"] = Value::Null;
+            message["tool_calls"] = Value::Array(self.calls);
+        }
+        Ok(json!({
+            "id": format!("chatcmpl-{}", head.id),
+            "object": "chat.completion",
+            "created": head.created,
+            "model": head.model,
+            "choices": [{"index": 0, "message": message, "finish_reason": finish_reason(finish)}],
+            "usage": usage(&steps),
+        }))
+    }
+}
+
+fn finish_reason(finish: Finish) -> &'static str {
+    match finish {
+        Finish::Stop => "stop",
+        Finish::ToolCalls => "tool_calls",
+        Finish::Length => "length",
+    }
+}
+
+/// The counts are those of the last step, which is what the context held; `steps` has them all.
+fn usage(steps: &[StepUsage]) -> Value {
+    let one = |s: &StepUsage| {
+        json!({"step": s.step, "prompt_tokens": s.prompt, "cached_tokens": s.cached,
+            "completion_tokens": s.completion})
+    };
+    let last = steps.last();
+    let (prompt, cached) = last.map_or((0, 0), |s| (s.prompt, s.cached));
+    let completion = last.map_or(0, |s| s.completion);
+    json!({
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+        "prompt_tokens_details": {"cached_tokens": cached},
+        "steps": steps.iter().map(one).collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: Extras = Extras { usage: true, progress: true };
+    const NONE: Extras = Extras { usage: false, progress: false };
+
+    fn steps() -> Vec<StepUsage> {
+        vec![
+            StepUsage { step: "router", prompt: 500, cached: 480, completion: 1 },
+            StepUsage { step: "answer", prompt: 900, cached: 880, completion: 12 },
+        ]
+    }
+
+    #[test]
+    fn a_tool_call_is_one_complete_chunk() {
+        let head = Head::new("m");
+        let chunks = head.chunks(Event::Call { name: "a".into(), arguments: "{}".into() }, NONE);
+        let call = &chunks[0]["choices"][0]["delta"]["tool_calls"][0];
+        assert_eq!(call["index"], 0);
+        assert_eq!(call["type"], "function");
+        assert_eq!(call["function"], json!({"name": "a", "arguments": "{}"}));
+    }
+
+    #[test]
+    fn progress_comes_only_when_asked_for() {
+        let head = Head::new("m");
+        let reading = Event::Reading { step: "answer", total: 9, cached: 2, done: 5, ms: 7 };
+        assert!(head.chunks(reading.clone(), NONE).is_empty());
+        assert_eq!(
+            head.chunks(reading, ALL)[0]["prompt_progress"],
+            json!({"step": "answer", "total": 9, "cache": 2, "processed": 5, "time_ms": 7})
+        );
+        assert_eq!(head.chunks(Event::Waiting(3), ALL)[0]["queue_position"], 3);
+    }
+
+    #[test]
+    fn the_last_chunks_are_the_reason_and_the_usage() {
+        let head = Head::new("m");
+        let chunks = head.chunks(Event::Done { finish: Finish::Length, steps: steps() }, ALL);
+        assert_eq!(chunks[0]["choices"][0]["finish_reason"], "length");
+        assert_eq!(chunks[1]["choices"], json!([]));
+        assert_eq!(chunks[1]["usage"]["total_tokens"], 912);
+        assert_eq!(chunks[1]["usage"]["prompt_tokens_details"]["cached_tokens"], 880);
+        assert_eq!(chunks[1]["usage"]["steps"][0]["step"], "router");
+    }
+
+    #[test]
+    fn a_whole_reply_with_a_call_has_no_text() {
+        let head = Head::new("m");
+        let mut whole = Whole::default();
+        whole.add(Event::Call { name: "a".into(), arguments: "{}".into() }, &head).unwrap();
+        whole.add(Event::Done { finish: Finish::ToolCalls, steps: steps() }, &head).unwrap();
+        let body = whole.body(&head).unwrap();
+        assert_eq!(body["choices"][0]["message"]["content"], Value::Null);
+        assert_eq!(body["choices"][0]["finish_reason"], "tool_calls");
+    }
+
+    #[test]
+    fn an_answer_without_an_end_is_an_error() {
+        assert!(Whole::default().body(&Head::new("m")).is_err());
+    }
+}

@@ -1,0 +1,168 @@
+//! The router chooses the tool a question needs, or none. A small model asked to "call a tool if needed"
+//! calls one for a greeting; asked to pick one word from a list after a few examples it is mostly right.
+//!
+//! The choice walks the tree of the tokens of all names, so it cannot name a tool that does not exist, and it
+//! leans towards "none": a tool must be clearly likelier.
+
+use crate::chatml::{Prompt, Tokenizer};
+use crate::lm::{Lm, LmError, Reading};
+use crate::request::Tool;
+use crate::turns::{Conversation, cut_middle, head};
+use llama_cpp_2::token::LlamaToken;
+
+/// The word for "no tool".
+pub const NONE: &str = "none";
+/// A tool is called only when "none" is less likely than this.
+const NONE_ENOUGH: f32 = 0.35;
+/// After a tool has already returned something, a further call needs more certainty.
+const NONE_ENOUGH_AFTER_RESULT: f32 = 0.12;
+const DESCRIPTION_CHARS: usize = 110;
+const QUESTION_CHARS: usize = 500;
+const CONTEXT_CHARS: usize = 120;
+/// Passages added to a question start with such a line; they are not part of what is asked.
+const ADDED_PASSAGES: [&str; 2] = ["\n[记忆检索结果]", "\n[Retrieved memory]"];
+
+/// The fixed part of the prompt: the task, the tools, the examples.
+pub fn prefix(tools: &[Tool]) -> Prompt {
+    let mut prompt = Prompt::default();
+    let mut task = String::from(
+        "You choose which tool is needed to handle the user's message. Answer with one name from the list only.\n\
+         Choose none for greetings, thanks, small talk, opinions, general knowledge, explanations, writing, \
+         translating, or when the text to work on is already in the message.\n\
+         Choose a tool only when the message asks for something that tool does.\n\nTools:\n",
+    );
+    for tool in tools {
+        task.push_str(&format!("- {}: {}\n", tool.name, first_sentence(&tool.description)));
+    }
+    task.push_str("- none: no tool is needed");
+    prompt.message("system", &task);
+    for (question, answer) in crate::examples::for_tools(tools) {
+        prompt.message("user", question).message("assistant", answer);
+    }
+    prompt
+}
+
+/// The part that changes: the question, with a little of what came before.
+pub fn question(conversation: &Conversation) -> Prompt {
+    let turn = conversation.last();
+    let mut text = String::new();
+    if let [.., before, _] = conversation.turns.as_slice()
+        && turn.question.chars().count() < 40
+        && !before.question.is_empty()
+    {
+        text.push_str(&format!("(Before: {})\n", head(&one_line(&before.question), CONTEXT_CHARS)));
+    }
+    text.push_str(&cut_middle(asked(&turn.question), QUESTION_CHARS));
+    for result in &turn.results {
+        let got = head(&one_line(&result.text), CONTEXT_CHARS);
+        text.push_str(&format!("\n(Done: {} {} returned: {got})", result.name, head(&result.arguments, CONTEXT_CHARS)));
+    }
+    let mut prompt = Prompt::default();
+    prompt.message("user", &text).assistant();
+    prompt
+}
+
+/// What the person asked, without passages the server added.
+pub fn asked(question: &str) -> &str {
+    let end = ADDED_PASSAGES.iter().filter_map(|mark| question.find(mark)).min();
+    end.map_or(question, |end| &question[..end])
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The first sentence of a description, in one line.
+pub fn first_sentence(description: &str) -> String {
+    let line = one_line(description);
+    let ends = line.char_indices().filter(|(i, c)| match c {
+        '。' | '！' | '；' => true,
+        '.' | '!' | ';' => line[i + 1..].starts_with(' ') || line.len() == i + 1,
+        _ => false,
+    });
+    let end = ends.map(|(i, _)| i).find(|i| *i > 12).unwrap_or(line.len());
+    head(&line[..end], DESCRIPTION_CHARS)
+}
+
+/// What may be chosen: indices into the tools; `none` whether "none" is among the choices, and `after_result`
+/// whether a tool has already returned something for this question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leaning {
+    /// A tool must be called.
+    MustCall,
+    /// The question is new.
+    Fresh,
+    /// A tool has already returned something for it.
+    AfterResult,
+}
+
+/// Chooses a tool after the router's prompt has been read; None is "no tool".
+///
+/// # Errors
+/// Those of writing tokens.
+pub fn choose(
+    lm: &mut Lm<'_>,
+    tokenizer: Tokenizer<'_>,
+    reading: &mut Reading,
+    question: (&[Tool], Leaning),
+) -> Result<Option<usize>, LmError> {
+    let (tools, leaning) = question;
+    let mut paths: Vec<(Option<usize>, Vec<LlamaToken>)> = Vec::new();
+    for (i, tool) in tools.iter().enumerate() {
+        paths.push((Some(i), path(tokenizer, &tool.name)));
+    }
+    let enough = match leaning {
+        Leaning::MustCall => None,
+        Leaning::Fresh => Some(NONE_ENOUGH),
+        Leaning::AfterResult => Some(NONE_ENOUGH_AFTER_RESULT),
+    };
+    if enough.is_some() {
+        paths.push((None, path(tokenizer, NONE)));
+    }
+    let mut depth = 0;
+    while paths.len() > 1 {
+        let chances = chances(lm.logits(reading), &next_tokens(&paths, depth));
+        let none = paths.iter().find(|p| p.0.is_none()).and_then(|p| p.1.get(depth)).copied();
+        let none_chance = none.and_then(|t| chances.iter().find(|c| c.0 == t)).map_or(0.0, |c| c.1);
+        if enough.is_some_and(|enough| none.is_some() && none_chance >= enough) {
+            let shared = paths.iter().filter(|p| p.1.get(depth).copied() == none).count();
+            if shared == 1 {
+                return Ok(None);
+            }
+        }
+        let Some(best) = chances.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|c| c.0) else { break };
+        paths.retain(|p| p.1.get(depth) == Some(&best));
+        depth += 1;
+        if paths.len() > 1 {
+            lm.write(reading, best)?;
+        }
+    }
+    Ok(paths.first().and_then(|p| p.0))
+}
+
+/// A name and the end of the message, so that no name is the beginning of another.
+fn path(tokenizer: Tokenizer<'_>, name: &str) -> Vec<LlamaToken> {
+    let mut tokens = tokenizer.text(name);
+    tokens.push(tokenizer.end());
+    tokens
+}
+
+fn next_tokens(paths: &[(Option<usize>, Vec<LlamaToken>)], depth: usize) -> Vec<LlamaToken> {
+    let mut tokens: Vec<LlamaToken> = paths.iter().filter_map(|p| p.1.get(depth).copied()).collect();
+    tokens.sort_unstable_by_key(|t| t.0);
+    tokens.dedup();
+    tokens
+}
+
+/// The probability of each allowed token among the allowed ones.
+fn chances(logits: &[f32], allowed: &[LlamaToken]) -> Vec<(LlamaToken, f32)> {
+    let value = |t: &LlamaToken| usize::try_from(t.0).ok().and_then(|i| logits.get(i)).copied().unwrap_or(f32::MIN);
+    let top = allowed.iter().map(value).fold(f32::MIN, f32::max);
+    let weights: Vec<f32> = allowed.iter().map(|t| (value(t) - top).exp()).collect();
+    let sum: f32 = weights.iter().sum();
+    allowed.iter().zip(weights).map(|(t, w)| (*t, w / sum)).collect()
+}
+
+#[cfg(test)]
+#[path = "router_tests.rs"]
+mod tests;

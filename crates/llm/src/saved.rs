@@ -1,0 +1,163 @@
+//! A saved state is the attention state of a prefix on disk, so that a restart need not read the prefix again.
+//! Files are named by what they hold (model and exact tokens); only the latest few are kept. They contain the
+//! words of the system prompt, so only their owner may read them.
+
+use crate::lm::{Lm, LmError};
+use crate::slots::Purpose;
+use llama_cpp_2::token::LlamaToken;
+use sha2::{Digest, Sha256};
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+const KEEP: usize = 3;
+const ENDING: &str = "kv";
+/// This much of the beginning, the middle and the end of the model's file goes into its fingerprint.
+const SAMPLE: usize = 1 << 20;
+
+/// A folder of saved states of one model.
+pub struct Saved {
+    folder: PathBuf,
+    model: [u8; 32],
+}
+
+impl Saved {
+    /// Opens (and makes) the folder.
+    ///
+    /// # Errors
+    /// When the folder cannot be made or the model's file not be read.
+    pub fn open(folder: &Path, model: &Path) -> io::Result<Self> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        Ok(Self { folder: folder.to_owned(), model: fingerprint(model)? })
+    }
+
+    fn file(&self, tokens: &[LlamaToken]) -> PathBuf {
+        let mut hash = Sha256::new();
+        hash.update(self.model);
+        for token in tokens {
+            hash.update(token.0.to_le_bytes());
+        }
+        let name: String = hash.finalize().iter().take(16).map(|b| format!("{b:02x}")).collect();
+        self.folder.join(format!("{name}.{ENDING}"))
+    }
+
+    /// Loads the state of these tokens into the model; false when there is none (or a broken one, which is
+    /// removed).
+    pub fn load(&self, lm: &mut Lm<'_>, tokens: &[LlamaToken], purpose: Purpose) -> bool {
+        let file = self.file(tokens);
+        if !file.is_file() {
+            return false;
+        }
+        match lm.load(tokens, purpose, &file) {
+            Ok(()) => {
+                // the time of last use decides what is kept
+                if let Ok(file) = File::options().append(true).open(&file) {
+                    let _ = file.set_modified(SystemTime::now());
+                }
+                true
+            }
+            Err(why) => {
+                eprintln!("a saved prefix could not be loaded and is removed: {why}");
+                let _ = fs::remove_file(&file);
+                false
+            }
+        }
+    }
+
+    /// Saves the state of these tokens and removes the oldest files. A failure costs only time later, so it is
+    /// logged and forgotten.
+    pub fn save(&self, lm: &Lm<'_>, tokens: &[LlamaToken], purpose: Purpose) {
+        let file = self.file(tokens);
+        if file.is_file() {
+            return;
+        }
+        if let Err(why) = self.write(lm, (tokens, purpose), &file) {
+            eprintln!("the prefix could not be saved: {why}");
+        }
+        prune(&self.folder, KEEP);
+    }
+
+    fn write(&self, lm: &Lm<'_>, state: (&[LlamaToken], Purpose), file: &Path) -> Result<(), LmError> {
+        let part = file.with_extension("part");
+        let failed = |e: io::Error| LmError::Failed(e.to_string());
+        lm.save(state.0, state.1, &part)?;
+        fs::set_permissions(&part, fs::Permissions::from_mode(0o600)).map_err(failed)?;
+        File::open(&part).and_then(|f| f.sync_all()).map_err(failed)?;
+        fs::rename(&part, file).map_err(failed)
+    }
+}
+
+/// Removes all but the `keep` latest states, and what an interrupted write left.
+fn prune(folder: &Path, keep: usize) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    let mut states: Vec<(SystemTime, PathBuf)> = Vec::new();
+    for path in entries.flatten().map(|e| e.path()) {
+        match path.extension().and_then(|e| e.to_str()) {
+            Some(ENDING) => {
+                let modified = fs::metadata(&path).and_then(|m| m.modified());
+                states.push((modified.unwrap_or(SystemTime::UNIX_EPOCH), path));
+            }
+            Some("part") => {
+                let _ = fs::remove_file(&path);
+            }
+            _ => {}
+        }
+    }
+    states.sort_unstable_by(|a, b| b.cmp(a));
+    for (_, path) in states.into_iter().skip(keep) {
+        let _ = fs::remove_file(path);
+    }
+}
+
+/// Tells one model's file from another without reading a gigabyte.
+fn fingerprint(model: &Path) -> io::Result<[u8; 32]> {
+    let mut file = File::open(model)?;
+    let size = file.metadata()?.len();
+    let mut hash = Sha256::new();
+    hash.update(size.to_le_bytes());
+    for start in [0, size / 2, size.saturating_sub(SAMPLE as u64)] {
+        file.seek(SeekFrom::Start(start))?;
+        let mut sample = Vec::new();
+        file.by_ref().take(SAMPLE as u64).read_to_end(&mut sample)?;
+        hash.update(&sample);
+    }
+    Ok(hash.finalize().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn only_the_latest_states_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        for i in 0..5u64 {
+            let file = File::create(folder.path().join(format!("{i}.kv"))).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(i)).unwrap();
+        }
+        File::create(folder.path().join("x.part")).unwrap();
+        File::create(folder.path().join("notes.txt")).unwrap();
+        prune(folder.path(), 3);
+        let mut names: Vec<String> =
+            fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        assert_eq!(names, ["2.kv", "3.kv", "4.kv", "notes.txt"]);
+    }
+
+    #[test]
+    fn another_model_or_another_prompt_is_another_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let model = folder.path().join("m.gguf");
+        fs::write(&model, b"one").unwrap();
+        let a = Saved::open(&folder.path().join("kv"), &model).unwrap();
+        fs::write(&model, b"two").unwrap();
+        let b = Saved::open(&folder.path().join("kv"), &model).unwrap();
+        let tokens = [LlamaToken(1), LlamaToken(2)];
+        assert_ne!(a.file(&tokens), b.file(&tokens));
+        assert_ne!(a.file(&tokens), a.file(&tokens[..1]));
+        assert_eq!(a.file(&tokens), a.file(&tokens));
+    }
+}

@@ -1,0 +1,221 @@
+//! A slot is one sequence of the model's memory: the tokens whose attention state is kept, so that a prompt
+//! which begins with the same tokens need not be read again. This module only does the bookkeeping: which slot
+//! to start from, which to write into, which to give up. It knows no model.
+
+/// What a prompt is for; each purpose has its own slots, so that a short side question does not push out a
+/// conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// The shared beginning of every answer.
+    Prefix,
+    /// The choice of a tool.
+    Router,
+    /// The arguments of a call.
+    Arguments,
+    /// A conversation, a title, a summary.
+    Answer,
+}
+
+/// Slots by index: one each for prefix, router and arguments, the rest for conversations.
+pub const CONVERSATIONS: usize = 4;
+pub const SLOTS: usize = 3 + CONVERSATIONS;
+
+/// Fewer tokens than this are not worth a copy from another slot.
+const WORTH_SHARING: usize = 8;
+
+/// How to get a prompt into a slot: keep `common` tokens, of `from`, in `into`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plan {
+    pub from: usize,
+    pub into: usize,
+    pub common: usize,
+}
+
+#[derive(Debug, Default, Clone)]
+struct Slot {
+    tokens: Vec<i32>,
+    used: u64,
+}
+
+/// The tokens of all slots and when each was last used.
+#[derive(Debug, Default)]
+pub struct Slots {
+    slots: [Slot; SLOTS],
+    clock: u64,
+}
+
+impl Slots {
+    /// The tokens kept in slot `index`.
+    pub fn tokens(&self, index: usize) -> &[i32] {
+        &self.slots[index].tokens
+    }
+
+    /// Where to read `wanted` into. `common` is at most `wanted.len()`.
+    pub fn plan(&self, wanted: &[i32], purpose: Purpose) -> Plan {
+        let (from, common) = self.longest(wanted);
+        let own = match purpose {
+            Purpose::Prefix => Some(0),
+            Purpose::Router => Some(1),
+            Purpose::Arguments => Some(2),
+            Purpose::Answer => None,
+        };
+        if let Some(own) = own {
+            let mine = common_length(&self.slots[own].tokens, wanted);
+            return match mine + WORTH_SHARING >= common {
+                true => Plan { from: own, into: own, common: mine },
+                false => Plan { from, into: own, common },
+            };
+        }
+        if from >= 3 && self.continues(from, wanted, common) {
+            return Plan { from, into: from, common };
+        }
+        let into = self.oldest_conversation(Some(from));
+        match common >= WORTH_SHARING {
+            true => Plan { from, into, common },
+            false => Plan { from: into, into, common: 0 },
+        }
+    }
+
+    /// Whether `wanted` goes on with the conversation in `slot` rather than merely sharing the prefix with it.
+    fn continues(&self, slot: usize, wanted: &[i32], common: usize) -> bool {
+        let shared = common_length(&self.slots[0].tokens, wanted);
+        let length = self.slots[slot].tokens.len();
+        common == length || (common > shared + WORTH_SHARING && common * 2 > length)
+    }
+
+    /// The slot with the longest common beginning; among equals the prefix, then the others in order.
+    fn longest(&self, wanted: &[i32]) -> (usize, usize) {
+        let mut best = (0, 0);
+        for (i, slot) in self.slots.iter().enumerate() {
+            let common = common_length(&slot.tokens, wanted);
+            if common > best.1 {
+                best = (i, common);
+            }
+        }
+        best
+    }
+
+    /// The conversation slot to give up next: an empty one, else the one unused the longest.
+    pub fn oldest_conversation(&self, except: Option<usize>) -> usize {
+        let age = |i: &usize| match self.slots[*i].tokens.is_empty() {
+            true => 0,
+            false => self.slots[*i].used + 1,
+        };
+        (3..SLOTS).filter(|i| Some(*i) != except).min_by_key(age).unwrap_or(3)
+    }
+
+    /// Which slot to empty when the memory is full and `keep` must stay: conversations by age, then arguments,
+    /// router and prefix. None when nothing is left to empty.
+    pub fn victim(&self, keep: usize) -> Option<usize> {
+        let old = self.oldest_filled(keep);
+        old.or_else(|| [2, 1, 0].into_iter().find(|&i| i != keep && !self.slots[i].tokens.is_empty()))
+    }
+
+    fn oldest_filled(&self, keep: usize) -> Option<usize> {
+        let filled = (3..SLOTS).filter(|&i| i != keep && !self.slots[i].tokens.is_empty());
+        filled.min_by_key(|&i| self.slots[i].used)
+    }
+
+    /// Records that `slot` now holds exactly `tokens`.
+    pub fn set(&mut self, slot: usize, tokens: &[i32]) {
+        self.clock += 1;
+        self.slots[slot] = Slot { tokens: tokens.to_vec(), used: self.clock };
+    }
+
+    /// Records further tokens at the end of `slot`.
+    pub fn extend(&mut self, slot: usize, tokens: &[i32]) {
+        self.slots[slot].tokens.extend_from_slice(tokens);
+    }
+}
+
+/// How many tokens two beginnings share.
+pub fn common_length(a: &[i32], b: &[i32]) -> usize {
+    a.iter().zip(b).take_while(|(x, y)| x == y).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(range: std::ops::Range<i32>) -> Vec<i32> {
+        range.collect()
+    }
+
+    #[test]
+    fn a_new_conversation_starts_from_the_prefix_in_a_fresh_slot() {
+        let mut slots = Slots::default();
+        slots.set(0, &run(0..100));
+        let plan = slots.plan(&run(0..120), Purpose::Answer);
+        assert_eq!(plan, Plan { from: 0, into: 3, common: 100 });
+    }
+
+    #[test]
+    fn a_follow_up_goes_on_in_its_own_slot() {
+        let mut slots = Slots::default();
+        slots.set(0, &run(0..100));
+        slots.set(3, &run(0..150));
+        let plan = slots.plan(&run(0..170), Purpose::Answer);
+        assert_eq!(plan, Plan { from: 3, into: 3, common: 150 });
+    }
+
+    #[test]
+    fn a_conversation_that_shares_only_the_prefix_does_not_overwrite_another() {
+        let mut slots = Slots::default();
+        slots.set(0, &run(0..100));
+        slots.set(3, &run(0..150));
+        let mut other = run(0..100);
+        other.extend(1000..1030);
+        assert_eq!(slots.plan(&other, Purpose::Answer), Plan { from: 0, into: 4, common: 100 });
+    }
+
+    #[test]
+    fn without_a_prefix_slot_a_conversation_lends_its_beginning() {
+        let mut slots = Slots::default();
+        slots.set(3, &run(0..300));
+        let mut other = run(0..100);
+        other.extend(1000..1030);
+        assert_eq!(slots.plan(&other, Purpose::Answer), Plan { from: 3, into: 4, common: 100 });
+    }
+
+    #[test]
+    fn an_answer_asked_for_again_reuses_its_conversation() {
+        let mut slots = Slots::default();
+        slots.set(0, &run(0..100));
+        slots.set(3, &run(0..200));
+        let plan = slots.plan(&run(0..160), Purpose::Answer);
+        assert_eq!(plan, Plan { from: 3, into: 3, common: 160 });
+    }
+
+    #[test]
+    fn the_oldest_conversation_makes_room() {
+        let mut slots = Slots::default();
+        for (i, slot) in [3, 4, 5, 6].into_iter().enumerate() {
+            let start = 1000 * (i as i32 + 1);
+            slots.set(slot, &run(start..start + 50));
+        }
+        slots.set(3, &run(1000..1060));
+        assert_eq!(slots.plan(&run(0..20), Purpose::Answer).into, 4);
+        assert_eq!(slots.victim(4), Some(5));
+    }
+
+    #[test]
+    fn routing_keeps_to_its_slot_and_the_prefix_borrows_what_a_chat_has_read() {
+        let mut slots = Slots::default();
+        slots.set(1, &run(0..80));
+        assert_eq!(slots.plan(&run(0..90), Purpose::Router), Plan { from: 1, into: 1, common: 80 });
+        slots.set(3, &run(500..700));
+        assert_eq!(slots.plan(&run(500..600), Purpose::Prefix), Plan { from: 3, into: 0, common: 100 });
+    }
+
+    #[test]
+    fn the_prefix_is_given_up_last() {
+        let mut slots = Slots::default();
+        slots.set(0, &run(0..10));
+        slots.set(2, &run(0..5));
+        assert_eq!(slots.victim(3), Some(2));
+        slots.set(2, &[]);
+        assert_eq!(slots.victim(3), Some(0));
+        slots.set(0, &[]);
+        assert_eq!(slots.victim(3), None);
+    }
+}
