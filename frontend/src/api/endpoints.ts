@@ -1,0 +1,70 @@
+/** One function an endpoint. */
+import { call } from './client'
+import type { FileEntry, History, Message, SessionSummary, Skill, Status } from './types'
+
+const session = (id: string): string => `/api/sessions/${encodeURIComponent(id)}`
+
+export const getStatus = () => call<Status>('/api/status')
+
+export const listSessions = () => call<{ sessions: SessionSummary[] }>('/api/sessions').then(r => r.sessions)
+export const createSession = () => call<SessionSummary>('/api/sessions', { method: 'POST' })
+export const renameSession = (id: string, title: string) =>
+  call<SessionSummary>(session(id), { method: 'PUT', body: { title } })
+export const deleteSession = (id: string) => call<{ deleted: boolean }>(session(id), { method: 'DELETE' })
+export const restoreSession = (id: string) =>
+  call<SessionSummary>(`${session(id)}/restore`, { method: 'POST' })
+
+export const getHistory = (id: string) => call<History>(`${session(id)}/history`)
+export const getMessages = (id: string) =>
+  call<{ messages: Message[]; compressed_context?: string | null }>(`${session(id)}/messages`)
+
+export interface Accepted {
+  session_id: string
+  work_id: string
+  after: string
+}
+export const sendMessage = (id: string, message: string, key: string) =>
+  call<Accepted>(`${session(id)}/messages`, { method: 'POST', body: { message, idempotency_key: key } })
+export const interrupt = (id: string) =>
+  call<{ interrupted: boolean }>(`${session(id)}/interrupt`, { method: 'POST' })
+export const compress = (id: string) =>
+  call<{ archived_count: number; remaining_count: number; summary: string }>(`${session(id)}/compress`, {
+    method: 'POST',
+  })
+
+export interface TokenCount {
+  system_tokens: number
+  message_tokens: number
+  total_tokens: number
+  context_window: number
+}
+export const countTokens = (id: string) => call<TokenCount>(`/api/tokens/session/${encodeURIComponent(id)}`)
+
+export const setRagMode = (enabled: boolean) =>
+  call<{ enabled: boolean }>('/api/config/rag-mode', { method: 'PUT', body: { enabled } })
+
+export type Root = 'memory' | 'skills' | 'workspace' | 'knowledge'
+export const listFiles = (root: Root) =>
+  call<{ files: FileEntry[] }>(`/api/files/list?root=${root}`).then(r => r.files)
+export const listSkills = () => call<{ skills: Skill[] }>('/api/skills').then(r => r.skills)
+
+export interface FileContent {
+  path: string
+  content: string
+  etag: string
+  tokens?: number | null
+}
+export const readFile = (path: string) => call<FileContent>(`/api/files?path=${encodeURIComponent(path)}`)
+
+/** What the file must look like for the write to go through: the version last read, or not there at all. */
+export type Precondition = { match: string } | 'absent'
+const bare = (etag: string): string => etag.replace(/^W\//, '').replace(/^"(.*)"$/, '$1')
+export const sameEtag = (a: string, b: string): boolean => bare(a) === bare(b)
+
+export const writeFile = (path: string, content: string, precondition: Precondition) =>
+  call<{ path: string; etag: string; tokens?: number | null }>('/api/files', {
+    method: 'POST',
+    body: { path, content },
+    headers:
+      precondition === 'absent' ? { 'If-None-Match': '*' } : { 'If-Match': `"${bare(precondition.match)}"` },
+  })

@@ -1,0 +1,98 @@
+/**
+ * The one event stream of a tab. It is opened after the last event that was seen, so that nothing is lost when it
+ * breaks; it breaks whenever it likes, and comes back with a growing pause.
+ */
+import type { Notice } from './types'
+
+const NAMES = [
+  'hello',
+  'frame',
+  'sessions_changed',
+  'file_changed',
+  'skills_changed',
+  'model_changed',
+  'config_changed',
+  'gap',
+] as const satisfies readonly Notice['type'][]
+
+const FIRST_PAUSE = 500
+const LONGEST_PAUSE = 15_000
+/** A phone freezes the socket of a hidden page and still calls it open. */
+const HIDDEN_TOO_LONG = 5_000
+
+export interface Listener {
+  onNotice: (notice: Notice, id: string | null) => void
+  onState: (state: 'connecting' | 'open' | 'lost') => void
+}
+
+export interface Stream {
+  reconnect: () => void
+  close: () => void
+}
+
+export function openEvents(after: string | null, listener: Listener): Stream {
+  let source: EventSource | null = null
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let seen = after
+  let pause = FIRST_PAUSE
+  let hiddenAt: number | null = null
+  let heardAt = Date.now()
+
+  const open = () => {
+    clearTimeout(timer)
+    source?.close()
+    const url = seen === null ? '/api/events' : `/api/events?after=${encodeURIComponent(seen)}`
+    const current = new EventSource(url)
+    source = current
+    current.onopen = () => {
+      pause = FIRST_PAUSE
+      listener.onState('open')
+    }
+    current.onerror = () => {
+      if (current !== source) return
+      current.close()
+      listener.onState('lost')
+      clearTimeout(timer)
+      timer = setTimeout(open, pause * (0.75 + Math.random() / 2))
+      pause = Math.min(LONGEST_PAUSE, pause * 2)
+    }
+    for (const name of NAMES) {
+      current.addEventListener(name, (event: MessageEvent<string>) => {
+        heardAt = Date.now()
+        const id = event.lastEventId || null
+        listener.onNotice(JSON.parse(event.data) as Notice, id)
+        // A gap means that the old id is worth nothing; the id of the gap itself, if any, is.
+        seen = name === 'gap' && id === seen ? null : (id ?? seen)
+      })
+    }
+  }
+
+  const wake = () => {
+    const now = Date.now()
+    if (document.hidden) {
+      hiddenAt = now
+      return
+    }
+    const slept = hiddenAt !== null && now - hiddenAt > HIDDEN_TOO_LONG
+    const silent = now - heardAt > HIDDEN_TOO_LONG
+    hiddenAt = null
+    if (source?.readyState !== EventSource.OPEN || (slept && silent)) open()
+  }
+  const online = () => open()
+
+  document.addEventListener('visibilitychange', wake)
+  window.addEventListener('online', online)
+  listener.onState('connecting')
+  open()
+
+  return {
+    reconnect: open,
+    close: () => {
+      clearTimeout(timer)
+      source?.close()
+      source = null
+      document.removeEventListener('visibilitychange', wake)
+      window.removeEventListener('online', online)
+    },
+  }
+}
