@@ -1,0 +1,207 @@
+/** The one function that turns frames into what is on the screen. Reload, live stream and tests all go through it. */
+import type { Frame } from '@/api/types'
+import { isCovered } from './eventId'
+import type { AssistantEntry, Outcome, Segment, Step, StepStatus, Thread } from './model'
+
+type FrameOf<T extends Frame['type']> = Extract<Frame, { type: T }>
+
+function editLast(thread: Thread, edit: (entry: AssistantEntry) => AssistantEntry): Thread {
+  const last = thread.entries.at(-1)
+  if (last?.kind !== 'assistant') return thread
+  return { ...thread, activity: null, entries: [...thread.entries.slice(0, -1), edit(last)] }
+}
+
+function appendText(entry: AssistantEntry, kind: 'text' | 'thinking', delta: string): AssistantEntry {
+  const last = entry.segments.at(-1)
+  const segments: Segment[] =
+    last?.kind === kind && !entry.fresh
+      ? [...entry.segments.slice(0, -1), { kind, text: last.text + delta }]
+      : [...entry.segments, { kind, text: delta }]
+  return { ...entry, segments, fresh: false }
+}
+
+/** Adds a step to the chain at the end, or opens one; a step whose id is known is replaced where it stands. */
+export function putStep(segments: Segment[], step: Step): Segment[] {
+  const known = segments.findIndex(s => s.kind === 'tools' && s.steps.some(x => x.id === step.id))
+  const home = segments[known]
+  if (home?.kind === 'tools') {
+    return segments.with(known, { kind: 'tools', steps: home.steps.map(x => (x.id === step.id ? step : x)) })
+  }
+  const last = segments.at(-1)
+  return last?.kind === 'tools'
+    ? [...segments.slice(0, -1), { kind: 'tools', steps: [...last.steps, step] }]
+    : [...segments, { kind: 'tools', steps: [step] }]
+}
+
+const findStep = (entry: AssistantEntry, id: string): Step | undefined =>
+  entry.segments.flatMap(s => (s.kind === 'tools' ? s.steps : [])).find(s => s.id === id)
+
+const halt = (segments: Segment[]): Segment[] =>
+  segments.map(s =>
+    s.kind === 'tools' && s.steps.some(x => x.status === 'running')
+      ? {
+          kind: 'tools',
+          steps: s.steps.map(x =>
+            x.status === 'running' ? { ...x, status: 'interrupted' as StepStatus } : x,
+          ),
+        }
+      : s,
+  )
+
+export function outcomeOf(reason: string, detail: string | null): Outcome {
+  if (reason === 'done') return { kind: 'done' }
+  if (reason === 'interrupted') return { kind: 'stopped' }
+  return { kind: 'cut', reason, detail }
+}
+
+function begin(thread: Thread, frame: FrameOf<'user_message'>): Thread {
+  if (thread.entries.some(e => e.kind === 'assistant' && e.workId === frame.work_id)) return thread
+  return {
+    ...thread,
+    running: { workId: frame.work_id },
+    activity: null,
+    entries: [
+      ...thread.entries,
+      { kind: 'user', id: frame.message_id, workId: frame.work_id, content: frame.content, createdAt: null },
+      openAssistant(frame.work_id),
+    ],
+  }
+}
+
+export const openAssistant = (workId: string): AssistantEntry => ({
+  kind: 'assistant',
+  id: `${workId}:answer`,
+  workId,
+  segments: [],
+  outcome: { kind: 'running' },
+  fresh: false,
+})
+
+function end(thread: Thread, outcome: Outcome, content: string): Thread {
+  const settled = editLast(thread, entry => {
+    const silent = content !== '' && !entry.segments.some(s => s.kind === 'text')
+    const segments = halt(entry.segments)
+    return {
+      ...entry,
+      outcome,
+      fresh: false,
+      segments: silent ? [...segments, { kind: 'text', text: content }] : segments,
+    }
+  })
+  return { ...settled, running: null, activity: null }
+}
+
+function endStep(entry: AssistantEntry, frame: FrameOf<'tool_end'>): AssistantEntry {
+  const begun = findStep(entry, frame.id)
+  const step: Step = {
+    id: frame.id,
+    tool: frame.tool,
+    input: begun?.input ?? '',
+    arguments: begun?.arguments,
+    output: frame.output,
+    status: frame.status,
+    durationMs: frame.duration_ms ?? null,
+  }
+  return { ...entry, segments: putStep(entry.segments, step) }
+}
+
+export function advance(thread: Thread, frame: Frame): Thread {
+  switch (frame.type) {
+    case 'user_message':
+      return begin(thread, frame)
+    case 'retrieval':
+      return editLast(thread, e => ({
+        ...e,
+        segments: [...e.segments, { kind: 'retrieval', query: frame.query, hits: frame.results }],
+      }))
+    case 'thinking':
+      return editLast(thread, e => appendText(e, 'thinking', frame.content))
+    case 'token':
+      return editLast(thread, e => appendText(e, 'text', frame.content))
+    case 'tool_start': {
+      const { id, tool, input } = frame
+      const step: Step = {
+        id,
+        tool,
+        input,
+        arguments: frame.arguments,
+        output: '',
+        status: 'running',
+        durationMs: null,
+      }
+      return editLast(thread, e => ({ ...e, segments: putStep(e.segments, step) }))
+    }
+    case 'tool_end':
+      return editLast(thread, e => endStep(e, frame))
+    case 'new_response':
+      return editLast(thread, e => ({ ...e, fresh: true }))
+    case 'status':
+      return {
+        ...thread,
+        activity: { kind: frame.kind, message: frame.message, progress: frame.progress ?? null },
+      }
+    case 'usage':
+      return {
+        ...thread,
+        usage: {
+          inputTokens: frame.input_tokens,
+          outputTokens: frame.output_tokens,
+          contextWindow: frame.context_window,
+          model: frame.model,
+        },
+      }
+    case 'done':
+      return end(thread, outcomeOf(frame.stop_reason, frame.detail ?? null), frame.content)
+    case 'error': {
+      const { error, code, retryable } = frame
+      return end(thread, { kind: 'error', message: error, code, retryable }, '')
+    }
+    case 'title':
+      return { ...thread, title: frame.title }
+    case 'gap':
+      return thread
+    default:
+      return unknownFrame(frame)
+  }
+}
+
+/** A frame type that is not handled above is a compile error here. */
+function unknownFrame(frame: never): never {
+  throw new Error(`unknown frame ${JSON.stringify(frame)}`)
+}
+
+export interface Envelope {
+  id: string | null
+  frame: Frame
+}
+
+/** Applies a frame unless the thread already holds it, so that replaying a stream changes nothing. */
+export function receive(thread: Thread, { id, frame }: Envelope): Thread {
+  if (isCovered(id, thread.lastEventId)) return thread
+  const next = advance(thread, frame)
+  return id === null ? next : { ...next, lastEventId: id }
+}
+
+/** Joins neighbouring deltas, so that a burst costs one update and not one per token. */
+export function coalesce(envelopes: readonly Envelope[]): Envelope[] {
+  const out: Envelope[] = []
+  for (const item of envelopes) {
+    const last = out.at(-1)
+    const joins =
+      last &&
+      item.id !== null &&
+      last.frame.type === item.frame.type &&
+      isDelta(last.frame) &&
+      isDelta(item.frame)
+    if (joins && isDelta(last.frame) && isDelta(item.frame)) {
+      out[out.length - 1] = {
+        id: item.id,
+        frame: { ...last.frame, content: last.frame.content + item.frame.content },
+      }
+    } else out.push(item)
+  }
+  return out
+}
+
+const isDelta = (frame: Frame): frame is FrameOf<'token'> | FrameOf<'thinking'> =>
+  frame.type === 'token' || frame.type === 'thinking'

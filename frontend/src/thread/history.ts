@@ -1,0 +1,104 @@
+/** Builds a thread from the messages of `GET /api/sessions/{id}/history`. */
+import type { History, Message, ToolCall } from '@/api/types'
+import { openAssistant, outcomeOf, putStep } from './advance'
+import type { AssistantEntry, Entry, Outcome, Segment, Step, StepStatus, Thread } from './model'
+import { emptyThread } from './model'
+
+const STATUSES: readonly string[] = ['running', 'done', 'error', 'cancelled', 'interrupted']
+
+const statusOf = (call: ToolCall): StepStatus =>
+  STATUSES.includes(call.status ?? '') ? (call.status as StepStatus) : 'done'
+
+const stepOf = (call: ToolCall, id: string): Step => ({
+  id: call.id || id,
+  tool: call.tool,
+  input: call.input,
+  arguments: call.arguments ?? undefined,
+  output: call.output,
+  status: statusOf(call),
+  durationMs: call.duration_ms ?? null,
+})
+
+function segmentsOf(before: Segment[], message: Message, id: string): Segment[] {
+  let segments = before
+  if (message.thinking) segments = [...segments, { kind: 'thinking', text: message.thinking }]
+  if (message.content) segments = [...segments, { kind: 'text', text: message.content }]
+  for (const [i, call] of (message.tool_calls ?? []).entries()) {
+    segments = putStep(segments, stepOf(call, `${id}:${i}`))
+  }
+  return segments
+}
+
+function outcomeOfMessage(message: Message): Outcome {
+  if (message.error) return { kind: 'error', message: message.error, code: 'error', retryable: true }
+  return outcomeOf(message.stop_reason ?? 'done', null)
+}
+
+function addAssistant(entries: Entry[], message: Message, id: string): void {
+  const last = entries.at(-1)
+  const workId = message.work_id ?? (last && last.kind !== 'summary' ? last.workId : id)
+  const continues = last?.kind === 'assistant' && last.workId === workId
+  const base: AssistantEntry = continues ? last : { ...openAssistant(workId), outcome: { kind: 'done' } }
+  const entry = {
+    ...base,
+    segments: segmentsOf(base.segments, message, id),
+    outcome: outcomeOfMessage(message),
+  }
+  if (continues) entries[entries.length - 1] = entry
+  else entries.push(entry)
+}
+
+/** Marks the work that is still going on as open, so that the frames to come continue it. */
+function reopen(entries: Entry[], workId: string): void {
+  const last = entries.at(-1)
+  if (last?.kind === 'assistant' && last.workId === workId) {
+    entries[entries.length - 1] = { ...last, outcome: { kind: 'running' } }
+  } else entries.push(openAssistant(workId))
+}
+
+export function fromHistory(history: History): Thread {
+  const entries: Entry[] = []
+  if (history.compressed_context) {
+    entries.push({ kind: 'summary', id: 'summary', content: history.compressed_context })
+  }
+  for (const [i, message] of history.messages.entries()) {
+    const id = message.id ?? `m${i}`
+    if (message.role === 'user') {
+      const workId = message.work_id ?? id
+      entries.push({
+        kind: 'user',
+        id,
+        workId,
+        content: message.content,
+        createdAt: message.created_at ?? null,
+      })
+    } else if (message.role === 'assistant') addAssistant(entries, message, id)
+  }
+  if (history.running) reopen(entries, history.running.work_id)
+  return {
+    ...emptyThread(history.session_id),
+    title: history.title,
+    entries,
+    lastEventId: history.last_event_id,
+    running: history.running ? { workId: history.running.work_id } : null,
+  }
+}
+
+/** Passages found for a work are told by frames only; a reload of the history keeps those this tab has seen. */
+export function keepRetrieval(fresh: Thread, seen: Thread): Thread {
+  const found = new Map<string, Segment>()
+  for (const entry of seen.entries) {
+    if (entry.kind !== 'assistant') continue
+    const card = entry.segments.find(s => s.kind === 'retrieval')
+    if (card) found.set(entry.workId, card)
+  }
+  if (found.size === 0) return fresh
+  const entries = fresh.entries.map(entry => {
+    const card = entry.kind === 'assistant' ? found.get(entry.workId) : undefined
+    const told = entry.kind === 'assistant' && entry.segments.some(s => s.kind === 'retrieval')
+    return entry.kind === 'assistant' && card && !told
+      ? { ...entry, segments: [card, ...entry.segments] }
+      : entry
+  })
+  return { ...fresh, entries }
+}

@@ -1,0 +1,45 @@
+/** A thread on its way from the server: frames that arrive before the history does are kept and applied after it. */
+import type { History } from '@/api/types'
+import { coalesce, type Envelope, receive } from './advance'
+import { isCovered } from './eventId'
+import { fromHistory, keepRetrieval } from './history'
+import type { Thread } from './model'
+
+export type Loaded =
+  | { phase: 'loading'; pending: Envelope[]; shown: Thread | null }
+  | { phase: 'ready'; thread: Thread }
+  | { phase: 'failed'; reason: string; code: string; shown: Thread | null }
+
+export const shownThread = (loaded: Loaded | undefined): Thread | null =>
+  !loaded ? null : loaded.phase === 'ready' ? loaded.thread : loaded.shown
+
+export const startLoading = (loaded: Loaded | undefined): Loaded => ({
+  phase: 'loading',
+  pending: loaded?.phase === 'loading' ? loaded.pending : [],
+  shown: shownThread(loaded),
+})
+
+export function take(loaded: Loaded, envelopes: readonly Envelope[]): Loaded {
+  switch (loaded.phase) {
+    case 'loading':
+      return { ...loaded, pending: [...loaded.pending, ...envelopes] }
+    case 'ready':
+      return { phase: 'ready', thread: applyAll(loaded.thread, envelopes) }
+    case 'failed':
+      return loaded
+  }
+}
+
+export function settle(loaded: Loaded | undefined, history: History): Loaded {
+  const pending = loaded?.phase === 'loading' ? loaded.pending : []
+  const shown = shownThread(loaded)
+  const fresh = fromHistory(history)
+  const thread = applyAll(fresh, pending)
+  return { phase: 'ready', thread: shown ? keepRetrieval(thread, shown) : thread }
+}
+
+/** Covered frames go first: joining one of them with a new delta would show its text twice. */
+function applyAll(thread: Thread, envelopes: readonly Envelope[]): Thread {
+  const fresh = envelopes.filter(e => !isCovered(e.id, thread.lastEventId))
+  return coalesce(fresh).reduce(receive, thread)
+}

@@ -1,0 +1,92 @@
+/**
+ * A thread is what a person sees of one session: what was asked, and what each work has said and done so far.
+ * It is a pure function of the history and the frames that follow it; nothing here knows a clock or the network.
+ */
+import type { Hit } from '@/api/types'
+
+export type StepStatus = 'running' | 'done' | 'error' | 'cancelled' | 'interrupted'
+
+export interface Step {
+  id: string
+  tool: string
+  input: string
+  arguments: unknown
+  output: string
+  status: StepStatus
+  durationMs: number | null
+}
+
+export type Segment =
+  | { kind: 'retrieval'; query: string; hits: Hit[] }
+  | { kind: 'thinking'; text: string }
+  | { kind: 'text'; text: string }
+  | { kind: 'tools'; steps: Step[] }
+
+export type Outcome =
+  | { kind: 'running' }
+  | { kind: 'done' }
+  | { kind: 'stopped' }
+  | { kind: 'cut'; reason: string; detail: string | null }
+  | { kind: 'error'; message: string; code: string; retryable: boolean }
+
+export interface UserEntry {
+  kind: 'user'
+  id: string
+  workId: string
+  content: string
+  createdAt: number | null
+}
+
+export interface AssistantEntry {
+  kind: 'assistant'
+  id: string
+  workId: string
+  segments: Segment[]
+  outcome: Outcome
+  /** The next delta opens a new segment even when the last one is of its kind. */
+  fresh: boolean
+}
+
+/** The older part of the conversation, after it was compressed. */
+export interface SummaryEntry {
+  kind: 'summary'
+  id: string
+  content: string
+}
+
+export type Entry = UserEntry | AssistantEntry | SummaryEntry
+
+/** What the server is busy with before words come; replaced by the next frame. */
+export interface Activity {
+  kind: string
+  message: string
+  progress: number | null
+}
+
+export interface Usage {
+  inputTokens: number
+  outputTokens: number
+  contextWindow: number
+  model: string
+}
+
+export interface Thread {
+  sessionId: string
+  title: string
+  entries: Entry[]
+  /** Id of the last frame that is part of this thread. */
+  lastEventId: string | null
+  running: { workId: string } | null
+  activity: Activity | null
+  usage: Usage | null
+}
+
+export const emptyThread = (sessionId: string): Thread => ({
+  sessionId,
+  title: '',
+  entries: [],
+  lastEventId: null,
+  running: null,
+  activity: null,
+  usage: null,
+})
