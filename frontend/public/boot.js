@@ -1,0 +1,16 @@
+// Runs before the first paint, so that the page never flashes in the wrong theme or language.
+// It is a file and not an inline script because the content security policy forbids those.
+;(() => {
+  const root = document.documentElement
+  let theme = 'system'
+  let lang = navigator.language || 'en'
+  try {
+    theme = localStorage.getItem('mc.theme') || theme
+    lang = localStorage.getItem('mc.lang') || lang
+  } catch {
+    // storage is blocked: the defaults are good enough
+  }
+  const dark = theme === 'dark' || (theme === 'system' && matchMedia('(prefers-color-scheme: dark)').matches)
+  root.dataset.theme = dark ? 'dark' : 'light'
+  root.lang = lang.startsWith('zh') ? 'zh-CN' : 'en'
+})()

@@ -1,0 +1,65 @@
+import { useEffect, useRef, useState } from 'react'
+import { CopyButton } from '@/components/ui/CopyButton'
+import { useT } from '@/lib/i18n'
+
+/** Longer than this, colouring costs more than it gives. */
+const LONGEST = 60_000
+
+let library: Promise<typeof import('@/lib/highlight')> | null = null
+
+/** Coloured HTML once the block is closed and near the screen; null before. */
+function useHighlighted(code: string, language: string, live: boolean) {
+  const [html, setHtml] = useState<string | null>(null)
+  const ref = useRef<HTMLElement>(null)
+  useEffect(() => {
+    const element = ref.current
+    if (live || !language || code.length > LONGEST || !element) return
+    let left = false
+    const run = async () => {
+      library ??= import('@/lib/highlight')
+      const { highlight } = await library
+      if (!left) setHtml(highlight(code, language))
+    }
+    const observer = new IntersectionObserver(
+      seen => {
+        if (!seen.some(entry => entry.isIntersecting)) return
+        observer.disconnect()
+        void run()
+      },
+      { rootMargin: '200px' },
+    )
+    observer.observe(element)
+    return () => {
+      left = true
+      observer.disconnect()
+    }
+  }, [code, language, live])
+  return { html, ref }
+}
+
+interface Props {
+  code: string
+  language: string
+  live?: boolean
+}
+
+export function CodeBlock({ code, language, live = false }: Props) {
+  const t = useT()
+  const { html, ref } = useHighlighted(code, language, live)
+  return (
+    <figure className="codeblock" aria-label={`${language} ${t('code')}`.trim()}>
+      <div className="flex items-center justify-between border-b ps-3 pe-1 text-[12px] text-fg-2">
+        <span>{language || 'text'}</span>
+        <CopyButton text={() => code} label={t('copyCode')} worded />
+      </div>
+      <pre tabIndex={0}>
+        {html === null ? (
+          <code ref={ref}>{code}</code>
+        ) : (
+          // biome-ignore lint/security/noDangerouslySetInnerHtml: highlight.js escapes its input and writes only spans
+          <code ref={ref} dangerouslySetInnerHTML={{ __html: html }} />
+        )}
+      </pre>
+    </figure>
+  )
+}

@@ -1,0 +1,48 @@
+import type { ComponentProps } from 'react'
+import { cn } from '@/lib/cn'
+
+const LOOK = {
+  solid: 'bg-accent text-accent-fg hover:brightness-110',
+  soft: 'border bg-card text-fg hover:bg-hover',
+  ghost: 'text-fg-2 hover:bg-hover hover:text-fg',
+  danger: 'border border-bad-line bg-bad-soft text-bad hover:brightness-95',
+}
+const SIZE = {
+  small: 'h-7 px-2 text-small pointer-coarse:h-9',
+  medium: 'h-8 px-3 text-[13px] pointer-coarse:h-10',
+  icon: 'size-8 pointer-coarse:size-11',
+  smallIcon: 'size-6 pointer-coarse:size-9',
+}
+
+type Props = ComponentProps<'button'> & {
+  look?: keyof typeof LOOK
+  size?: keyof typeof SIZE
+  round?: boolean
+}
+
+export function Button({ className, look = 'soft', size = 'medium', round, ...rest }: Props) {
+  return (
+    <button
+      type="button"
+      className={cn(
+        'inline-flex shrink-0 select-none items-center justify-center gap-1.5 whitespace-nowrap font-medium',
+        'transition-[background-color,color,filter] duration-150 disabled:pointer-events-none disabled:opacity-50',
+        round ? 'rounded-full' : 'rounded-md',
+        LOOK[look],
+        SIZE[size],
+        className,
+      )}
+      {...rest}
+    />
+  )
+}
+
+/** A button whose words are its name only: the label is its tooltip and what a screen reader says. */
+export function IconButton({
+  label,
+  look = 'ghost',
+  size = 'icon',
+  ...rest
+}: Omit<Props, 'size'> & { label: string; size?: 'icon' | 'smallIcon' }) {
+  return <Button look={look} size={size} aria-label={label} title={label} {...rest} />
+}

@@ -1,0 +1,39 @@
+import { Check, Copy } from 'lucide-react'
+import { useEffect, useState } from 'react'
+import { copyText } from '@/lib/clipboard'
+import { useT } from '@/lib/i18n'
+import { announce } from '@/stores/announcer'
+import { Button, IconButton } from './Button'
+
+interface Props {
+  text: () => string
+  label: string
+  /** Shows the word beside the icon. */
+  worded?: boolean
+}
+
+export function CopyButton({ text, label, worded }: Props) {
+  const t = useT()
+  const [copied, setCopied] = useState(false)
+  useEffect(() => {
+    if (!copied) return
+    const timer = setTimeout(() => setCopied(false), 1500)
+    return () => clearTimeout(timer)
+  }, [copied])
+  const copy = async () => {
+    if (!(await copyText(text()))) return
+    setCopied(true)
+    announce(t('copied'))
+  }
+  const icon = copied ? <Check size={14} aria-hidden className="text-ok" /> : <Copy size={14} aria-hidden />
+  return worded ? (
+    <Button size="small" look="ghost" aria-label={label} onClick={copy}>
+      {icon}
+      {t(copied ? 'copied' : 'copy')}
+    </Button>
+  ) : (
+    <IconButton label={label} size="smallIcon" onClick={copy}>
+      {icon}
+    </IconButton>
+  )
+}

@@ -1,0 +1,46 @@
+import { X } from 'lucide-react'
+import { Dialog as Radix } from 'radix-ui'
+import type { ReactNode } from 'react'
+import { cn } from '@/lib/cn'
+import { useT } from '@/lib/i18n'
+import { IconButton } from './Button'
+
+interface Props {
+  open: boolean
+  onOpenChange: (open: boolean) => void
+  title: string
+  description?: string
+  wide?: boolean
+  children: ReactNode
+}
+
+export function Dialog({ open, onOpenChange, title, description, wide, children }: Props) {
+  const t = useT()
+  return (
+    <Radix.Root open={open} onOpenChange={onOpenChange}>
+      <Radix.Portal>
+        <Radix.Overlay className="fixed inset-0 z-40 bg-black/30" />
+        <Radix.Content
+          aria-describedby={undefined}
+          className={cn(
+            'floating appear fixed inset-x-0 top-[10%] z-50 mx-auto flex max-h-[80dvh] flex-col rounded-xl',
+            wide ? 'w-[min(640px,94vw)]' : 'w-[min(440px,94vw)]',
+          )}
+        >
+          <header className="flex items-center gap-2 px-5 pt-4 pb-2">
+            <Radix.Title className="min-w-0 flex-1 font-semibold text-[15px]">{title}</Radix.Title>
+            <Radix.Close asChild>
+              <IconButton label={t('close')} size="smallIcon">
+                <X size={15} aria-hidden />
+              </IconButton>
+            </Radix.Close>
+          </header>
+          {description && (
+            <Radix.Description className="px-5 pb-2 text-[13px] text-fg-2">{description}</Radix.Description>
+          )}
+          <div className="scroll min-h-0 px-5 pb-5">{children}</div>
+        </Radix.Content>
+      </Radix.Portal>
+    </Radix.Root>
+  )
+}

@@ -1,0 +1,32 @@
+import { ChevronRight } from 'lucide-react'
+import type { ReactNode } from 'react'
+import { cn } from '@/lib/cn'
+
+interface Props {
+  summary: ReactNode
+  open: boolean
+  onToggle: (open: boolean) => void
+  className?: string
+  summaryClass?: string
+  children: ReactNode
+}
+
+/** A native <details> whose state lives outside, so that a list may unmount and mount it again. */
+export function Disclosure({ summary, open, onToggle, className, summaryClass, children }: Props) {
+  return (
+    <details className={className} open={open}>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: a summary is a button, as the browser has it */}
+      <summary
+        className={cn('flex items-center gap-2', summaryClass)}
+        onClick={event => {
+          event.preventDefault()
+          onToggle(!open)
+        }}
+      >
+        {summary}
+        <ChevronRight size={14} aria-hidden className="chevron shrink-0" />
+      </summary>
+      {open && children}
+    </details>
+  )
+}

@@ -1,0 +1,49 @@
+import { DropdownMenu } from 'radix-ui'
+import type { ReactNode } from 'react'
+import { cn } from '@/lib/cn'
+
+export function Menu({ trigger, children }: { trigger: ReactNode; children: ReactNode }) {
+  return (
+    <DropdownMenu.Root modal={false}>
+      <DropdownMenu.Trigger asChild>{trigger}</DropdownMenu.Trigger>
+      <DropdownMenu.Portal>
+        <DropdownMenu.Content
+          align="end"
+          sideOffset={4}
+          collisionPadding={8}
+          className="floating z-50 min-w-40 rounded-lg p-1"
+        >
+          {children}
+        </DropdownMenu.Content>
+      </DropdownMenu.Portal>
+    </DropdownMenu.Root>
+  )
+}
+
+interface ItemProps {
+  icon: ReactNode
+  onSelect: () => void
+  danger?: boolean
+  /** Given for a choice among several: says whether this one holds. */
+  checked?: boolean
+  children: ReactNode
+}
+
+export function MenuItem({ icon, onSelect, danger, checked, children }: ItemProps) {
+  const className = cn(
+    'flex cursor-pointer items-center gap-2 rounded-md px-2 py-1.5 text-[13px] outline-none data-highlighted:bg-sel pointer-coarse:py-2.5',
+    danger && 'text-bad',
+    checked && 'font-semibold text-accent',
+  )
+  return checked === undefined ? (
+    <DropdownMenu.Item className={className} onSelect={onSelect}>
+      {icon}
+      {children}
+    </DropdownMenu.Item>
+  ) : (
+    <DropdownMenu.CheckboxItem className={className} checked={checked} onSelect={onSelect}>
+      {icon}
+      {children}
+    </DropdownMenu.CheckboxItem>
+  )
+}

@@ -1,0 +1,14 @@
+import { cn } from '@/lib/cn'
+
+const WIDTHS = ['w-[70%]', 'w-[90%]', 'w-[50%]', 'w-[80%]']
+
+export function Skeleton({ label, rows = 3 }: { label: string; rows?: number }) {
+  return (
+    <div className="late space-y-2.5 p-3" aria-busy="true">
+      <span className="sr-only">{label}</span>
+      {Array.from({ length: rows }, (_, i) => (
+        <div key={i} className={cn('h-3 animate-pulse rounded bg-hover', WIDTHS[i % WIDTHS.length])} />
+      ))}
+    </div>
+  )
+}

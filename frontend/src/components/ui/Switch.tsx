@@ -1,0 +1,31 @@
+import type { ReactNode } from 'react'
+import { cn } from '@/lib/cn'
+
+interface Props {
+  on: boolean
+  onChange: (on: boolean) => void
+  icon: ReactNode
+  hint?: string
+  disabled?: boolean
+  children: ReactNode
+}
+
+export function Switch({ on, onChange, icon, hint, disabled, children }: Props) {
+  return (
+    <button
+      type="button"
+      role="switch"
+      aria-checked={on}
+      title={hint}
+      disabled={disabled}
+      onClick={() => onChange(!on)}
+      className={cn(
+        'inline-flex h-7 items-center gap-1.5 whitespace-nowrap rounded-full border px-2.5 text-small disabled:opacity-50 pointer-coarse:h-9',
+        on ? 'border-transparent bg-accent-soft text-accent' : 'text-fg-2 hover:bg-hover',
+      )}
+    >
+      {icon}
+      {children}
+    </button>
+  )
+}

@@ -1,0 +1,60 @@
+import { X } from 'lucide-react'
+import { useEffect, useState } from 'react'
+import { cn } from '@/lib/cn'
+import { useT } from '@/lib/i18n'
+import { announce } from '@/stores/announcer'
+import { dismiss, lifetime, type Toast, useToasts } from '@/stores/toasts'
+import { Button, IconButton } from './Button'
+
+export function Toasts() {
+  const list = useToasts(s => s.list)
+  return (
+    <div className="pointer-events-none fixed inset-x-0 bottom-4 z-[60] flex flex-col items-center gap-2 px-3 max-md:bottom-20">
+      {list.map(item => (
+        <ToastCard key={item.id} item={item} />
+      ))}
+    </div>
+  )
+}
+
+function ToastCard({ item }: { item: Toast }) {
+  const t = useT()
+  const [held, setHeld] = useState(false)
+  useEffect(() => announce(item.text), [item])
+  useEffect(() => {
+    if (held) return
+    const timer = setTimeout(() => dismiss(item.id), lifetime(item))
+    return () => clearTimeout(timer)
+  }, [item, held])
+  return (
+    <section
+      aria-label={item.text}
+      onPointerEnter={() => setHeld(true)}
+      onPointerLeave={() => setHeld(false)}
+      onFocus={() => setHeld(true)}
+      onBlur={() => setHeld(false)}
+      className={cn(
+        'floating appear pointer-events-auto flex max-w-[min(520px,100%)] items-center gap-2 rounded-lg py-1.5 ps-3.5 pe-1.5 text-[13px]',
+        item.tone === 'bad' && 'border-bad-line text-bad',
+      )}
+    >
+      <span className="min-w-0 py-1 [overflow-wrap:anywhere]">{item.text}</span>
+      {item.action && (
+        <Button
+          size="small"
+          look="ghost"
+          className="text-accent"
+          onClick={() => {
+            item.action?.run()
+            dismiss(item.id)
+          }}
+        >
+          {item.action.label}
+        </Button>
+      )}
+      <IconButton label={t('close')} size="smallIcon" onClick={() => dismiss(item.id)}>
+        <X size={14} aria-hidden />
+      </IconButton>
+    </section>
+  )
+}

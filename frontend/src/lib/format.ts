@@ -1,0 +1,32 @@
+/** Numbers and times as people read them. Durations are milliseconds, times are unix seconds. */
+
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`
+  return `${Math.floor(ms / 60_000)} m ${Math.round((ms % 60_000) / 1000)} s`
+}
+
+export function compactCount(n: number): string {
+  if (n < 1000) return String(n)
+  if (n < 1_000_000) return `${(n / 1000).toFixed(n < 10_000 ? 1 : 0)}k`
+  return `${(n / 1_000_000).toFixed(1)}M`
+}
+
+export const count = (n: number, lang: string): string => n.toLocaleString(lang)
+
+export const clock = (at: number, lang: string): string =>
+  new Date(at * 1000).toLocaleTimeString(lang, { hour: '2-digit', minute: '2-digit', hour12: false })
+
+export const isToday = (at: number, now: Date): boolean =>
+  new Date(at * 1000).toDateString() === now.toDateString()
+
+/** Indents JSON; anything else comes back as it is. */
+export function prettyJson(text: string): string {
+  const trimmed = text.trim()
+  if (!/^[[{]/.test(trimmed)) return text
+  try {
+    return JSON.stringify(JSON.parse(trimmed), null, 2)
+  } catch {
+    return text
+  }
+}

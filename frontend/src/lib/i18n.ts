@@ -1,0 +1,45 @@
+import { useSyncExternalStore } from 'react'
+import { en } from '@/locales/en'
+import { zh } from '@/locales/zh'
+import { store } from './storage'
+
+export type Key = keyof typeof en
+export type Vars = Record<string, string | number>
+export type Translate = (key: Key, vars?: Vars) => string
+export type Lang = 'en' | 'zh'
+
+const dictionaries: Record<Lang, Record<Key, string>> = { en, zh }
+
+let current: Lang = document.documentElement.lang.startsWith('zh') ? 'zh' : 'en'
+const listeners = new Set<() => void>()
+
+export const getLang = (): Lang => current
+export const locale = (lang: Lang): string => (lang === 'zh' ? 'zh-CN' : 'en')
+
+export function setLang(lang: Lang): void {
+  current = lang
+  document.documentElement.lang = locale(lang)
+  store('mc.lang', lang)
+  for (const listener of listeners) listener()
+}
+
+export const translate = (lang: Lang, key: Key, vars: Vars = {}): string =>
+  dictionaries[lang][key].replace(/\{(\w+)\}/g, (_, name: string) => String(vars[name] ?? ''))
+
+/** For code outside React, which speaks the language of the moment. */
+export const t: Translate = (key, vars) => translate(current, key, vars)
+
+const subscribe = (listener: () => void) => {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
+export const useLang = (): Lang => useSyncExternalStore(subscribe, getLang)
+
+/** One function a language, so that a component that keeps it sees a change only when the language changes. */
+const speakers: Record<Lang, Translate> = {
+  en: (key, vars) => translate('en', key, vars),
+  zh: (key, vars) => translate('zh', key, vars),
+}
+
+export const useT = (): Translate => speakers[useLang()]

@@ -1,0 +1,23 @@
+import { store, stored } from './storage'
+
+export type Theme = 'light' | 'dark' | 'system'
+
+const prefersDark = matchMedia('(prefers-color-scheme: dark)')
+
+export const getTheme = (): Theme => {
+  const theme = stored('mc.theme')
+  return theme === 'light' || theme === 'dark' ? theme : 'system'
+}
+
+function paint(theme: Theme): void {
+  const dark = theme === 'dark' || (theme === 'system' && prefersDark.matches)
+  document.documentElement.dataset.theme = dark ? 'dark' : 'light'
+}
+
+export function setTheme(theme: Theme): void {
+  store('mc.theme', theme)
+  paint(theme)
+}
+
+/** Follows the system while the person has not chosen. */
+prefersDark.addEventListener('change', () => paint(getTheme()))

@@ -1,0 +1,62 @@
+/** What every open conversation shows right now. Written at most once a frame of the screen. */
+import { create } from 'zustand'
+import type { Envelope } from '@/thread/advance'
+import { type Loaded, take } from '@/thread/loaded'
+import type { Thread } from '@/thread/model'
+
+export type Connection = 'connecting' | 'open' | 'lost'
+
+/** A message on its way to the server. It leaves the list when its work shows up in the thread. */
+export interface Outgoing {
+  key: string
+  content: string
+  state: { kind: 'sending' } | { kind: 'accepted'; workId: string } | { kind: 'failed'; reason: string }
+}
+
+interface Live {
+  connection: Connection
+  threads: Record<string, Loaded>
+  outbox: Record<string, Outgoing[]>
+}
+
+export const useLive = create<Live>(() => ({ connection: 'connecting', threads: {}, outbox: {} }))
+
+export const setConnection = (connection: Connection): void => useLive.setState({ connection })
+
+export function updateThread(id: string, change: (loaded: Loaded | undefined) => Loaded | undefined): void {
+  useLive.setState(s => {
+    const next = change(s.threads[id])
+    if (next === s.threads[id]) return s
+    const threads = { ...s.threads }
+    if (next) threads[id] = next
+    else delete threads[id]
+    return { threads }
+  })
+}
+
+/** Applies a batch of frames; frames of conversations that are not open here are dropped. */
+export function deliver(batch: ReadonlyMap<string, Envelope[]>): void {
+  useLive.setState(s => {
+    const threads = { ...s.threads }
+    for (const [id, envelopes] of batch) {
+      const loaded = threads[id]
+      if (loaded) threads[id] = take(loaded, envelopes)
+    }
+    return { threads }
+  })
+}
+
+export function editOutbox(id: string, change: (list: Outgoing[]) => Outgoing[]): void {
+  useLive.setState(s => ({ outbox: { ...s.outbox, [id]: change(s.outbox[id] ?? []) } }))
+}
+
+/** The messages not yet part of the thread. The frame can be faster than the answer to the POST. */
+export function waiting(outbox: readonly Outgoing[], thread: Thread | null): Outgoing[] {
+  const works = new Set(thread?.entries.map(e => (e.kind === 'user' ? e.workId : '')))
+  const newest = thread?.entries.findLast(e => e.kind === 'user')
+  return outbox.filter(({ state, content }) => {
+    if (state.kind === 'accepted') return !works.has(state.workId)
+    if (state.kind === 'sending') return !(thread?.running && newest?.content === content)
+    return true
+  })
+}

@@ -1,0 +1,69 @@
+/** Where the panes are and what is open. Widths and the two pane switches outlive the page. */
+import { create } from 'zustand'
+import type { Root } from '@/api/endpoints'
+import { store, stored } from '@/lib/storage'
+
+export type Pane = 'left' | 'chat' | 'right'
+export type DialogName = 'palette' | 'shortcuts' | 'model' | 'compress'
+export const LEFT = { min: 200, max: 420, start: 268 } as const
+export const RIGHT = { min: 300, max: 720, start: 400 } as const
+
+interface Ui {
+  left: number
+  right: number
+  leftOpen: boolean
+  rightOpen: boolean
+  /** The inspector over the chat, on screens too small for three panes. */
+  sheetOpen: boolean
+  pane: Pane
+  tab: Root
+  file: string | null
+  /** Line to show in the open file, with a number that makes asking twice two requests. */
+  reveal: { path: string; line: number; nonce: number } | null
+  view: 'chat' | 'raw'
+  dialog: DialogName | null
+  set: (patch: Partial<Ui>) => void
+}
+
+const width = (key: string, { min, max, start }: { min: number; max: number; start: number }): number => {
+  const value = Number(stored(key) ?? start)
+  return Number.isFinite(value) ? Math.min(max, Math.max(min, value)) : start
+}
+
+export const useUi = create<Ui>(set => ({
+  left: width('mc.left', LEFT),
+  right: width('mc.right', RIGHT),
+  leftOpen: stored('mc.leftOpen') !== 'no',
+  rightOpen: stored('mc.rightOpen') !== 'no',
+  sheetOpen: false,
+  pane: 'chat',
+  tab: 'memory',
+  file: null,
+  reveal: null,
+  view: 'chat',
+  dialog: null,
+  set,
+}))
+
+useUi.subscribe((now, before) => {
+  if (now.left !== before.left) store('mc.left', String(now.left))
+  if (now.right !== before.right) store('mc.right', String(now.right))
+  if (now.leftOpen !== before.leftOpen) store('mc.leftOpen', now.leftOpen ? 'yes' : 'no')
+  if (now.rightOpen !== before.rightOpen) store('mc.rightOpen', now.rightOpen ? 'yes' : 'no')
+})
+
+const ROOTS: readonly Root[] = ['memory', 'skills', 'workspace', 'knowledge']
+export const rootOf = (path: string): Root => ROOTS.find(root => path.startsWith(`${root}/`)) ?? 'workspace'
+
+/** Shows a file in the inspector, whatever the screen's width. */
+export function openFile(path: string, line?: number): void {
+  const { reveal } = useUi.getState()
+  useUi.setState({
+    tab: rootOf(path),
+    file: path,
+    rightOpen: true,
+    sheetOpen: true,
+    pane: 'right',
+    reveal: line ? { path, line, nonce: (reveal?.nonce ?? 0) + 1 } : null,
+  })
+}
