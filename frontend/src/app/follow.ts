@@ -1,0 +1,134 @@
+/** Joins the event stream to the stores: frames to the threads, notices to the cached reads and the open files. */
+import { openEvents, type Stream } from '@/api/events'
+import { keys, patchModel, patchSession, patchStatus, refresh } from '@/api/queries'
+import type { Frame, Notice } from '@/api/types'
+import { diskChanged } from '@/features/editor/actions'
+import { t } from '@/lib/i18n'
+import { announce } from '@/stores/announcer'
+import { deliver, setConnection, useLive } from '@/stores/live'
+import type { Envelope } from '@/thread/advance'
+import { loadThread } from './threads'
+
+let stream: Stream | null = null
+let bootId: string | null = null
+/** False while the stream has no id to continue from: what was read before it opened may already be old. */
+let anchored = false
+let lost = false
+let batch = new Map<string, Envelope[]>()
+let scheduled = false
+
+/** A hidden page gets no animation frames; its text may wait a little, but must not be forgotten. */
+function schedule(): void {
+  if (scheduled) return
+  scheduled = true
+  if (document.hidden) setTimeout(flush, 200)
+  else requestAnimationFrame(flush)
+}
+
+function flush(): void {
+  scheduled = false
+  const ready = batch
+  batch = new Map()
+  deliver(ready)
+}
+
+function enqueue(sessionId: string, envelope: Envelope): void {
+  const list = batch.get(sessionId)
+  if (list) list.push(envelope)
+  else batch.set(sessionId, [envelope])
+  schedule()
+}
+
+function reloadThreads(which: (phase: string) => boolean): void {
+  for (const [id, loaded] of Object.entries(useLive.getState().threads)) {
+    if (which(loaded.phase)) void loadThread(id)
+  }
+}
+
+function reloadEverything(): void {
+  reloadThreads(() => true)
+  for (const key of [keys.status, keys.sessions, keys.files, keys.skills, keys.tokens]) refresh(key)
+}
+
+/** What a frame means outside its own conversation. */
+function sideEffects(sessionId: string, frame: Frame): void {
+  switch (frame.type) {
+    case 'user_message':
+      patchSession(sessionId, { state: 'running' })
+      announce(t('statusGenerating'))
+      break
+    case 'tool_start':
+      announce(t('statusTool', { tool: frame.tool }))
+      break
+    case 'done':
+    case 'error':
+      patchSession(sessionId, { state: frame.type === 'done' ? 'idle' : 'error' })
+      refresh(keys.sessions)
+      refresh(keys.sessionTokens(sessionId))
+      refresh(keys.raw(sessionId))
+      announce(t(frame.type === 'done' ? 'statusComplete' : 'statusError'))
+      break
+    case 'title':
+      patchSession(sessionId, { title: frame.title })
+      break
+    default:
+  }
+}
+
+function onNotice(notice: Notice, id: string | null): void {
+  handle(notice, id)
+  anchored ||= id !== null
+}
+
+function handle(notice: Notice, id: string | null): void {
+  switch (notice.type) {
+    case 'hello':
+      if (bootId !== null && bootId !== notice.boot_id) reloadEverything()
+      else if (!anchored) reloadThreads(() => true)
+      bootId = notice.boot_id
+      break
+    case 'frame':
+      enqueue(notice.session_id, { id, frame: notice.frame })
+      sideEffects(notice.session_id, notice.frame)
+      break
+    case 'sessions_changed':
+      refresh(keys.sessions)
+      break
+    case 'file_changed':
+      refresh(keys.files)
+      if (notice.path.startsWith('skills/')) refresh(keys.skills)
+      void diskChanged(notice.path, notice.etag ?? null, notice.by)
+      break
+    case 'skills_changed':
+      refresh(keys.skills)
+      refresh(['files', 'skills'])
+      break
+    case 'model_changed':
+      patchModel(notice)
+      break
+    case 'config_changed':
+      patchStatus(status => ({ ...status, rag_mode: notice.rag_mode }))
+      break
+    case 'gap':
+      reloadEverything()
+      break
+  }
+}
+
+function onState(state: 'connecting' | 'open' | 'lost'): void {
+  setConnection(state)
+  // Notices carry no history: what they would have said meanwhile has to be read again.
+  if (state === 'open' && lost) {
+    for (const key of [keys.status, keys.sessions, keys.files]) refresh(key)
+    reloadThreads(phase => phase === 'failed')
+  }
+  lost = state === 'lost' || (lost && state !== 'open')
+}
+
+export function follow(after: string | null): void {
+  stream?.close()
+  anchored = after !== null
+  stream = openEvents(after, { onNotice, onState })
+}
+
+export const reconnect = (): void => stream?.reconnect()

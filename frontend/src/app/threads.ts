@@ -1,0 +1,157 @@
+/** What a person can do with a conversation. */
+import { ApiError } from '@/api/client'
+import * as api from '@/api/endpoints'
+import { keys, patchSession, queryClient, refresh } from '@/api/queries'
+import type { SessionSummary } from '@/api/types'
+import { t } from '@/lib/i18n'
+import { randomId } from '@/lib/ids'
+import { editOutbox, type Outgoing, updateThread, useLive } from '@/stores/live'
+import { toast } from '@/stores/toasts'
+import { settle, shownThread, startLoading } from '@/thread/loaded'
+
+/** Conversations kept in memory; the one left longest ago goes first, never one that works. */
+const KEPT = 12
+const recent: string[] = []
+
+function remember(id: string): void {
+  const at = recent.indexOf(id)
+  if (at >= 0) recent.splice(at, 1)
+  recent.unshift(id)
+  const { threads } = useLive.getState()
+  for (const old of recent.slice(KEPT)) {
+    if (shownThread(threads[old])?.running) continue
+    recent.splice(recent.indexOf(old), 1)
+    updateThread(old, () => undefined)
+  }
+}
+
+export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** Reads the history; resolves to the id of the last event it contains. */
+export async function loadThread(id: string): Promise<string | null> {
+  remember(id)
+  updateThread(id, startLoading)
+  try {
+    const history = await api.getHistory(id)
+    updateThread(id, loaded => settle(loaded, history))
+    return history.last_event_id
+  } catch (error) {
+    const code = error instanceof ApiError ? error.code : 'error'
+    updateThread(id, loaded => ({
+      phase: 'failed',
+      reason: reasonOf(error),
+      code,
+      shown: shownThread(loaded),
+    }))
+    return null
+  }
+}
+
+export function ensureThread(id: string): void {
+  const loaded = useLive.getState().threads[id]
+  if (!loaded || loaded.phase === 'failed') void loadThread(id)
+  else remember(id)
+}
+
+const mark = (session: string, key: string, state: Outgoing['state']): void =>
+  editOutbox(session, list => list.map(item => (item.key === key ? { ...item, state } : item)))
+
+async function post(session: string, { key, content }: Outgoing): Promise<void> {
+  try {
+    const accepted = await api.sendMessage(session, content, key)
+    mark(session, key, { kind: 'accepted', workId: accepted.work_id })
+  } catch (error) {
+    mark(session, key, { kind: 'failed', reason: reasonOf(error) })
+  }
+}
+
+export function send(session: string, content: string): void {
+  const item: Outgoing = { key: randomId(), content, state: { kind: 'sending' } }
+  editOutbox(session, list => [...list.filter(x => x.state.kind === 'failed'), item])
+  ensureThread(session)
+  void post(session, item)
+}
+
+/** The same key goes out again: if the first try did arrive after all, the server says so and works once. */
+export function resend(session: string, item: Outgoing): void {
+  mark(session, item.key, { kind: 'sending' })
+  void post(session, item)
+}
+
+export const discard = (session: string, key: string): void =>
+  editOutbox(session, list => list.filter(item => item.key !== key))
+
+/** Makes a session for the first message of a new chat; null when the server cannot. */
+export async function startSession(content: string): Promise<string | null> {
+  try {
+    const session = await api.createSession()
+    queryClient.setQueryData<SessionSummary[]>(keys.sessions, list => [
+      session,
+      ...(list ?? []).filter(other => other.id !== session.id),
+    ])
+    send(session.id, content)
+    return session.id
+  } catch (error) {
+    toast(t('notDone', { reason: reasonOf(error) }), { tone: 'bad' })
+    return null
+  }
+}
+
+export async function stop(session: string): Promise<void> {
+  await attempt(() => api.interrupt(session))
+}
+
+export async function rename(session: string, title: string): Promise<void> {
+  patchSession(session, { title })
+  await attempt(() => api.renameSession(session, title))
+  refresh(keys.sessions)
+}
+
+export async function restore(session: string, title: string): Promise<void> {
+  await attempt(async () => {
+    await api.restoreSession(session)
+    toast(t('restored', { title }))
+  })
+  refresh(keys.sessions)
+}
+
+export async function remove(session: string, title: string): Promise<boolean> {
+  const done = await attempt(() => api.deleteSession(session))
+  if (done) {
+    queryClient.setQueryData<SessionSummary[]>(keys.sessions, list => list?.filter(s => s.id !== session))
+    updateThread(session, () => undefined)
+    toast(t('deleted', { title }), {
+      action: { label: t('undo'), run: () => void restore(session, title) },
+    })
+  }
+  refresh(keys.sessions)
+  return done
+}
+
+export async function compressSession(session: string): Promise<void> {
+  try {
+    const result = await api.compress(session)
+    toast(t('compressed', { n: result.archived_count }))
+  } catch (error) {
+    const short = error instanceof ApiError && error.code === 'too_short'
+    toast(short ? t('tooShort') : t('notDone', { reason: reasonOf(error) }), { tone: 'bad' })
+  }
+  refresh(keys.sessionTokens(session))
+  refresh(keys.raw(session))
+  await loadThread(session)
+}
+
+export async function switchRag(enabled: boolean): Promise<void> {
+  await attempt(() => api.setRagMode(enabled))
+  refresh(keys.status)
+}
+
+async function attempt(run: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await run()
+    return true
+  } catch (error) {
+    toast(t('notDone', { reason: reasonOf(error) }), { tone: 'bad' })
+    return false
+  }
+}

@@ -1,0 +1,73 @@
+import type { RefObject } from 'react'
+import { useLocation } from 'wouter'
+import { useSessions } from '@/api/queries'
+import { save } from '@/features/editor/actions'
+import type { Width } from '@/lib/useMedia'
+import { useLive } from '@/stores/live'
+import { useUi } from '@/stores/ui'
+import { shownThread } from '@/thread/loaded'
+import { stop } from './threads'
+import type { Commands } from './useShortcuts'
+
+const PANES = ['pane-left', 'pane-chat', 'pane-right'] as const
+
+/** Moves the focus to the next pane that is on the screen. */
+function cyclePane(step: 1 | -1): void {
+  const shown = PANES.map(id => document.getElementById(id)).filter(pane => pane !== null)
+  const at = shown.findIndex(pane => pane.contains(document.activeElement))
+  shown[(at + step + shown.length) % shown.length]?.focus()
+}
+
+interface Context {
+  sessionId: string | null
+  width: Width
+  input: RefObject<HTMLTextAreaElement | null>
+}
+
+/** What each command does where the person is now. */
+export function useCommands({ sessionId, width, input }: Context): Commands {
+  const [, navigate] = useLocation()
+  const sessions = useSessions().data ?? []
+  const { set } = useUi.getState()
+
+  const focusComposer = () => {
+    set({ pane: 'chat', view: 'chat' })
+    requestAnimationFrame(() => input.current?.focus())
+  }
+  const step = (by: 1 | -1) => {
+    const at = sessions.findIndex(session => session.id === sessionId)
+    const next = sessions[at < 0 ? 0 : at + by]
+    if (next) navigate(`/s/${next.id}`)
+  }
+  return {
+    palette: () => set({ dialog: useUi.getState().dialog === 'palette' ? null : 'palette' }),
+    shortcuts: () => set({ dialog: useUi.getState().dialog === 'shortcuts' ? null : 'shortcuts' }),
+    newChat: () => {
+      navigate('/')
+      focusComposer()
+    },
+    focusComposer,
+    toggleSessions: () => {
+      if (width === 'narrow') set({ pane: useUi.getState().pane === 'left' ? 'chat' : 'left' })
+      else set({ leftOpen: !useUi.getState().leftOpen })
+    },
+    toggleInspector: () => {
+      const ui = useUi.getState()
+      if (width === 'narrow') set({ pane: ui.pane === 'right' ? 'chat' : 'right' })
+      else if (width === 'medium') set({ sheetOpen: !ui.sheetOpen })
+      else set({ rightOpen: !ui.rightOpen })
+    },
+    nextPane: () => cyclePane(1),
+    previousPane: () => cyclePane(-1),
+    previousSession: () => step(-1),
+    nextSession: () => step(1),
+    stopWork: () => {
+      const thread = sessionId ? shownThread(useLive.getState().threads[sessionId]) : null
+      if (sessionId && thread?.running) void stop(sessionId)
+    },
+    saveFile: () => {
+      const { file } = useUi.getState()
+      if (file) void save(file)
+    },
+  }
+}

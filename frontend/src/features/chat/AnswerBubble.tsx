@@ -1,0 +1,84 @@
+import { memo } from 'react'
+import { Markdown } from '@/components/markdown/Markdown'
+import { CopyButton } from '@/components/ui/CopyButton'
+import { cn } from '@/lib/cn'
+import { useT } from '@/lib/i18n'
+import type { Activity, AssistantEntry, Segment } from '@/thread/model'
+import { OutcomeLine } from './OutcomeLine'
+import { RetrievalCard } from './RetrievalCard'
+import { StatusLine } from './StatusLine'
+import { Thinking } from './Thinking'
+import { ToolChain } from './ToolChain'
+
+interface Props {
+  entry: AssistantEntry
+  activity: Activity | null
+  since: number | null
+  /** Asks the same again; null where that makes no sense. */
+  onRetry: ((workId: string) => void) | null
+}
+
+/** Nothing on the screen moves by itself just now, so a line has to say what goes on. */
+function isQuiet(entry: AssistantEntry): boolean {
+  const last = entry.segments.at(-1)
+  if (!last || last.kind === 'retrieval') return true
+  return last.kind === 'tools' && last.steps.every(step => step.status !== 'running')
+}
+
+export const AnswerBubble = memo(function AnswerBubble({ entry, activity, since, onRetry }: Props) {
+  const t = useT()
+  const running = entry.outcome.kind === 'running'
+  const last = entry.segments.length - 1
+  return (
+    <>
+      <div className="space-y-2.5 rounded-[18px] rounded-es-md border bg-card px-4 py-3 shadow-(--shadow)">
+        {entry.segments.map((segment, i) => (
+          <SegmentView
+            key={i}
+            id={`${entry.id}:${i}`}
+            segment={segment}
+            live={running && i === last}
+            running={running}
+          />
+        ))}
+        {running && (activity || isQuiet(entry)) && <StatusLine activity={activity} since={since} />}
+        <OutcomeLine
+          outcome={entry.outcome}
+          onRetry={onRetry && entry.outcome.kind === 'error' ? () => onRetry(entry.workId) : null}
+        />
+      </div>
+      {!running && (
+        <div className="mt-1 flex opacity-0 transition-opacity group-focus-within:opacity-100 group-hover:opacity-100 pointer-coarse:opacity-100">
+          <CopyButton label={t('copyMessage')} text={() => plainText(entry)} />
+        </div>
+      )}
+    </>
+  )
+})
+
+export const plainText = (entry: AssistantEntry): string =>
+  entry.segments.flatMap(s => (s.kind === 'text' ? [s.text] : [])).join('\n\n')
+
+interface SegmentProps {
+  id: string
+  segment: Segment
+  live: boolean
+  running: boolean
+}
+
+function SegmentView({ id, segment, live, running }: SegmentProps) {
+  switch (segment.kind) {
+    case 'retrieval':
+      return <RetrievalCard id={id} hits={segment.hits} />
+    case 'thinking':
+      return <Thinking id={id} text={segment.text} streaming={live} />
+    case 'tools':
+      return <ToolChain id={id} steps={segment.steps} running={running} />
+    case 'text':
+      return (
+        <div className={cn(live && 'with-caret')}>
+          <Markdown text={segment.text} streaming={live} />
+        </div>
+      )
+  }
+}

@@ -1,0 +1,74 @@
+import { type ReactNode, type RefObject, useMemo } from 'react'
+import { Skeleton } from '@/components/ui/Skeleton'
+import { useT } from '@/lib/i18n'
+import { type Outgoing, waiting } from '@/stores/live'
+import { type Loaded, shownThread } from '@/thread/loaded'
+import { Composer } from './Composer'
+import { EmptyState } from './EmptyState'
+import { type RowActions, rowsOf } from './rows'
+import { Transcript } from './Transcript'
+
+interface Props {
+  /** Null for a chat that has no session yet. */
+  sessionId: string | null
+  loaded: Loaded | undefined
+  outbox: Outgoing[]
+  actions: RowActions
+  input: RefObject<HTMLTextAreaElement | null>
+  draft: string
+  onDraft: (text: string) => void
+  onSend: (text: string) => void
+  onStop: () => void
+  blocked: string | null
+  model: ReactNode
+}
+
+/** The conversation and the place to write. */
+export function Chat(props: Props) {
+  const { sessionId, loaded, outbox, actions, input, draft, onDraft, onSend, onStop, blocked, model } = props
+  const thread = shownThread(loaded)
+  const running = thread?.running != null
+  return (
+    <>
+      <Conversation {...{ sessionId, loaded, outbox, actions }} onPick={onSend} />
+      <Composer
+        input={input}
+        text={draft}
+        onText={onDraft}
+        onSend={() => onSend(draft.trim())}
+        onStop={running ? onStop : null}
+        blocked={running ? null : blocked}
+      >
+        {model}
+      </Composer>
+    </>
+  )
+}
+
+type ConversationProps = Pick<Props, 'sessionId' | 'loaded' | 'outbox' | 'actions'> & {
+  onPick: (text: string) => void
+}
+
+function Conversation({ sessionId, loaded, outbox, actions, onPick }: ConversationProps) {
+  const t = useT()
+  const thread = shownThread(loaded)
+  const outgoing = useMemo(() => waiting(outbox, thread), [outbox, thread])
+  const rows = useMemo(() => rowsOf(thread, outgoing, actions, t), [thread, outgoing, actions, t])
+  if (rows.length > 0) return <Transcript key={sessionId} rows={rows} sent={outbox.length} />
+  if (loaded?.phase === 'failed') {
+    const reason = loaded.code === 'not_found' ? t('chatGone') : t('loadFailed', { reason: loaded.reason })
+    return (
+      <p role="alert" className="m-auto max-w-[50ch] flex-1 content-center p-6 text-center text-fg-2">
+        {reason}
+      </p>
+    )
+  }
+  if (sessionId !== null && loaded?.phase !== 'ready') {
+    return (
+      <div className="mx-auto w-full max-w-[760px] flex-1 p-4">
+        <Skeleton label={t('loadingChat')} rows={5} />
+      </div>
+    )
+  }
+  return <EmptyState onPick={onPick} />
+}

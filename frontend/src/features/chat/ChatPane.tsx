@@ -1,0 +1,105 @@
+import { type RefObject, useMemo } from 'react'
+import { useLocation } from 'wouter'
+import { useRawMessages, useSessions, useStatus } from '@/api/queries'
+import { discard, resend, send, startSession, stop } from '@/app/threads'
+import { ModelChip } from '@/features/model/ModelChip'
+import { useT } from '@/lib/i18n'
+import type { Width } from '@/lib/useMedia'
+import { NEW, setDraft, useDraft } from '@/stores/drafts'
+import { useLive } from '@/stores/live'
+import { useUi } from '@/stores/ui'
+import { shownThread } from '@/thread/loaded'
+import { Chat } from './Chat'
+import { ChatHeader } from './ChatHeader'
+import { ConnectionBanner } from './ConnectionBanner'
+import { RawView } from './RawView'
+import type { RowActions } from './rows'
+
+interface Props {
+  sessionId: string | null
+  input: RefObject<HTMLTextAreaElement | null>
+  width: Width
+  onLeft: () => void
+  onRight: () => void
+}
+
+const NOTHING: never[] = []
+
+export function ChatPane({ sessionId, input, width, onLeft, onRight }: Props) {
+  const t = useT()
+  const [, navigate] = useLocation()
+  const ui = useUi()
+  const loaded = useLive(s => (sessionId ? s.threads[sessionId] : undefined))
+  const outbox = useLive(s => (sessionId ? s.outbox[sessionId] : undefined)) ?? NOTHING
+  const connection = useLive(s => s.connection)
+  const status = useStatus().data
+  const session = useSessions().data?.find(s => s.id === sessionId)
+  const raw = useRawMessages(sessionId, ui.view === 'raw')
+  const draftKey = sessionId ?? NEW
+  const draft = useDraft(draftKey)
+  const thread = shownThread(loaded)
+
+  const onSend = async (text: string) => {
+    if (sessionId) {
+      setDraft(draftKey, '')
+      return send(sessionId, text)
+    }
+    const id = await startSession(text)
+    if (id) {
+      setDraft(NEW, '')
+      navigate(`/s/${id}`)
+    }
+  }
+  const actions = useMemo<RowActions>(
+    () => ({
+      onRetry: workId => {
+        const asked = shownThread(useLive.getState().threads[sessionId ?? ''])?.entries.find(
+          entry => entry.kind === 'user' && entry.workId === workId,
+        )
+        if (sessionId && asked?.kind === 'user') send(sessionId, asked.content)
+      },
+      onResend: item => sessionId && resend(sessionId, item),
+      onDiscard: key => sessionId && discard(sessionId, key),
+    }),
+    [sessionId],
+  )
+  const model = status?.model
+  const noModel = model?.state === 'none' || model?.state === 'missing'
+  const blocked = connection === 'lost' ? t('cannotSendOffline') : noModel ? t('cannotSendModel') : null
+  const title = session?.title || thread?.title || (sessionId ? t('untitled') : t('newChat'))
+  return (
+    <section
+      id="pane-chat"
+      aria-labelledby="chat-title"
+      tabIndex={-1}
+      className="pane flex h-full min-h-0 min-w-0 flex-col overflow-hidden rounded-xl outline-none max-md:rounded-none max-md:border-0"
+    >
+      <ChatHeader
+        title={title}
+        running={thread?.running != null}
+        leftOpen={width !== 'narrow' && ui.leftOpen}
+        rightOpen={width === 'wide' ? ui.rightOpen : width === 'medium' && ui.sheetOpen}
+        onLeft={onLeft}
+        onRight={onRight}
+      />
+      <ConnectionBanner connection={connection} />
+      {ui.view === 'raw' && sessionId ? (
+        <RawView messages={raw.data?.messages} error={raw.error?.message ?? null} />
+      ) : (
+        <Chat
+          sessionId={sessionId}
+          loaded={loaded}
+          outbox={outbox}
+          actions={actions}
+          input={input}
+          draft={draft}
+          onDraft={text => setDraft(draftKey, text)}
+          onSend={onSend}
+          onStop={() => sessionId && void stop(sessionId)}
+          blocked={blocked}
+          model={model && <ModelChip model={model} onOpen={() => ui.set({ dialog: 'model' })} />}
+        />
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,93 @@
+import { ArrowUp, Square } from 'lucide-react'
+import { type KeyboardEvent, type ReactNode, type RefObject, useLayoutEffect } from 'react'
+import { Button } from '@/components/ui/Button'
+import { useT } from '@/lib/i18n'
+import { useComposition } from '@/lib/ime'
+import { useMedia } from '@/lib/useMedia'
+
+const TALLEST = 220
+
+interface Props {
+  input: RefObject<HTMLTextAreaElement | null>
+  text: string
+  onText: (text: string) => void
+  onSend: () => void
+  /** Null while nothing runs. */
+  onStop: (() => void) | null
+  /** Why nothing can be sent just now. */
+  blocked: string | null
+  /** Shown at the lower left: the model. */
+  children?: ReactNode
+}
+
+export function Composer({ input, text, onText, onSend, onStop, blocked, children }: Props) {
+  const t = useT()
+  const composition = useComposition()
+  const touch = useMedia('(pointer: coarse), (max-width: 767px)')
+  const ready = text.trim() !== '' && blocked === null && onStop === null
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the height follows the text
+  useLayoutEffect(() => {
+    const area = input.current
+    if (!area) return
+    area.style.height = '0'
+    area.style.height = `${Math.min(TALLEST, area.scrollHeight)}px`
+  }, [input, text])
+
+  const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>) => {
+    if (event.key !== 'Enter' || event.shiftKey || composition.owns(event)) return
+    event.preventDefault()
+    if (ready) onSend()
+  }
+  const placeholder = onStop ? 'placeholderBusy' : touch ? 'placeholderShort' : 'placeholder'
+  return (
+    <form
+      className="mx-auto w-full max-w-[784px] px-3 pb-3 max-md:px-2"
+      onSubmit={event => {
+        event.preventDefault()
+        if (ready) onSend()
+      }}
+    >
+      <div className="rounded-[18px] border bg-card p-2 shadow-(--shadow) transition-colors focus-within:border-accent">
+        <textarea
+          ref={input}
+          rows={1}
+          aria-label={t('message')}
+          aria-describedby={blocked ? 'composer-blocked' : undefined}
+          placeholder={t(placeholder)}
+          value={text}
+          onChange={event => onText(event.target.value)}
+          onKeyDown={onKeyDown}
+          {...composition.handlers}
+          className="scroll block w-full resize-none bg-transparent px-2 py-1.5 text-[14px] outline-none max-md:text-[16px] pointer-coarse:text-[16px]"
+        />
+        <div className="flex items-center gap-1.5 pt-1">
+          <div className="flex min-w-0 flex-1 flex-wrap items-center gap-1.5">{children}</div>
+          {onStop ? (
+            <Button round onClick={onStop}>
+              <Square size={11} fill="currentColor" aria-hidden />
+              {t('stop')}
+            </Button>
+          ) : (
+            <Button
+              type="submit"
+              look="solid"
+              size="icon"
+              round
+              aria-label={t('send')}
+              title={t('send')}
+              disabled={!ready}
+            >
+              <ArrowUp size={17} aria-hidden />
+            </Button>
+          )}
+        </div>
+      </div>
+      {blocked && (
+        <p id="composer-blocked" className="px-3 pt-1.5 text-fg-2 text-small">
+          {blocked}
+        </p>
+      )}
+    </form>
+  )
+}

@@ -1,0 +1,34 @@
+import { ArrowUpRight } from 'lucide-react'
+import { useT } from '@/lib/i18n'
+
+export function EmptyState({ onPick }: { onPick: (text: string) => void }) {
+  const t = useT()
+  return (
+    <div className="scroll flex min-h-0 flex-1 flex-col px-4">
+      <div className="m-auto w-full max-w-[520px] py-6 text-center">
+        <span
+          aria-hidden
+          className="mx-auto grid size-12 place-items-center rounded-lg bg-accent font-semibold text-[22px] text-accent-fg shadow-(--shadow)"
+        >
+          m
+        </span>
+        <p className="mt-4 font-semibold text-[20px]">{t('emptyTitle')}</p>
+        <p className="mx-auto mt-1 max-w-[40ch] text-fg-2">{t('emptyBody')}</p>
+        <ul className="mt-6 space-y-2 text-start">
+          {(['starter1', 'starter2', 'starter3'] as const).map(key => (
+            <li key={key}>
+              <button
+                type="button"
+                onClick={() => onPick(t(key))}
+                className="flex w-full items-center gap-3 rounded-lg border bg-card px-4 py-3 text-start text-[13.5px] transition-colors hover:border-accent"
+              >
+                <span className="flex-1">{t(key)}</span>
+                <ArrowUpRight size={15} aria-hidden className="shrink-0 text-fg-3" />
+              </button>
+            </li>
+          ))}
+        </ul>
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,64 @@
+import type { Message } from '@/api/types'
+import { CopyButton } from '@/components/ui/CopyButton'
+import { Skeleton } from '@/components/ui/Skeleton'
+import { cn } from '@/lib/cn'
+import { useT } from '@/lib/i18n'
+
+const TONE: Record<string, string> = { system: 'text-rag', user: 'text-accent', assistant: 'text-ok' }
+
+interface Props {
+  messages: Message[] | undefined
+  error: string | null
+}
+
+/** The conversation as the model is sent it, system prompt and all. */
+export function RawView({ messages, error }: Props) {
+  const t = useT()
+  if (error) return <p className="flex-1 p-6 text-center text-bad">{t('loadFailed', { reason: error })}</p>
+  if (!messages)
+    return (
+      <div className="flex-1 p-4">
+        <Skeleton label={t('loading')} rows={6} />
+      </div>
+    )
+  return (
+    <div tabIndex={0} role="group" aria-label={t('raw')} className="scroll min-h-0 flex-1 px-4 py-3">
+      <div className="mx-auto max-w-[760px] space-y-3">
+        <div className="flex items-center justify-between gap-2 text-fg-2 text-small">
+          <span>{t('rawHint')}</span>
+          <CopyButton label={t('copy')} worded text={() => JSON.stringify(messages, null, 2)} />
+        </div>
+        {messages.map((message, i) => (
+          <RawMessage key={message.id ?? i} message={message} />
+        ))}
+      </div>
+    </div>
+  )
+}
+
+function RawMessage({ message }: { message: Message }) {
+  const t = useT()
+  const { role, content, thinking, tool_calls } = message
+  return (
+    <div className="overflow-hidden rounded-lg border bg-card">
+      <div className="flex items-center justify-between border-b py-0.5 ps-3 pe-1">
+        <code className={cn('font-mono font-semibold text-[12px]', TONE[role])}>{role}</code>
+        <CopyButton label={t('copyMessage')} text={() => JSON.stringify(message, null, 2)} />
+      </div>
+      {thinking && <Raw name="thinking" text={thinking} />}
+      {content && <Raw text={content} />}
+      {tool_calls && tool_calls.length > 0 && (
+        <Raw name="tool_calls" text={JSON.stringify(tool_calls, null, 2)} />
+      )}
+    </div>
+  )
+}
+
+function Raw({ name, text }: { name?: string; text: string }) {
+  return (
+    <div className="px-3 py-2 [&+&]:border-t">
+      {name && <p className="mb-1 font-mono text-fg-3 text-meta">{name}</p>}
+      <pre className="plain whitespace-pre-wrap [overflow-wrap:anywhere]">{text}</pre>
+    </div>
+  )
+}

@@ -1,0 +1,43 @@
+import { useEffect, useState } from 'react'
+import { useT } from '@/lib/i18n'
+import type { Activity } from '@/thread/model'
+
+/** Shorter waits are not worth a number. */
+const PATIENCE_SECONDS = 3
+
+/** Whole seconds since `since` (unix seconds), or since this was first shown. */
+function useElapsed(since: number | null): number {
+  const [start] = useState(() => (since === null ? Date.now() : since * 1000))
+  const [now, setNow] = useState(() => Date.now())
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1000)
+    return () => clearInterval(timer)
+  }, [])
+  return Math.max(0, Math.floor((now - start) / 1000))
+}
+
+export function StatusLine({ activity, since }: { activity: Activity | null; since: number | null }) {
+  const t = useT()
+  const elapsed = useElapsed(since)
+  const words =
+    activity === null
+      ? t('working')
+      : activity.kind === 'reading_prompt'
+        ? t('readingPrompt')
+        : activity.message
+  return (
+    <p className="flex items-center gap-2 text-[13px] text-fg-2">
+      <span
+        aria-hidden
+        className="spin size-3.5 shrink-0 rounded-full border-2 border-accent border-t-transparent"
+      />
+      <span className="min-w-0 [overflow-wrap:anywhere]">{words || t('waiting')}</span>
+      {activity?.progress != null && (
+        <span className="tabular-nums">{t('percent', { n: Math.round(activity.progress * 100) })}</span>
+      )}
+      {elapsed >= PATIENCE_SECONDS && (
+        <span className="text-fg-3 text-meta tabular-nums">{t('seconds', { n: elapsed })}</span>
+      )}
+    </p>
+  )
+}

@@ -1,0 +1,49 @@
+import { Wrench } from 'lucide-react'
+import { Disclosure } from '@/components/ui/Disclosure'
+import { duration } from '@/lib/format'
+import { useT } from '@/lib/i18n'
+import { useFold } from '@/stores/folds'
+import type { Step } from '@/thread/model'
+import { ToolStep } from './ToolStep'
+
+interface Props {
+  id: string
+  steps: Step[]
+  /** The work goes on: the chain stays open. Afterwards it folds, unless a step failed. */
+  running: boolean
+}
+
+export function ToolChain({ id, steps, running }: Props) {
+  const t = useT()
+  const failed = steps.filter(step => step.status === 'error').length
+  const [open, setOpen] = useFold(id, running || failed > 0)
+  const total = steps.reduce((sum, step) => sum + (step.durationMs ?? 0), 0)
+  const active = steps.some(step => step.status === 'running')
+  return (
+    <Disclosure
+      open={open}
+      onToggle={setOpen}
+      className="rounded-lg border bg-pane-2 text-[13px]"
+      summaryClass="rounded-lg px-3 py-2 text-fg-2 hover:bg-hover"
+      summary={
+        <>
+          <Wrench size={14} aria-hidden />
+          <span className="font-medium">{t(active ? 'chainRunning' : 'chain')}</span>
+          <span className="me-auto text-fg-3 tabular-nums">
+            {steps.length === 1 ? t('step') : t('steps', { n: steps.length })}
+            {total > 0 && ` · ${duration(total)}`}
+            {failed > 0 && <span className="text-bad"> · {t('stepFailed', { n: failed })}</span>}
+          </span>
+        </>
+      }
+    >
+      <ol className="space-y-0.5 px-2 pb-2">
+        {steps.map(step => (
+          <li key={step.id}>
+            <ToolStep id={`${id}:${step.id}`} step={step} />
+          </li>
+        ))}
+      </ol>
+    </Disclosure>
+  )
+}

@@ -1,0 +1,82 @@
+import { Ban, Check, CircleX, Unplug } from 'lucide-react'
+import type { ReactNode } from 'react'
+import { CopyButton } from '@/components/ui/CopyButton'
+import { Disclosure } from '@/components/ui/Disclosure'
+import { duration, prettyJson } from '@/lib/format'
+import { type Key, useT } from '@/lib/i18n'
+import { useFold } from '@/stores/folds'
+import type { Step, StepStatus } from '@/thread/model'
+
+const STATE: Record<StepStatus, { word: Key; icon: ReactNode }> = {
+  running: {
+    word: 'stepRunning',
+    icon: (
+      <span
+        aria-hidden
+        className="block size-3.5 rounded-full border-2 border-accent border-t-transparent spin"
+      />
+    ),
+  },
+  done: { word: 'stepDone', icon: <Check size={14} aria-hidden className="text-ok" /> },
+  error: { word: 'stepError', icon: <CircleX size={14} aria-hidden className="text-bad" /> },
+  cancelled: { word: 'stepCancelled', icon: <Ban size={14} aria-hidden className="text-fg-3" /> },
+  interrupted: { word: 'stepInterrupted', icon: <Unplug size={14} aria-hidden className="text-warn" /> },
+}
+
+/** The whole input: what the model sent, as JSON when it is an object, or the one string. */
+function fullInput(step: Step): string {
+  if (typeof step.arguments === 'object' && step.arguments !== null)
+    return JSON.stringify(step.arguments, null, 2)
+  return prettyJson(typeof step.arguments === 'string' ? step.arguments : step.input)
+}
+
+export function ToolStep({ id, step }: { id: string; step: Step }) {
+  const t = useT()
+  const [open, setOpen] = useFold(id, false)
+  const { word, icon } = STATE[step.status]
+  return (
+    <Disclosure
+      open={open}
+      onToggle={setOpen}
+      summaryClass="rounded-md px-1.5 py-1 hover:bg-hover pointer-coarse:py-2"
+      summary={
+        <>
+          <span className="shrink-0" title={t(word)}>
+            {icon}
+            <span className="sr-only">{t(word)}</span>
+          </span>
+          <code className="shrink-0 font-mono text-[12px]">{step.tool}</code>
+          <span className="min-w-0 flex-1 truncate font-mono text-[12px] text-fg-3">
+            {step.input.replace(/\s+/g, ' ')}
+          </span>
+          {step.durationMs !== null && (
+            <span className="shrink-0 text-fg-3 text-meta tabular-nums">{duration(step.durationMs)}</span>
+          )}
+        </>
+      }
+    >
+      <div className="ms-6 me-1 my-1 space-y-2">
+        <Text name={t('input')} text={fullInput(step)} />
+        <Text
+          name={t('output')}
+          text={prettyJson(step.output)}
+          empty={t(step.status === 'running' ? 'stillRunning' : 'noOutput')}
+        />
+      </div>
+    </Disclosure>
+  )
+}
+
+function Text({ name, text, empty }: { name: string; text: string; empty?: string }) {
+  return (
+    <section aria-label={name} className="overflow-hidden rounded-md border bg-code">
+      <div className="flex items-center justify-between border-b py-0.5 ps-2.5 pe-1 text-fg-2 text-meta">
+        {name}
+        {text && <CopyButton text={() => text} label={name} />}
+      </div>
+      <pre tabIndex={0} className="scroll plain max-h-80 whitespace-pre-wrap p-2.5 [overflow-wrap:anywhere]">
+        {text || <span className="text-fg-3">{empty}</span>}
+      </pre>
+    </section>
+  )
+}

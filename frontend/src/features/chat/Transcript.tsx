@@ -1,0 +1,88 @@
+import { useVirtualizer } from '@tanstack/react-virtual'
+import { ArrowDown } from 'lucide-react'
+import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { Button } from '@/components/ui/Button'
+import { useT } from '@/lib/i18n'
+
+/** This close to the end counts as being there: new text is followed. */
+const NEAR_END = 80
+
+export interface Row {
+  key: string
+  label: string
+  /** Guess of the height in px, until the row is measured. */
+  estimate: number
+  body: ReactNode
+}
+
+/** The list keeps its end in view while the reader is there, and keeps still while the reader is elsewhere. */
+export function Transcript({ rows, sent }: { rows: Row[]; sent: number }) {
+  const t = useT()
+  const box = useRef<HTMLDivElement>(null)
+  const [away, setAway] = useState(false)
+  const list = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => box.current,
+    estimateSize: i => rows[i]?.estimate ?? 100,
+    getItemKey: i => rows[i]?.key ?? i,
+    overscan: 6,
+    anchorTo: 'end',
+    followOnAppend: true,
+    scrollEndThreshold: NEAR_END,
+    paddingStart: 8,
+    paddingEnd: 8,
+  })
+  // The person's own message always brings the end back into view.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `sent` is the occasion, not an input
+  useEffect(() => list.scrollToEnd(), [list, sent])
+
+  const look = () => {
+    const element = box.current
+    if (element) setAway(element.scrollHeight - element.scrollTop - element.clientHeight > NEAR_END)
+  }
+  return (
+    <div className="relative min-h-0 flex-1">
+      <div
+        ref={box}
+        role="log"
+        aria-label={t('conversation')}
+        aria-live="off"
+        tabIndex={0}
+        onScroll={look}
+        className="scroll h-full px-4 max-md:px-2"
+      >
+        <div className="relative" style={{ height: list.getTotalSize() }}>
+          {list.getVirtualItems().map(item => {
+            const row = rows[item.index]
+            return (
+              row && (
+                <article
+                  key={item.key}
+                  ref={list.measureElement}
+                  data-index={item.index}
+                  aria-label={row.label}
+                  aria-posinset={item.index + 1}
+                  aria-setsize={rows.length}
+                  className="group absolute inset-x-0 top-0 mx-auto w-full max-w-[760px] py-2"
+                  style={{ transform: `translateY(${item.start}px)` }}
+                >
+                  {row.body}
+                </article>
+              )
+            )
+          })}
+        </div>
+      </div>
+      {away && (
+        <Button
+          round
+          className="floating appear absolute bottom-3 left-1/2 -translate-x-1/2"
+          onClick={() => list.scrollToEnd()}
+        >
+          <ArrowDown size={14} aria-hidden />
+          {t('latest')}
+        </Button>
+      )}
+    </div>
+  )
+}

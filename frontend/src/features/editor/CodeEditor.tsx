@@ -1,0 +1,130 @@
+import { defaultKeymap, history, historyKeymap } from '@codemirror/commands'
+import { bracketMatching, foldGutter, indentOnInput, syntaxHighlighting } from '@codemirror/language'
+import { highlightSelectionMatches, searchKeymap } from '@codemirror/search'
+import { Compartment, EditorState, type Extension } from '@codemirror/state'
+import {
+  drawSelection,
+  EditorView,
+  highlightActiveLine,
+  highlightActiveLineGutter,
+  highlightSpecialChars,
+  keymap,
+  lineNumbers,
+} from '@codemirror/view'
+import { useEffect, useRef } from 'react'
+import { cspNonce } from '@/lib/nonce'
+import { languageOf } from './languages'
+import { smallestChange } from './replace'
+import { highlightStyle } from './theme'
+
+interface Props {
+  path: string
+  text: string
+  /** Grows when `text` was replaced from outside. */
+  revision: number
+  label: string
+  onEdit: (text: string) => void
+  onSave: () => void
+  /** The other version, while two are compared. */
+  compareWith: string | null
+  /** A line to bring into view. */
+  reveal: { line: number; nonce: number } | null
+}
+
+const base: Extension = [
+  lineNumbers(),
+  foldGutter(),
+  highlightActiveLineGutter(),
+  highlightSpecialChars(),
+  history(),
+  drawSelection(),
+  indentOnInput(),
+  bracketMatching(),
+  highlightActiveLine(),
+  highlightSelectionMatches(),
+  EditorView.lineWrapping,
+  syntaxHighlighting(highlightStyle),
+  EditorView.cspNonce.of(cspNonce),
+  // Tab stays with the browser: it must always be possible to leave the text by keyboard.
+  keymap.of([...defaultKeymap, ...historyKeymap, ...searchKeymap]),
+]
+
+/** One file, one editor: give it the path as key. */
+export default function CodeEditor({
+  path,
+  text,
+  revision,
+  label,
+  onEdit,
+  onSave,
+  compareWith,
+  reveal,
+}: Props) {
+  const parent = useRef<HTMLDivElement>(null)
+  const view = useRef<EditorView>(null)
+  const language = useRef(new Compartment()).current
+  const merge = useRef(new Compartment()).current
+  const calls = useRef({ onEdit, onSave })
+  useEffect(() => {
+    calls.current = { onEdit, onSave }
+  })
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the text is taken once, later versions come by revision
+  useEffect(() => {
+    const save = () => {
+      calls.current.onSave()
+      return true
+    }
+    const extensions = [
+      keymap.of([{ key: 'Mod-s', preventDefault: true, run: save }]),
+      base,
+      language.of([]),
+      merge.of([]),
+      EditorView.contentAttributes.of({ 'aria-label': label, spellcheck: 'false' }),
+      EditorView.updateListener.of(update => {
+        if (update.docChanged) calls.current.onEdit(update.state.doc.toString())
+      }),
+    ]
+    const editor = new EditorView({
+      parent: parent.current ?? undefined,
+      state: EditorState.create({ doc: text, extensions }),
+    })
+    view.current = editor
+    void languageOf(path).then(found => editor.dispatch({ effects: language.reconfigure(found) }))
+    return () => editor.destroy()
+  }, [path])
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only a new revision replaces what is typed
+  useEffect(() => {
+    const editor = view.current
+    const change = editor && smallestChange(editor.state.doc.toString(), text)
+    if (change) editor.dispatch({ changes: change })
+  }, [revision])
+
+  useEffect(() => {
+    let left = false
+    const show = async () => {
+      const found =
+        compareWith === null
+          ? []
+          : (await import('@codemirror/merge')).unifiedMergeView({ original: compareWith })
+      if (!left) view.current?.dispatch({ effects: merge.reconfigure(found) })
+    }
+    void show()
+    return () => {
+      left = true
+    }
+  }, [compareWith, merge])
+
+  useEffect(() => {
+    const editor = view.current
+    if (!reveal || !editor) return
+    const line = editor.state.doc.line(Math.min(Math.max(1, reveal.line), editor.state.doc.lines))
+    editor.dispatch({
+      selection: { anchor: line.from },
+      effects: EditorView.scrollIntoView(line.from, { y: 'center' }),
+    })
+  }, [reveal])
+
+  return <div ref={parent} className="h-full min-h-0 overflow-hidden" />
+}

@@ -1,0 +1,48 @@
+import { Save } from 'lucide-react'
+import { Badge } from '@/components/ui/Badge'
+import { Button } from '@/components/ui/Button'
+import { clock, count } from '@/lib/format'
+import { type Lang, locale, type Translate, useLang, useT } from '@/lib/i18n'
+import { type Buffer, isDirty } from './buffer'
+
+function badgeOf(buffer: Buffer, t: Translate, lang: Lang) {
+  switch (buffer.state.kind) {
+    case 'dirty':
+      return { tone: 'warn', words: t('unsaved') } as const
+    case 'saving':
+      return { tone: 'plain', words: t('saving') } as const
+    case 'conflict':
+      return { tone: 'warn', words: t('conflict') } as const
+    case 'deleted':
+      return { tone: 'bad', words: t('deletedOnDisk') } as const
+    case 'clean':
+      return buffer.savedAt === null
+        ? ({ tone: 'plain', words: t('unchanged') } as const)
+        : ({ tone: 'ok', words: t('saved', { at: clock(buffer.savedAt, locale(lang)) }) } as const)
+  }
+}
+
+export function EditorBar({ buffer, onSave }: { buffer: Buffer; onSave: () => void }) {
+  const t = useT()
+  const lang = useLang()
+  const badge = badgeOf(buffer, t, lang)
+  const { kind } = buffer.state
+  const savable = kind === 'deleted' || (kind === 'dirty' && isDirty(buffer))
+  return (
+    <div className="flex items-center gap-2 border-y px-3 py-1.5">
+      <span className="min-w-0 flex-1 truncate font-mono text-[12px]" title={buffer.path}>
+        {buffer.path}
+      </span>
+      {buffer.tokens !== null && (
+        <span className="shrink-0 text-fg-3 text-meta tabular-nums max-md:hidden">
+          {t('tokens', { n: count(buffer.tokens, locale(lang)) })}
+        </span>
+      )}
+      <Badge tone={badge.tone}>{badge.words}</Badge>
+      <Button size="small" look="solid" disabled={!savable} onClick={onSave}>
+        <Save size={13} aria-hidden />
+        {t('save')}
+      </Button>
+    </div>
+  )
+}

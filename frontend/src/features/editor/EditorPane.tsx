@@ -1,0 +1,66 @@
+import { FileText } from 'lucide-react'
+import { lazy, Suspense } from 'react'
+import { Skeleton } from '@/components/ui/Skeleton'
+import { useT } from '@/lib/i18n'
+import type { OpenFile } from '@/stores/buffers'
+import { compare, edit, endComparison, keepMine, loadDisk, save } from './actions'
+import { ConflictBanner } from './ConflictBanner'
+import { EditorBar } from './EditorBar'
+
+const CodeEditor = lazy(() => import('./CodeEditor'))
+
+interface Props {
+  path: string | null
+  file: OpenFile | undefined
+  comparing: { path: string; disk: string } | null
+  reveal: { path: string; line: number; nonce: number } | null
+}
+
+export function EditorPane({ path, file, comparing, reveal }: Props) {
+  const t = useT()
+  if (path === null) {
+    return (
+      <div className="m-auto flex flex-col items-center gap-2 p-6 text-center text-fg-3 text-small">
+        <FileText size={22} aria-hidden />
+        {t('pickFile')}
+      </div>
+    )
+  }
+  if (file?.phase === 'failed') {
+    return (
+      <p className="m-auto p-6 text-center text-bad text-small">
+        {t('fileProblem', { reason: file.reason })}
+      </p>
+    )
+  }
+  if (file?.phase !== 'open') return <Skeleton label={t('loading')} rows={4} />
+  const { buffer } = file
+  const disk = comparing?.path === path ? comparing.disk : null
+  return (
+    <>
+      <EditorBar buffer={buffer} onSave={() => void save(path)} />
+      <ConflictBanner
+        buffer={buffer}
+        comparing={disk !== null}
+        onCompare={() => (disk === null ? void compare(path) : endComparison(path))}
+        onLoadDisk={() => void loadDisk(path)}
+        onKeepMine={() => void keepMine(path)}
+      />
+      <div className="min-h-0 flex-1">
+        <Suspense fallback={<Skeleton label={t('loading')} rows={4} />}>
+          <CodeEditor
+            key={path}
+            path={path}
+            text={buffer.text}
+            revision={buffer.revision}
+            label={t('editorLabel', { path })}
+            onEdit={text => edit(path, text)}
+            onSave={() => void save(path)}
+            compareWith={disk}
+            reveal={reveal?.path === path ? reveal : null}
+          />
+        </Suspense>
+      </div>
+    </>
+  )
+}

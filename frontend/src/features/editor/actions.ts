@@ -1,0 +1,123 @@
+/** What the person, the disk and the server do to open files. */
+import { ApiError } from '@/api/client'
+import { readFile, sameEtag, writeFile } from '@/api/endpoints'
+import { keys, refresh } from '@/api/queries'
+import { bufferOf, dispatchBuffer, putFile, useBuffers } from '@/stores/buffers'
+import { isDirty, openBuffer, type Writer } from './buffer'
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+const isGone = (error: unknown): boolean => error instanceof ApiError && error.status === 404
+
+/** Versions announced while a save was on its way; only afterwards can one tell ours from another's. */
+const heard = new Map<string, string>()
+
+export async function open(path: string): Promise<void> {
+  const known = useBuffers.getState().files[path]
+  if (known && known.phase !== 'failed') return
+  putFile(path, { phase: 'loading' })
+  try {
+    const file = await readFile(path)
+    putFile(path, { phase: 'open', buffer: openBuffer(path, file.content, file.etag, file.tokens ?? null) })
+  } catch (error) {
+    putFile(path, { phase: 'failed', reason: reasonOf(error) })
+  }
+}
+
+export const edit = (path: string, text: string): void => dispatchBuffer(path, { type: 'edited', text })
+
+export async function save(path: string): Promise<void> {
+  const buffer = bufferOf(path)
+  if (!buffer) return
+  const parked = buffer.state.kind === 'saving' || buffer.state.kind === 'conflict'
+  if (parked || (buffer.state.kind === 'clean' && !isDirty(buffer))) return
+  const content = buffer.text
+  dispatchBuffer(path, { type: 'saving' })
+  try {
+    const { etag } = buffer.base
+    const saved = await writeFile(path, content, etag === '' ? 'absent' : { match: etag })
+    const at = Date.now() / 1000
+    dispatchBuffer(path, { type: 'saved', content, etag: saved.etag, tokens: saved.tokens ?? null, at })
+    endComparison(path)
+    refresh(keys.files)
+    refresh(keys.tokens)
+    if (path.startsWith('skills/')) refresh(keys.skills)
+    const other = heard.get(path)
+    if (other !== undefined && !sameEtag(other, saved.etag)) {
+      await diskChanged(path, (await readFile(path)).etag, 'disk')
+    }
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 412) {
+      const etag = typeof error.body.etag === 'string' ? error.body.etag : ''
+      dispatchBuffer(path, etag === '' ? { type: 'disk_deleted' } : { type: 'refused', etag })
+    } else dispatchBuffer(path, { type: 'save_failed', reason: reasonOf(error) })
+  } finally {
+    heard.delete(path)
+  }
+}
+
+/** The file on disk is not the one we know: clean text follows silently, typed text raises the question. */
+export async function diskChanged(path: string, etag: string | null, by: Writer): Promise<void> {
+  const buffer = bufferOf(path)
+  if (!buffer) {
+    if (useBuffers.getState().files[path]?.phase === 'failed') await open(path)
+    return
+  }
+  if (etag === null) return dispatchBuffer(path, { type: 'disk_deleted' })
+  if (sameEtag(etag, buffer.base.etag)) return
+  if (buffer.state.kind === 'saving') {
+    heard.set(path, etag)
+    return
+  }
+  if (isDirty(buffer)) return dispatchBuffer(path, { type: 'disk_changed', etag, by })
+  await loadDisk(path)
+}
+
+export async function loadDisk(path: string): Promise<void> {
+  try {
+    const file = await readFile(path)
+    endComparison(path)
+    dispatchBuffer(path, {
+      type: 'disk_loaded',
+      content: file.content,
+      etag: file.etag,
+      tokens: file.tokens ?? null,
+    })
+  } catch (error) {
+    dispatchBuffer(
+      path,
+      isGone(error) ? { type: 'disk_deleted' } : { type: 'save_failed', reason: reasonOf(error) },
+    )
+  }
+}
+
+export async function keepMine(path: string): Promise<void> {
+  dispatchBuffer(path, { type: 'kept_mine' })
+  await save(path)
+}
+
+export async function compare(path: string): Promise<void> {
+  try {
+    const file = await readFile(path)
+    useBuffers.setState({ comparing: { path, disk: file.content } })
+  } catch (error) {
+    dispatchBuffer(path, { type: 'save_failed', reason: reasonOf(error) })
+  }
+}
+
+export function endComparison(path: string): void {
+  if (useBuffers.getState().comparing?.path === path) useBuffers.setState({ comparing: null })
+}
+
+export type Created = 'created' | 'exists' | 'failed'
+
+export async function create(path: string, content: string): Promise<Created> {
+  try {
+    const saved = await writeFile(path, content, 'absent')
+    putFile(path, { phase: 'open', buffer: openBuffer(path, content, saved.etag, saved.tokens ?? null) })
+    refresh(keys.files)
+    refresh(keys.skills)
+    return 'created'
+  } catch (error) {
+    return error instanceof ApiError && error.status === 412 ? 'exists' : 'failed'
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * An open file: what is on disk as far as we know, what was typed, and how the two stand to each other.
+ * Nothing here writes; the rules are those of a compare-and-swap on the file's content hash.
+ */
+import { sameEtag } from '@/api/endpoints'
+
+export type Writer = 'disk' | 'editor' | 'run'
+
+export type BufferState =
+  | { kind: 'clean' }
+  | { kind: 'dirty' }
+  | { kind: 'saving' }
+  /** The disk has another version than the one the text was made from; saving waits for an answer. */
+  | { kind: 'conflict'; etag: string; by: Writer }
+  | { kind: 'deleted' }
+
+export interface Buffer {
+  path: string
+  /** The version the text was made from; an empty etag means that the file is not there. */
+  base: { content: string; etag: string }
+  text: string
+  state: BufferState
+  tokens: number | null
+  savedAt: number | null
+  problem: string | null
+  /** Grows whenever the text was replaced from outside the editor. */
+  revision: number
+}
+
+export type BufferEvent =
+  | { type: 'edited'; text: string }
+  | { type: 'saving' }
+  | { type: 'saved'; content: string; etag: string; tokens: number | null; at: number }
+  | { type: 'save_failed'; reason: string }
+  | { type: 'refused'; etag: string }
+  | { type: 'disk_changed'; etag: string; by: Writer }
+  | { type: 'disk_deleted' }
+  | { type: 'disk_loaded'; content: string; etag: string; tokens: number | null }
+  | { type: 'kept_mine' }
+
+export const openBuffer = (path: string, content: string, etag: string, tokens: number | null): Buffer => ({
+  path,
+  base: { content, etag },
+  text: content,
+  state: { kind: 'clean' },
+  tokens,
+  savedAt: null,
+  problem: null,
+  revision: 0,
+})
+
+export const isDirty = (buffer: Buffer): boolean => buffer.text !== buffer.base.content
+
+const settled = (buffer: Buffer): BufferState => (isDirty(buffer) ? { kind: 'dirty' } : { kind: 'clean' })
+
+export function advanceBuffer(buffer: Buffer, event: BufferEvent): Buffer {
+  switch (event.type) {
+    case 'edited': {
+      const next = { ...buffer, text: event.text, problem: null }
+      const follows = buffer.state.kind === 'clean' || buffer.state.kind === 'dirty'
+      return follows ? { ...next, state: settled(next) } : next
+    }
+    case 'saving':
+      return { ...buffer, state: { kind: 'saving' }, problem: null }
+    case 'saved': {
+      const base = { content: event.content, etag: event.etag }
+      const next = { ...buffer, base, tokens: event.tokens, savedAt: event.at, problem: null }
+      return { ...next, state: settled(next) }
+    }
+    case 'save_failed':
+      return { ...buffer, state: settled(buffer), problem: event.reason }
+    case 'refused':
+      return { ...buffer, state: { kind: 'conflict', etag: event.etag, by: 'disk' } }
+    case 'disk_changed': {
+      if (sameEtag(event.etag, buffer.base.etag) || buffer.state.kind === 'saving') return buffer
+      return { ...buffer, state: { kind: 'conflict', etag: event.etag, by: event.by } }
+    }
+    case 'disk_deleted':
+      return { ...buffer, state: { kind: 'deleted' }, base: { ...buffer.base, etag: '' } }
+    case 'disk_loaded':
+      return {
+        ...openBuffer(buffer.path, event.content, event.etag, event.tokens),
+        savedAt: buffer.savedAt,
+        revision: buffer.revision + 1,
+      }
+    case 'kept_mine': {
+      if (buffer.state.kind !== 'conflict') return buffer
+      // The text is now said to be made from the disk's version, so that one save goes through.
+      const base = { ...buffer.base, etag: buffer.state.etag }
+      return { ...buffer, base, state: { kind: 'dirty' } }
+    }
+  }
+}

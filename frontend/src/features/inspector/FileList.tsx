@@ -1,0 +1,57 @@
+import { FileText, TriangleAlert } from 'lucide-react'
+import type { FileEntry } from '@/api/types'
+import { cn } from '@/lib/cn'
+import { count } from '@/lib/format'
+import { locale, useLang, useT } from '@/lib/i18n'
+
+interface Props {
+  files: FileEntry[]
+  /** What the list is of; its name is left out of the paths. */
+  root: string
+  current: string | null
+  dirty: ReadonlySet<string>
+  onOpen: (path: string) => void
+}
+
+export function FileList({ files, root, current, dirty, onOpen }: Props) {
+  const t = useT()
+  const lang = useLang()
+  return (
+    <ul>
+      {files.map(file => {
+        const name = file.path.startsWith(`${root}/`) ? file.path.slice(root.length + 1) : file.path
+        return (
+          <li key={file.path}>
+            <button
+              type="button"
+              aria-current={current === file.path ? 'true' : undefined}
+              title={file.problem ?? file.path}
+              onClick={() => onOpen(file.path)}
+              className={cn(
+                'flex w-full items-center gap-2 rounded-md px-2 py-1 text-start text-[13px] max-md:min-h-11 pointer-coarse:min-h-11',
+                current === file.path ? 'bg-sel' : 'hover:bg-hover',
+              )}
+            >
+              {file.problem ? (
+                <TriangleAlert size={14} aria-hidden className="shrink-0 text-warn" />
+              ) : (
+                <FileText size={14} aria-hidden className="shrink-0 text-fg-3" />
+              )}
+              <span className="min-w-0 flex-1 truncate">{name}</span>
+              {dirty.has(file.path) && (
+                <span title={t('unsaved')} className="size-2 shrink-0 rounded-full bg-warn">
+                  <span className="sr-only">{t('unsaved')}</span>
+                </span>
+              )}
+              {file.tokens != null && (
+                <span className="shrink-0 text-fg-3 text-meta tabular-nums">
+                  {t('tokens', { n: count(file.tokens, locale(lang)) })}
+                </span>
+              )}
+            </button>
+          </li>
+        )
+      })}
+    </ul>
+  )
+}

@@ -1,0 +1,43 @@
+import type { Root } from '@/api/endpoints'
+import type { FileEntry, Skill } from '@/api/types'
+import { Skeleton } from '@/components/ui/Skeleton'
+import { useT } from '@/lib/i18n'
+import { FileList } from './FileList'
+import { SkillList } from './SkillList'
+
+interface Props {
+  root: Root
+  files: FileEntry[] | undefined
+  skills: Skill[] | undefined
+  error: string | null
+  filter: string
+  current: string | null
+  dirty: ReadonlySet<string>
+  onOpen: (path: string) => void
+}
+
+/** The files of one tab; on the skills tab, what the skills say of themselves comes first. */
+export function Files({ root, files, skills, error, filter, current, dirty, onOpen }: Props) {
+  const t = useT()
+  const wanted = filter.trim().toLowerCase()
+  if (!files) {
+    return error ? (
+      <p className="p-3 text-bad text-small">{t('loadFailed', { reason: error })}</p>
+    ) : (
+      <Skeleton label={t('loading')} rows={3} />
+    )
+  }
+  const known = root === 'skills' ? (skills ?? []) : []
+  const shownSkills = known.filter(s => `${s.name} ${s.description}`.toLowerCase().includes(wanted))
+  const located = new Set(known.map(s => s.location))
+  const shownFiles = files.filter(f => !located.has(f.path) && f.path.toLowerCase().includes(wanted))
+  if (shownSkills.length + shownFiles.length === 0) {
+    return <p className="px-3 py-2 text-fg-3 text-small">{t(wanted ? 'noMatch' : 'noFiles')}</p>
+  }
+  return (
+    <div className="scroll max-h-[34vh] min-h-0 px-2 pb-2">
+      <SkillList skills={shownSkills} current={current} dirty={dirty} onOpen={onOpen} />
+      <FileList files={shownFiles} root={root} current={current} dirty={dirty} onOpen={onOpen} />
+    </div>
+  )
+}

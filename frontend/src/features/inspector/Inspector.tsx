@@ -1,0 +1,115 @@
+import { FilePlus2, Search } from 'lucide-react'
+import { Tabs } from 'radix-ui'
+import { useEffect, useMemo, useState } from 'react'
+import { useShallow } from 'zustand/react/shallow'
+import type { Root } from '@/api/endpoints'
+import { useFiles, useSkills } from '@/api/queries'
+import { IconButton } from '@/components/ui/Button'
+import { create, open } from '@/features/editor/actions'
+import { isDirty } from '@/features/editor/buffer'
+import { EditorPane } from '@/features/editor/EditorPane'
+import { useT } from '@/lib/i18n'
+import { useBuffers } from '@/stores/buffers'
+import { openFile, useUi } from '@/stores/ui'
+import { Files } from './Files'
+import { NewFile } from './NewFile'
+
+const TABS: readonly Root[] = ['memory', 'skills', 'workspace', 'knowledge']
+
+export function Inspector() {
+  const t = useT()
+  const { tab, file, reveal, set } = useUi()
+  const files = useFiles(tab)
+  const skills = useSkills()
+  const [filter, setFilter] = useState('')
+  const [making, setMaking] = useState(false)
+  const comparing = useBuffers(s => s.comparing)
+  const current = useBuffers(s => (file ? s.files[file] : undefined))
+  const dirtyPaths = useBuffers(
+    useShallow(s =>
+      Object.entries(s.files).flatMap(([path, f]) => (f.phase === 'open' && isDirty(f.buffer) ? [path] : [])),
+    ),
+  )
+  const dirty = useMemo(() => new Set(dirtyPaths), [dirtyPaths])
+  useEffect(() => {
+    if (file) void open(file)
+  }, [file])
+  return (
+    <section
+      id="pane-right"
+      aria-label={t('inspector')}
+      tabIndex={-1}
+      className="pane flex h-full min-h-0 flex-col overflow-hidden rounded-xl outline-none max-md:rounded-none max-md:border-0"
+    >
+      <Tabs.Root
+        value={tab}
+        onValueChange={value => {
+          set({ tab: value as Root })
+          setFilter('')
+        }}
+        className="flex min-h-0 shrink-0 basis-auto flex-col"
+      >
+        <Tabs.List aria-label={t('inspector')} className="m-2 flex rounded-lg bg-hover p-0.5">
+          {TABS.map(root => (
+            <Tabs.Trigger
+              key={root}
+              value={root}
+              className="h-7 min-w-0 flex-1 truncate rounded-md px-1 text-small text-fg-2 hover:text-fg data-[state=active]:bg-card data-[state=active]:font-medium data-[state=active]:text-fg data-[state=active]:shadow-sm max-md:h-11 pointer-coarse:h-11"
+            >
+              {t(root)}
+            </Tabs.Trigger>
+          ))}
+        </Tabs.List>
+        <Tabs.Content value={tab} className="flex min-h-0 flex-col outline-offset-[-2px]">
+          <div className="flex items-center gap-1.5 px-2 pb-1.5">
+            <label className="relative min-w-0 flex-1">
+              <Search
+                size={13}
+                aria-hidden
+                className="absolute start-2.5 top-1/2 -translate-y-1/2 text-fg-3"
+              />
+              <input
+                type="search"
+                aria-label={t('filter')}
+                placeholder={t('filter')}
+                value={filter}
+                onChange={event => setFilter(event.target.value)}
+                className="h-7 w-full rounded-md border bg-card ps-7 pe-2 text-small max-md:h-10 max-md:text-[16px]"
+              />
+            </label>
+            <IconButton
+              label={t(tab === 'skills' ? 'newSkill' : 'newFile')}
+              className="size-7!"
+              onClick={() => setMaking(true)}
+            >
+              <FilePlus2 size={15} aria-hidden />
+            </IconButton>
+          </div>
+          <Files
+            root={tab}
+            files={files.data}
+            skills={skills.data}
+            error={files.error?.message ?? null}
+            filter={filter}
+            current={file}
+            dirty={dirty}
+            onOpen={openFile}
+          />
+        </Tabs.Content>
+      </Tabs.Root>
+      <div className="flex min-h-0 flex-1 flex-col">
+        <EditorPane path={file} file={current} comparing={comparing} reveal={reveal} />
+      </div>
+      <NewFile
+        root={tab}
+        open={making}
+        onOpenChange={setMaking}
+        onCreate={async draft => {
+          const result = await create(draft.path, draft.content)
+          if (result === 'created') openFile(draft.path)
+          return result
+        }}
+      />
+    </section>
+  )
+}

@@ -1,0 +1,61 @@
+import { Sparkles, TriangleAlert } from 'lucide-react'
+import type { Skill } from '@/api/types'
+import { cn } from '@/lib/cn'
+import { useT } from '@/lib/i18n'
+
+interface Props {
+  skills: Skill[]
+  current: string | null
+  dirty: ReadonlySet<string>
+  onOpen: (path: string) => void
+}
+
+export function SkillList({ skills, current, dirty, onOpen }: Props) {
+  const t = useT()
+  return (
+    <ul>
+      {skills.map(skill => (
+        <li key={skill.location}>
+          <button
+            type="button"
+            aria-current={current === skill.location ? 'true' : undefined}
+            title={skill.location}
+            onClick={() => onOpen(skill.location)}
+            className={cn(
+              'flex w-full items-start gap-2 rounded-md px-2 py-1.5 text-start text-[13px]',
+              current === skill.location ? 'bg-sel' : 'hover:bg-hover',
+            )}
+          >
+            {skill.error ? (
+              <TriangleAlert size={14} aria-hidden className="mt-1 shrink-0 text-bad" />
+            ) : (
+              <Sparkles size={14} aria-hidden className="mt-1 shrink-0 text-rag" />
+            )}
+            <span className="min-w-0 flex-1">
+              <span className="flex items-center gap-2">
+                <span className="truncate font-medium">{skill.name}</span>
+                {dirty.has(skill.location) && (
+                  <span title={t('unsaved')} className="size-2 shrink-0 rounded-full bg-warn">
+                    <span className="sr-only">{t('unsaved')}</span>
+                  </span>
+                )}
+              </span>
+              {skill.error ? (
+                <span className="block text-bad text-small">
+                  {t('skillError')}: {skill.error}
+                </span>
+              ) : (
+                <span className="line-clamp-2 text-fg-2 text-small">{skill.description}</span>
+              )}
+              {skill.notes?.map(note => (
+                <span key={note} className="block text-meta text-warn">
+                  {note}
+                </span>
+              ))}
+            </span>
+          </button>
+        </li>
+      ))}
+    </ul>
+  )
+}

@@ -1,0 +1,64 @@
+import type { ModelStatus } from '@/api/types'
+import { CopyButton } from '@/components/ui/CopyButton'
+import { Dialog } from '@/components/ui/Dialog'
+import { count } from '@/lib/format'
+import { type Key, locale, useLang, useT } from '@/lib/i18n'
+import { stateOf } from './words'
+
+const WAYS: { title: Key; lines: string }[] = [
+  { title: 'modelHelpDeepseek', lines: 'DEEPSEEK_API_KEY=sk-…' },
+  {
+    title: 'modelHelpOpenai',
+    lines: 'OPENAI_API_KEY=sk-…\nOPENAI_BASE_URL=https://api.openai.com/v1\nOPENAI_MODEL=…',
+  },
+  { title: 'modelHelpOllama', lines: 'ollama serve\nollama pull qwen3' },
+]
+
+interface Props {
+  model: ModelStatus | undefined
+  open: boolean
+  onOpenChange: (open: boolean) => void
+}
+
+/** What model answers, how it is, and how to connect a better one. */
+export function ModelDialog({ model, open, onOpenChange }: Props) {
+  const t = useT()
+  const lang = useLang()
+  return (
+    <Dialog open={open} onOpenChange={onOpenChange} title={t('modelConnect')} wide>
+      {model && (
+        <div className="mb-4 rounded-lg border bg-card px-3 py-2.5 text-[13px]">
+          <p className="font-semibold">{model.label || t('model')}</p>
+          <p className="text-fg-2">{stateOf(model, t).words}</p>
+          {model.detail && <p className="mt-1 text-fg-2">{model.detail}</p>}
+          {model.context_window > 0 && (
+            <p className="mt-1 text-fg-3 text-small">
+              {t('modelWindow', { n: count(model.context_window, locale(lang)) })}
+            </p>
+          )}
+        </div>
+      )}
+      <p className="mb-3 text-[13px] text-fg-2">{t('modelHelpIntro')}</p>
+      <ol className="space-y-3 text-[13px]">
+        <Way title={t('modelHelpEnv')} lines="cp .env.example .env" />
+        {WAYS.map(way => (
+          <Way key={way.title} title={t(way.title)} lines={way.lines} />
+        ))}
+        <li className="font-medium">{t('modelHelpRestart')}</li>
+      </ol>
+    </Dialog>
+  )
+}
+
+function Way({ title, lines }: { title: string; lines: string }) {
+  const t = useT()
+  return (
+    <li>
+      <p className="mb-1">{title}</p>
+      <div className="flex items-start gap-1 rounded-md border bg-code ps-3 pe-1 py-1">
+        <pre className="plain scroll min-w-0 flex-1 py-0.5">{lines}</pre>
+        <CopyButton label={t('copyCode')} text={() => lines} />
+      </div>
+    </li>
+  )
+}

@@ -1,0 +1,30 @@
+import type { ModelStatus } from '@/api/types'
+import { cn } from '@/lib/cn'
+import { useT } from '@/lib/i18n'
+import { stateOf } from './words'
+
+const DOT = { ok: 'bg-ok', busy: 'bg-accent animate-pulse', warn: 'bg-warn', bad: 'bg-bad' }
+
+/** The model at the foot of the session list. */
+export function ModelLine({ model, onOpen }: { model: ModelStatus; onOpen: () => void }) {
+  const t = useT()
+  const { words, tone } = stateOf(model, t)
+  return (
+    <button
+      type="button"
+      onClick={onOpen}
+      title={words}
+      className="flex w-full min-w-0 items-start gap-2 rounded-md px-1 py-0.5 text-start text-meta hover:bg-hover pointer-coarse:py-2"
+    >
+      <span aria-hidden className={cn('mt-[5px] size-2 shrink-0 rounded-full', DOT[tone])} />
+      <span className="min-w-0">
+        <span className="block truncate text-fg-2">{model.label || t('model')}</span>
+        <span
+          className={cn('block', tone === 'bad' ? 'text-bad' : tone === 'warn' ? 'text-warn' : 'text-fg-3')}
+        >
+          {words}
+        </span>
+      </span>
+    </button>
+  )
+}

@@ -1,0 +1,139 @@
+import { FileText, MessageSquare, Search, Terminal } from 'lucide-react'
+import { Dialog } from 'radix-ui'
+import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
+import type { Commands } from '@/app/useShortcuts'
+import { Kbd } from '@/components/ui/Kbd'
+import { cn } from '@/lib/cn'
+import { useT } from '@/lib/i18n'
+import { useUi } from '@/stores/ui'
+import { type Item, useItems } from './useItems'
+
+const ICONS = { commands: Terminal, sessions: MessageSquare, files: FileText }
+
+interface Props {
+  commands: Commands
+  onOpenSession: (id: string) => void
+}
+
+export default function Palette({ commands, onOpenSession }: Props) {
+  const t = useT()
+  const set = useUi(s => s.set)
+  const [query, setQuery] = useState('')
+  const [at, setAt] = useState(0)
+  const list = useRef<HTMLDivElement>(null)
+  const items = useItems(query, commands, onOpenSession)
+  const active = Math.min(at, items.length - 1)
+  const pick = (item: Item | undefined) => {
+    if (!item) return
+    set({ dialog: null })
+    // After the dialog has given the focus back, so that the command can put it where it belongs.
+    setTimeout(item.run)
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+    if (step && items.length > 0) setAt((active + step + items.length) % items.length)
+    else if (event.key === 'Enter' && !event.nativeEvent.isComposing) pick(items[active])
+    else return
+    event.preventDefault()
+  }
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the active row moves by `active`
+  useEffect(() => {
+    list.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' })
+  }, [active])
+  return (
+    <Dialog.Root open onOpenChange={open => !open && set({ dialog: null })}>
+      <Dialog.Portal>
+        <Dialog.Overlay className="fixed inset-0 z-40 bg-black/30" />
+        <Dialog.Content
+          aria-describedby={undefined}
+          className="floating appear fixed inset-x-0 top-[12%] z-50 mx-auto w-[min(620px,94vw)] overflow-hidden rounded-xl"
+        >
+          <Dialog.Title className="sr-only">{t('palette')}</Dialog.Title>
+          <div className="flex items-center gap-2 border-b px-3.5">
+            <Search size={16} aria-hidden className="shrink-0 text-fg-3" />
+            <input
+              role="combobox"
+              aria-expanded="true"
+              aria-controls="palette-list"
+              aria-activedescendant={items[active] ? `palette-${active}` : undefined}
+              aria-label={t('paletteHint')}
+              placeholder={t('paletteHint')}
+              value={query}
+              onChange={event => {
+                setQuery(event.target.value)
+                setAt(0)
+              }}
+              onKeyDown={onKeyDown}
+              className="h-12 w-full bg-transparent text-[14px] outline-none max-md:text-[16px]"
+            />
+          </div>
+          <div
+            ref={list}
+            id="palette-list"
+            role="listbox"
+            aria-label={t('palette')}
+            className="scroll max-h-[52vh] p-1.5"
+          >
+            {items.length === 0 && <p className="p-6 text-center text-fg-3">{t('nothingFound')}</p>}
+            {items.map((item, i) => (
+              <Row
+                key={`${item.group}:${item.id}`}
+                item={item}
+                index={i}
+                active={i === active}
+                heading={items[i - 1]?.group === item.group ? null : t(item.group)}
+                onPick={() => pick(item)}
+                onHover={() => setAt(i)}
+              />
+            ))}
+          </div>
+        </Dialog.Content>
+      </Dialog.Portal>
+    </Dialog.Root>
+  )
+}
+
+interface RowProps {
+  item: Item
+  index: number
+  active: boolean
+  heading: string | null
+  onPick: () => void
+  onHover: () => void
+}
+
+function Row({ item, index, active, heading, onPick, onHover }: RowProps) {
+  const Icon = ICONS[item.group]
+  return (
+    <>
+      {heading && (
+        <div role="presentation" className="px-2.5 pt-1.5 pb-1 text-fg-3 text-meta">
+          {heading}
+        </div>
+      )}
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the text field owns the keys and points here */}
+      <div
+        id={`palette-${index}`}
+        role="option"
+        tabIndex={-1}
+        aria-selected={active}
+        onClick={onPick}
+        onPointerMove={onHover}
+        className={cn(
+          'flex cursor-pointer items-center gap-2.5 rounded-md px-2.5 py-1.5 text-[13.5px] pointer-coarse:py-2.5',
+          active && 'bg-sel',
+        )}
+      >
+        <Icon size={15} aria-hidden className="shrink-0 text-fg-3" />
+        <span className="min-w-0 flex-1 truncate">{item.text}</span>
+        {item.keys.length > 0 && (
+          <span className="flex gap-1">
+            {item.keys.map(key => (
+              <Kbd key={key}>{key}</Kbd>
+            ))}
+          </span>
+        )}
+      </div>
+    </>
+  )
+}

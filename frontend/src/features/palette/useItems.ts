@@ -1,0 +1,60 @@
+import { useFiles, useSessions } from '@/api/queries'
+import { SHORTCUTS } from '@/app/shortcuts'
+import type { Commands } from '@/app/useShortcuts'
+import { useT } from '@/lib/i18n'
+import { openFile, useUi } from '@/stores/ui'
+import { matches } from './match'
+
+export interface Item {
+  id: string
+  group: 'commands' | 'sessions' | 'files'
+  text: string
+  keys: readonly string[]
+  run: () => void
+}
+
+/** More of one kind than this is a list, not an answer. */
+const MOST = 12
+
+export function useItems(query: string, commands: Commands, onOpenSession: (id: string) => void): Item[] {
+  const t = useT()
+  const sessions = useSessions().data ?? []
+  const memory = useFiles('memory').data ?? []
+  const workspace = useFiles('workspace').data ?? []
+  const skills = useFiles('skills').data ?? []
+  const knowledge = useFiles('knowledge').data ?? []
+  const all: Item[] = [
+    ...SHORTCUTS.filter(s => s.command !== 'palette').map(s => ({
+      id: s.command,
+      group: 'commands' as const,
+      text: t(s.label),
+      keys: s.shown,
+      run: commands[s.command],
+    })),
+    {
+      id: 'model',
+      group: 'commands',
+      text: t('modelConnect'),
+      keys: [],
+      run: () => useUi.setState({ dialog: 'model' }),
+    },
+    ...sessions.map(s => ({
+      id: s.id,
+      group: 'sessions' as const,
+      text: s.title || t('untitled'),
+      keys: [],
+      run: () => onOpenSession(s.id),
+    })),
+    ...[...memory, ...skills, ...workspace, ...knowledge].map(f => ({
+      id: f.path,
+      group: 'files' as const,
+      text: f.path,
+      keys: [],
+      run: () => openFile(f.path),
+    })),
+  ]
+  const found = all.filter(item => matches(item.text, query))
+  return (['commands', 'sessions', 'files'] as const).flatMap(group =>
+    found.filter(item => item.group === group).slice(0, MOST),
+  )
+}

@@ -1,0 +1,41 @@
+import { Wrench } from 'lucide-react'
+import type { TokenCount } from '@/api/endpoints'
+import { IconButton } from '@/components/ui/Button'
+import { Meter } from '@/components/ui/Meter'
+import { compactCount } from '@/lib/format'
+import { useT } from '@/lib/i18n'
+
+interface Props {
+  /** Null where there is no session yet. */
+  count: TokenCount | null
+  window: number
+  onCompress: (() => void) | null
+}
+
+/** How full the model's context is; from 75 % on it says what to do about it. */
+export function ContextMeter({ count, window, onCompress }: Props) {
+  const t = useT()
+  const used = count?.total_tokens ?? 0
+  const size = count?.context_window || window
+  const percent = size > 0 ? Math.round((100 * used) / size) : 0
+  const text = t('contextMeter', { used, window: size })
+  return (
+    <div>
+      <div className="flex items-center gap-2">
+        <div className="min-w-0 flex-1" title={text}>
+          <div className="mb-1 flex justify-between text-fg-2 text-meta tabular-nums">
+            <span>{t('context')}</span>
+            <span>
+              {compactCount(used)} / {size > 0 ? compactCount(size) : '–'}
+            </span>
+          </div>
+          <Meter value={used} max={size} label={t('context')} text={text} />
+        </div>
+        <IconButton label={t('compress')} look="soft" disabled={!onCompress} onClick={() => onCompress?.()}>
+          <Wrench size={15} aria-hidden />
+        </IconButton>
+      </div>
+      {percent >= 75 && <p className="mt-1 text-meta text-warn">{t('contextFull', { n: percent })}</p>}
+    </div>
+  )
+}

@@ -1,0 +1,48 @@
+import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
+import { useT } from '@/lib/i18n'
+import { useComposition } from '@/lib/ime'
+
+interface Props {
+  title: string
+  onDone: (title: string | null) => void
+}
+
+/** Enter and leaving the field keep the new name, Esc keeps the old one. */
+export function RenameField({ title, onDone }: Props) {
+  const t = useT()
+  const composition = useComposition()
+  const [text, setText] = useState(title)
+  const field = useRef<HTMLInputElement>(null)
+  const done = useRef(false)
+
+  // The menu that opened this gives the focus back to its button first.
+  useEffect(() => {
+    const frame = requestAnimationFrame(() => field.current?.select())
+    return () => cancelAnimationFrame(frame)
+  }, [])
+
+  const finish = (value: string | null) => {
+    if (done.current) return
+    done.current = true
+    const trimmed = value?.trim()
+    onDone(trimmed && trimmed !== title ? trimmed : null)
+  }
+  const onKeyDown = (event: KeyboardEvent<HTMLInputElement>) => {
+    event.stopPropagation()
+    if (composition.owns(event)) return
+    if (event.key === 'Enter') finish(text)
+    if (event.key === 'Escape') finish(null)
+  }
+  return (
+    <input
+      ref={field}
+      aria-label={t('renameLabel')}
+      value={text}
+      onChange={event => setText(event.target.value)}
+      onKeyDown={onKeyDown}
+      onBlur={() => finish(text)}
+      {...composition.handlers}
+      className="w-full rounded-md border border-accent bg-card px-2 py-1 outline-none max-md:min-h-11 max-md:text-[16px]"
+    />
+  )
+}

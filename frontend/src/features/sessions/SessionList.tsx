@@ -1,0 +1,59 @@
+import { useState } from 'react'
+import type { SessionSummary } from '@/api/types'
+import { Skeleton } from '@/components/ui/Skeleton'
+import { isToday } from '@/lib/format'
+import { useT } from '@/lib/i18n'
+import { SessionRow } from './SessionRow'
+
+interface Props {
+  sessions: SessionSummary[] | undefined
+  error: string | null
+  current: string | null
+  onOpen: () => void
+  onRename: (session: SessionSummary, title: string) => void
+  onDelete: (session: SessionSummary) => void
+}
+
+export function SessionList({ sessions, error, current, onOpen, onRename, onDelete }: Props) {
+  const t = useT()
+  const [renaming, setRenaming] = useState<string | null>(null)
+  if (!sessions) {
+    return error ? (
+      <p className="p-3 text-bad text-small">{t('loadFailed', { reason: error })}</p>
+    ) : (
+      <Skeleton label={t('loading')} rows={5} />
+    )
+  }
+  if (sessions.length === 0) return <p className="p-3 text-fg-3 text-small">{t('noSessions')}</p>
+  const now = new Date()
+  const groups = [
+    ['today', sessions.filter(s => isToday(s.updated_at, now))],
+    ['earlier', sessions.filter(s => !isToday(s.updated_at, now))],
+  ] as const
+  return groups.map(
+    ([name, list]) =>
+      list.length > 0 && (
+        <section key={name} aria-label={t(name)}>
+          <h2 className="px-2 pt-2 pb-1 font-medium text-fg-3 text-meta">{t(name)}</h2>
+          <ul>
+            {list.map(session => (
+              <li key={session.id}>
+                <SessionRow
+                  session={session}
+                  current={session.id === current}
+                  renaming={renaming === session.id}
+                  onOpen={onOpen}
+                  onStartRename={() => setRenaming(session.id)}
+                  onRename={title => {
+                    setRenaming(null)
+                    if (title) onRename(session, title)
+                  }}
+                  onDelete={() => onDelete(session)}
+                />
+              </li>
+            ))}
+          </ul>
+        </section>
+      ),
+  )
+}

@@ -1,0 +1,84 @@
+import { Ellipsis, Pencil, Trash2, TriangleAlert } from 'lucide-react'
+import type { ReactNode } from 'react'
+import { Link } from 'wouter'
+import type { SessionSummary } from '@/api/types'
+import { IconButton } from '@/components/ui/Button'
+import { Menu, MenuItem } from '@/components/ui/Menu'
+import { cn } from '@/lib/cn'
+import { useT } from '@/lib/i18n'
+import { RenameField } from './RenameField'
+
+interface Props {
+  session: SessionSummary
+  current: boolean
+  renaming: boolean
+  onOpen: () => void
+  onStartRename: () => void
+  /** Null when the person changed their mind. */
+  onRename: (title: string | null) => void
+  onDelete: () => void
+}
+
+export function SessionRow(props: Props) {
+  const { session, current, renaming, onOpen, onStartRename, onRename, onDelete } = props
+  const t = useT()
+  const title = session.title || t('untitled')
+  if (renaming) return <RenameField title={title} onDone={onRename} />
+  return (
+    <div
+      className={cn(
+        'group flex items-center rounded-md pe-0.5 transition-colors',
+        current ? 'bg-sel' : 'focus-within:bg-hover hover:bg-hover',
+      )}
+    >
+      <Link
+        href={`/s/${session.id}`}
+        aria-current={current ? 'page' : undefined}
+        onClick={onOpen}
+        onDoubleClick={onStartRename}
+        className="flex min-w-0 flex-1 items-center gap-2 rounded-md py-1.5 ps-2 max-md:min-h-11 pointer-coarse:min-h-11"
+      >
+        <span className="min-w-0 flex-1 truncate">{title}</span>
+        <StateMark session={session} />
+      </Link>
+      <Menu
+        trigger={
+          <IconButton
+            label={t('sessionMenu', { title })}
+            size="smallIcon"
+            className="opacity-0 focus-visible:opacity-100 group-hover:opacity-100 aria-expanded:opacity-100 pointer-coarse:opacity-100"
+          >
+            <Ellipsis size={15} aria-hidden />
+          </IconButton>
+        }
+      >
+        <MenuItem icon={<Pencil size={14} aria-hidden />} onSelect={onStartRename}>
+          {t('rename')}
+        </MenuItem>
+        <MenuItem icon={<Trash2 size={14} aria-hidden />} onSelect={onDelete} danger>
+          {t('delete')}
+        </MenuItem>
+      </Menu>
+    </div>
+  )
+}
+
+function StateMark({ session }: { session: SessionSummary }): ReactNode {
+  const t = useT()
+  if (session.quarantined || session.state === 'error') {
+    const word = t(session.quarantined ? 'unreadable' : 'failed')
+    return (
+      <span title={word} className="shrink-0 text-bad">
+        <TriangleAlert size={13} aria-hidden />
+        <span className="sr-only">{word}</span>
+      </span>
+    )
+  }
+  if (session.state !== 'running') return null
+  return (
+    <span className="flex shrink-0 items-center gap-1 text-[11px] text-accent">
+      <span aria-hidden className="spin size-3 rounded-full border-2 border-current border-t-transparent" />
+      {t('running')}
+    </span>
+  )
+}

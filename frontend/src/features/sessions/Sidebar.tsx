@@ -1,0 +1,96 @@
+import { Languages, MessageSquarePlus, Search } from 'lucide-react'
+import { useLocation } from 'wouter'
+import { useSessions, useStatus, useTokens } from '@/api/queries'
+import { remove, rename, switchRag } from '@/app/threads'
+import { Button, IconButton } from '@/components/ui/Button'
+import { Kbd } from '@/components/ui/Kbd'
+import { setLang, useLang, useT } from '@/lib/i18n'
+import { MOD } from '@/lib/platform'
+import { useLive } from '@/stores/live'
+import { useUi } from '@/stores/ui'
+import { SessionList } from './SessionList'
+import { SidebarFooter } from './SidebarFooter'
+import { ThemeMenu } from './ThemeMenu'
+
+interface Props {
+  sessionId: string | null
+  onNew: () => void
+}
+
+export function Sidebar({ sessionId, onNew }: Props) {
+  const t = useT()
+  const lang = useLang()
+  const [, navigate] = useLocation()
+  const { view, set } = useUi()
+  const sessions = useSessions()
+  const status = useStatus().data
+  const tokens = useTokens(sessionId).data ?? null
+  const connection = useLive(s => s.connection)
+  const onDelete = async (id: string, title: string) => {
+    if ((await remove(id, title)) && id === sessionId) navigate('/')
+  }
+  return (
+    <nav
+      id="pane-left"
+      aria-label={t('sessions')}
+      tabIndex={-1}
+      className="pane flex h-full min-h-0 flex-col overflow-hidden rounded-xl outline-none max-md:rounded-none max-md:border-0"
+    >
+      <div className="flex items-center gap-2 p-3 pb-2">
+        <span
+          aria-hidden
+          className="grid size-7 place-items-center rounded-[8px] bg-accent font-semibold text-accent-fg"
+        >
+          m
+        </span>
+        <strong className="font-semibold text-[15px]">miniclaw</strong>
+        <span className="ms-auto flex">
+          <IconButton label={t('language')} onClick={() => setLang(lang === 'zh' ? 'en' : 'zh')}>
+            <Languages size={16} aria-hidden />
+          </IconButton>
+          <ThemeMenu />
+        </span>
+      </div>
+      <div className="flex gap-2 px-3">
+        <Button className="flex-1 justify-start" onClick={onNew}>
+          <MessageSquarePlus size={15} aria-hidden />
+          {t('newChat')}
+        </Button>
+        <Button title={t('palette')} onClick={() => set({ dialog: 'palette' })}>
+          <Search size={14} aria-hidden className="text-fg-3" />
+          <span className="sr-only">{t('search')}</span>
+          <span className="pointer-coarse:hidden">
+            <Kbd>{MOD} K</Kbd>
+          </span>
+        </Button>
+      </div>
+      <div className="scroll mt-2 min-h-0 flex-1 px-2 pb-2">
+        <SessionList
+          sessions={sessions.data}
+          error={sessions.error?.message ?? null}
+          current={sessionId}
+          onOpen={() => set({ pane: 'chat' })}
+          onRename={(session, title) => void rename(session.id, title)}
+          onDelete={session => void onDelete(session.id, session.title || t('untitled'))}
+        />
+      </div>
+      <SidebarFooter
+        status={status}
+        tokens={tokens}
+        connection={connection}
+        raw={
+          sessionId
+            ? {
+                shown: view === 'raw',
+                toggle: () => set({ view: view === 'raw' ? 'chat' : 'raw', pane: 'chat' }),
+              }
+            : null
+        }
+        onRag={on => void switchRag(on)}
+        onCompress={sessionId ? () => set({ dialog: 'compress' }) : null}
+        onModel={() => set({ dialog: 'model' })}
+        onShortcuts={() => set({ dialog: 'shortcuts' })}
+      />
+    </nav>
+  )
+}

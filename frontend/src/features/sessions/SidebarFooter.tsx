@@ -1,0 +1,71 @@
+import { BookOpen, Code, Keyboard } from 'lucide-react'
+import type { TokenCount } from '@/api/endpoints'
+import type { Status } from '@/api/types'
+import { Button, IconButton } from '@/components/ui/Button'
+import { Switch } from '@/components/ui/Switch'
+import { ModelLine } from '@/features/model/ModelLine'
+import { cn } from '@/lib/cn'
+import { type Key, useT } from '@/lib/i18n'
+import type { Connection } from '@/stores/live'
+import { ContextMeter } from './ContextMeter'
+
+const LINK: Record<Connection, { word: Key; dot: string }> = {
+  open: { word: 'connected', dot: 'bg-ok' },
+  connecting: { word: 'connecting', dot: 'bg-warn' },
+  lost: { word: 'disconnected', dot: 'bg-bad' },
+}
+
+interface Props {
+  status: Status | undefined
+  tokens: TokenCount | null
+  connection: Connection
+  /** Null where there is no session whose messages could be shown. */
+  raw: { shown: boolean; toggle: () => void } | null
+  onRag: (on: boolean) => void
+  onCompress: (() => void) | null
+  onModel: () => void
+  onShortcuts: () => void
+}
+
+export function SidebarFooter(props: Props) {
+  const { status, tokens, connection, raw, onRag, onCompress, onModel, onShortcuts } = props
+  const t = useT()
+  const { word, dot } = LINK[connection]
+  return (
+    <div className="space-y-2.5 border-t p-3">
+      <div className="flex flex-wrap gap-1.5">
+        <Switch
+          on={status?.rag_mode ?? false}
+          onChange={onRag}
+          disabled={!status}
+          hint={t('ragHint')}
+          icon={<BookOpen size={13} aria-hidden />}
+        >
+          {t('rag')}
+        </Switch>
+        <Button
+          size="small"
+          round
+          look={raw?.shown ? 'soft' : 'ghost'}
+          aria-pressed={raw?.shown ?? false}
+          disabled={!raw}
+          title={t('rawHint')}
+          onClick={() => raw?.toggle()}
+        >
+          <Code size={13} aria-hidden />
+          {t('raw')}
+        </Button>
+      </div>
+      <ContextMeter count={tokens} window={status?.model.context_window ?? 0} onCompress={onCompress} />
+      {status && <ModelLine model={status.model} onOpen={onModel} />}
+      <div className="flex items-center gap-2 px-1 text-fg-3 text-meta">
+        <span aria-hidden className={cn('size-2 shrink-0 rounded-full', dot)} />
+        <span className="me-auto">{t(word)}</span>
+        {status && <span className="tabular-nums">v{status.version}</span>}
+        <IconButton label={t('shortcuts')} size="smallIcon" onClick={onShortcuts}>
+          <Keyboard size={15} aria-hidden />
+        </IconButton>
+      </div>
+    </div>
+  )
+}

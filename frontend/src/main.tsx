@@ -1,0 +1,28 @@
+import '@/styles/index.css'
+import { QueryClientProvider } from '@tanstack/react-query'
+import { setNonce } from 'get-nonce'
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { queryClient } from '@/api/queries'
+import { follow } from '@/app/follow'
+import { Shell } from '@/app/Shell'
+import { loadThread } from '@/app/threads'
+import { cspNonce } from '@/lib/nonce'
+
+// Radix locks the page's scroll with a style sheet of its own; without the nonce the policy would refuse it.
+setNonce(cspNonce)
+
+const root = document.getElementById('root')
+if (!root) throw new Error('index.html has lost its #root')
+
+// History first: it says from which event on the stream is still news.
+const opened = /^\/s\/([^/]+)/.exec(location.pathname)?.[1]
+void (opened ? loadThread(decodeURIComponent(opened)) : Promise.resolve(null)).then(follow)
+
+createRoot(root).render(
+  <StrictMode>
+    <QueryClientProvider client={queryClient}>
+      <Shell />
+    </QueryClientProvider>
+  </StrictMode>,
+)
