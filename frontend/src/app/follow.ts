@@ -55,6 +55,7 @@ function sideEffects(sessionId: string, frame: Frame): void {
   switch (frame.type) {
     case 'user_message':
       patchSession(sessionId, { state: 'running' })
+      refresh(keys.sessions)
       announce(t('statusGenerating'))
       break
     case 'tool_start':

@@ -52,7 +52,9 @@ function HitRow({ hit }: { hit: Hit }) {
         </button>
         {hit.heading && <span className="min-w-0 truncate text-fg-2">{hit.heading}</span>}
         {from !== undefined && to !== undefined && (
-          <span className="text-fg-3 tabular-nums">{t('lines', { a: from, b: to })}</span>
+          <span className="text-fg-3 tabular-nums">
+            {from === to ? t('line', { a: from }) : t('lines', { a: from, b: to })}
+          </span>
         )}
         <span className="ms-auto text-fg-3 tabular-nums" title={t('score', { n: hit.score })}>
           {hit.score.toFixed(2)}

@@ -54,7 +54,7 @@ export function Inspector() {
             <Tabs.Trigger
               key={root}
               value={root}
-              className="h-7 min-w-0 flex-1 truncate rounded-md px-1 text-small text-fg-2 hover:text-fg data-[state=active]:bg-card data-[state=active]:font-medium data-[state=active]:text-fg data-[state=active]:shadow-sm max-md:h-11 pointer-coarse:h-11"
+              className="h-7 min-w-0 flex-1 truncate rounded-md px-1 text-small text-fg-2 hover:text-fg data-[state=active]:bg-card dark:data-[state=active]:bg-white/15 data-[state=active]:font-medium data-[state=active]:text-fg data-[state=active]:shadow-sm max-md:h-11 pointer-coarse:h-11"
             >
               {t(root)}
             </Tabs.Trigger>

@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import {
+  answers,
+  composer,
+  openPage,
+  say,
+  settled,
+  shot,
+  startBrowser,
+  startMiniclaw,
+  until,
+} from './harness.mjs'
+
+const REPLIES = [
+  {
+    match: 'tell me slowly',
+    steps: [{ text: 'One ' }, { gate: 'slowly' }, { text: 'two **three**.' }, { finish: 'stop' }],
+  },
+  {
+    match: 'what do you remember',
+    steps: [
+      { text: 'I look it up.' },
+      { tool_call: { id: 'c1', name: 'read_file', arguments: { path: 'memory/MEMORY.md' } } },
+      { finish: 'tool_calls' },
+    ],
+  },
+  { match: 'what do you remember', steps: [{ text: 'Now I know.' }, { finish: 'stop' }] },
+  {
+    match: 'count for me',
+    steps: [{ text: 'alpha beta ' }, { gate: 'count' }, { text: 'gamma delta' }, { finish: 'stop' }],
+  },
+  {
+    match: 'go on forever',
+    steps: [{ text: 'Begun. ' }, { gate: 'never' }, { text: 'x' }, { finish: 'stop' }],
+  },
+]
+
+let app
+let browser
+before(async () => {
+  app = await startMiniclaw(REPLIES)
+  browser = await startBrowser()
+})
+after(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+test('an answer appears while it is being written, and the conversation gets a name', async () => {
+  const { page, close } = await openPage(browser, app)
+  await say(page, 'tell me slowly')
+  await answers(page).getByText('One').waitFor()
+  await page.getByRole('button', { name: 'Stop', exact: true }).waitFor()
+  assert.equal(await answers(page).locator('strong').count(), 0)
+  await shot(page, 'streaming')
+  await app.openGate('slowly')
+  await answers(page).locator('strong', { hasText: 'three' }).waitFor()
+  await settled(page)
+  assert.match(new URL(page.url()).pathname, /^\/s\/.+/)
+  await page.getByRole('heading', { name: 'A short name' }).waitFor()
+  await until(
+    () => page.title(),
+    title => title.includes('A short name'),
+    'the name in the window title',
+  )
+  await close()
+})
+
+test('a tool call shows in the thought chain with its input and its output', async () => {
+  const marker = 'The user is called Ada Lovelace.'
+  const memory = join(app.home, 'memory/MEMORY.md')
+  await writeFile(memory, `${await readFile(memory, 'utf8')}\n${marker}\n`)
+  const { page, close } = await openPage(browser, app)
+  await say(page, 'what do you remember')
+  await answers(page).getByText('Now I know.').waitFor()
+  await settled(page)
+  const chain = answers(page).locator('summary', { hasText: 'Tool calls' })
+  await chain.waitFor()
+  const step = answers(page).locator('summary', { hasText: 'read_file' })
+  if (!(await step.isVisible())) await chain.click()
+  await step.click()
+  const input = answers(page).getByRole('region', { name: 'Input' })
+  await input.getByText('memory/MEMORY.md').waitFor()
+  await answers(page).getByRole('region', { name: 'Output' }).getByText(marker).waitFor()
+  await shot(page, 'tool-chain')
+  await close()
+})
+
+test('a reload in the middle of an answer loses nothing and doubles nothing', async () => {
+  const { page, close } = await openPage(browser, app)
+  await say(page, 'count for me')
+  await answers(page).getByText('alpha beta').waitFor()
+  await page.waitForURL(/\/s\//)
+  await page.reload()
+  await answers(page).getByText('alpha beta').waitFor()
+  await page.getByRole('button', { name: 'Stop', exact: true }).waitFor()
+  await app.openGate('count')
+  await answers(page).getByText('gamma delta').waitFor()
+  await settled(page)
+  assert.equal(await answers(page).count(), 1)
+  assert.equal((await answers(page).locator('.md').allInnerTexts()).join('|'), 'alpha beta gamma delta')
+  await page.reload()
+  await answers(page).getByText('gamma delta').waitFor()
+  assert.equal((await answers(page).locator('.md').allInnerTexts()).join('|'), 'alpha beta gamma delta')
+  await close()
+})
+
+test('stop ends the work and keeps what was said', async () => {
+  const { page, close } = await openPage(browser, app)
+  await say(page, 'go on forever')
+  await answers(page).getByText('Begun.').waitFor()
+  await page.getByRole('button', { name: 'Stop', exact: true }).click()
+  await answers(page).getByText('Stopped', { exact: true }).waitFor()
+  await settled(page)
+  await answers(page).getByText('Begun.').waitFor()
+  await say(page, 'and now something else')
+  await answers(page).getByText('All right.').waitFor()
+  await close()
+})
+
+test('Enter that confirms a Chinese word does not send', async () => {
+  const { page, close } = await openPage(browser, app)
+  const devtools = await page.context().newCDPSession(page)
+  const enter = { key: 'Enter', code: 'Enter', windowsVirtualKeyCode: 229 }
+  await composer(page).focus()
+  await devtools.send('Input.imeSetComposition', { text: 'nihao', selectionStart: 5, selectionEnd: 5 })
+  await devtools.send('Input.dispatchKeyEvent', { type: 'rawKeyDown', ...enter })
+  await devtools.send('Input.insertText', { text: '你好' })
+  await devtools.send('Input.dispatchKeyEvent', { type: 'keyUp', ...enter })
+  assert.equal(await composer(page).inputValue(), '你好')
+  assert.equal(await page.getByRole('article').count(), 0)
+  await composer(page).press('Enter')
+  await page.getByRole('article', { name: 'You' }).getByText('你好').waitFor()
+  await answers(page).getByText('All right.').waitFor()
+  await close()
+})
+
+test('a draft survives a reload and is gone once sent', async () => {
+  const { page, close } = await openPage(browser, app)
+  await composer(page).fill('half a thought')
+  await page.reload()
+  await until(
+    () => composer(page).inputValue(),
+    text => text === 'half a thought',
+    'the draft',
+  )
+  await composer(page).press('Enter')
+  await answers(page).getByText('All right.').waitFor()
+  assert.equal(await composer(page).inputValue(), '')
+  await close()
+})
+
+test('a conversation can be renamed, deleted, and brought back', async () => {
+  const { page, close } = await openPage(browser, app)
+  await say(page, 'hello there')
+  await answers(page).getByText('All right.').waitFor()
+  await page.getByRole('heading', { name: 'A short name' }).waitFor()
+  const sessions = page.getByRole('navigation', { name: 'Sessions' })
+  const current = sessions.locator('a[aria-current=page]')
+
+  await current.dblclick()
+  await page.getByRole('textbox', { name: 'New name' }).fill('Greetings')
+  await page.getByRole('textbox', { name: 'New name' }).press('Enter')
+  await sessions.getByRole('link', { name: 'Greetings' }).waitFor()
+  await page.reload()
+  await sessions.getByRole('link', { name: 'Greetings' }).hover()
+
+  await sessions.getByRole('button', { name: 'Actions for Greetings' }).click()
+  await page.getByRole('menuitem', { name: 'Delete' }).click()
+  await sessions.getByRole('link', { name: 'Greetings' }).waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await sessions.getByRole('link', { name: 'Greetings' }).click()
+  await answers(page).getByText('All right.').waitFor()
+  await close()
+})
+
+test('raw messages show the system prompt', async () => {
+  const { page, close } = await openPage(browser, app)
+  await say(page, 'show me')
+  await answers(page).getByText('All right.').waitFor()
+  await page.getByRole('button', { name: 'Raw messages' }).click()
+  await page.getByRole('group', { name: 'Raw messages' }).getByText('system', { exact: true }).waitFor()
+  await shot(page, 'raw')
+  await close()
+})

@@ -1,0 +1,144 @@
+// A real miniclaw on a home of its own, talking to a scripted model, seen through a real browser.
+import assert from 'node:assert/strict'
+import { execFile, spawn } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
+import { chromium } from 'playwright-core'
+
+const BIN = process.env.MINICLAW_BIN
+const PATIENCE = 15_000
+
+/** Only what the tests give: a key in the tester's own environment must not reach the server. */
+const env = extra => ({ PATH: process.env.PATH, HOME: process.env.HOME, LANG: 'C.UTF-8', ...extra })
+
+/** Starts the binary and waits for the line that says where it listens. */
+async function launch(args, extraEnv = {}) {
+  const child = spawn(BIN, args, { env: env(extraEnv), stdio: ['ignore', 'pipe', 'pipe'] })
+  let log = ''
+  child.stderr.on('data', data => {
+    log += data
+  })
+  const lines = createInterface({ input: child.stdout })
+  const url = await new Promise((resolve, reject) => {
+    const fail = why => reject(new Error(`miniclaw ${args[0]} ${why}\n${log}`))
+    const timer = setTimeout(() => fail('said nothing'), PATIENCE)
+    child.once('error', error => fail(error.message))
+    child.once('exit', code => fail(`ended with ${code}`))
+    lines.on('line', line => {
+      const found = /^listening on (http:\/\/\S+)/.exec(line)
+      if (!found) return
+      clearTimeout(timer)
+      resolve(found[1].replace(/\/$/, ''))
+    })
+  })
+  const stop = () =>
+    new Promise(resolve => {
+      if (child.exitCode !== null || child.signalCode !== null) return resolve()
+      child.removeAllListeners('exit')
+      child.once('exit', resolve)
+      child.kill('SIGTERM')
+    })
+  return { url, stop, log: () => log }
+}
+
+/** What the model says when a test has not told it anything else. */
+const OTHERWISE = [
+  { match: 'title', repeat: true, steps: [{ text: 'A short name' }, { finish: 'stop' }] },
+  { repeat: true, steps: [{ text: 'All right.' }, { finish: 'stop' }] },
+]
+
+export async function startMiniclaw(replies = []) {
+  const root = await mkdtemp(join(tmpdir(), 'miniclaw-e2e-'))
+  const home = join(root, 'home')
+  const script = join(root, 'script.json')
+  await writeFile(script, JSON.stringify({ replies: [...replies, ...OTHERWISE] }))
+  await promisify(execFile)(BIN, ['init', home], { env: env() })
+  const mock = await launch(['mock-llm', '--script', script, '--port', '0'])
+  const server = await launch(['serve', '--home', home, '--port', '0'], {
+    OPENAI_API_KEY: 'test',
+    OPENAI_BASE_URL: `${mock.url}/v1`,
+    OPENAI_MODEL: 'mock',
+  })
+  return {
+    url: server.url,
+    home,
+    requests: async () => (await fetch(`${mock.url}/mock/requests`)).json(),
+    openGate: name => fetch(`${mock.url}/mock/gates/${name}`, { method: 'POST' }),
+    stop: async () => {
+      await server.stop()
+      await mock.stop()
+      await rm(root, { recursive: true, force: true })
+    },
+  }
+}
+
+const DESKTOP = { width: 1440, height: 900 }
+export const MOBILE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
+
+export const startBrowser = () =>
+  chromium.launch({
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    args: ['--no-sandbox', '--disable-gpu'],
+  })
+
+/**
+ * A page that keeps watch: whatever leaves the origin, breaks the content security policy or throws
+ * makes `close` fail.
+ */
+export async function openPage(browser, app, { path = '/', theme = 'light', lang = 'en', ...options } = {}) {
+  const context = await browser.newContext({ viewport: DESKTOP, ...options })
+  const page = await context.newPage()
+  page.setDefaultTimeout(PATIENCE)
+  const faults = []
+  page.on('pageerror', error => faults.push(`threw: ${error.message}`))
+  page.on('console', message => {
+    if (/content security policy/i.test(message.text())) faults.push(message.text())
+  })
+  page.on('request', request => {
+    const url = new URL(request.url())
+    if (url.protocol.startsWith('http') && url.origin !== app.url) faults.push(`left the origin: ${url}`)
+  })
+  await page.addInitScript(
+    ([t, l]) => {
+      localStorage.setItem('mc.theme', t)
+      localStorage.setItem('mc.lang', l)
+    },
+    [theme, lang],
+  )
+  await page.goto(app.url + path)
+  await page.getByRole('textbox', { name: lang === 'zh' ? '消息' : 'Message', exact: true }).waitFor()
+  const close = async () => {
+    await context.close()
+    assert.deepEqual(faults, [])
+  }
+  return { page, close }
+}
+
+export const composer = page => page.getByRole('textbox', { name: 'Message', exact: true })
+export const answers = page => page.getByRole('article', { name: 'miniclaw', exact: true })
+
+export async function say(page, text) {
+  await composer(page).fill(text)
+  await composer(page).press('Enter')
+}
+
+/** Waits until the work has ended: the stop button has given its place back to the send button. */
+export const settled = page => page.getByRole('button', { name: 'Send', exact: true }).waitFor()
+
+/** Waits until `check` is true of a fresh `read`. */
+export async function until(read, check, what) {
+  const end = Date.now() + PATIENCE
+  for (;;) {
+    const value = await read()
+    if (check(value)) return value
+    if (Date.now() > end) throw new Error(`waited in vain for ${what}; last seen: ${JSON.stringify(value)}`)
+    await new Promise(resolve => setTimeout(resolve, 50))
+  }
+}
+
+export async function shot(page, name) {
+  if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, `${name}.png`) })
+}

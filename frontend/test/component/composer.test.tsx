@@ -1,0 +1,64 @@
+import { act, fireEvent, render, screen } from '@testing-library/react'
+import { createRef, useState } from 'react'
+import { expect, it, vi } from 'vitest'
+import { Composer } from '@/features/chat/Composer'
+import { RenameField } from '@/features/sessions/RenameField'
+
+function Host({ onSend, blocked = null }: { onSend: () => void; blocked?: string | null }) {
+  const [text, setText] = useState('你好')
+  const [input] = useState(() => createRef<HTMLTextAreaElement>())
+  return (
+    <Composer input={input} text={text} onText={setText} onSend={onSend} onStop={null} blocked={blocked} />
+  )
+}
+const field = () => screen.getByRole('textbox')
+
+it('Enter sends, Shift+Enter does not', () => {
+  const onSend = vi.fn()
+  render(<Host onSend={onSend} />)
+  fireEvent.keyDown(field(), { key: 'Enter', shiftKey: true })
+  expect(onSend).not.toHaveBeenCalled()
+  fireEvent.keyDown(field(), { key: 'Enter' })
+  expect(onSend).toHaveBeenCalledOnce()
+})
+
+it('Enter that confirms a word of an input method does not send', async () => {
+  vi.useFakeTimers()
+  const onSend = vi.fn()
+  render(<Host onSend={onSend} />)
+  fireEvent.keyDown(field(), { key: 'Enter', isComposing: true })
+  fireEvent.keyDown(field(), { key: 'Enter', keyCode: 229 })
+  fireEvent.compositionStart(field())
+  fireEvent.keyDown(field(), { key: 'Enter' })
+  fireEvent.compositionEnd(field())
+  // Safari reports the end of the composition before the key that ended it.
+  fireEvent.keyDown(field(), { key: 'Enter' })
+  expect(onSend).not.toHaveBeenCalled()
+  act(() => vi.runAllTimers())
+  vi.useRealTimers()
+  fireEvent.keyDown(field(), { key: 'Enter' })
+  expect(onSend).toHaveBeenCalledOnce()
+})
+
+it('says why nothing can be sent', () => {
+  const onSend = vi.fn()
+  render(<Host onSend={onSend} blocked="No model is connected" />)
+  fireEvent.keyDown(field(), { key: 'Enter' })
+  expect(onSend).not.toHaveBeenCalled()
+  expect(screen.getByText('No model is connected')).toBeTruthy()
+})
+
+it('renaming: Enter keeps, Esc does not, an input method is left alone', () => {
+  const done = vi.fn()
+  const { unmount } = render(<RenameField title="old" onDone={done} />)
+  fireEvent.change(field(), { target: { value: 'new' } })
+  fireEvent.keyDown(field(), { key: 'Enter', isComposing: true })
+  expect(done).not.toHaveBeenCalled()
+  fireEvent.keyDown(field(), { key: 'Enter' })
+  expect(done).toHaveBeenCalledWith('new')
+  unmount()
+  render(<RenameField title="old" onDone={done} />)
+  fireEvent.change(field(), { target: { value: 'other' } })
+  fireEvent.keyDown(field(), { key: 'Escape' })
+  expect(done).toHaveBeenLastCalledWith(null)
+})

@@ -1,0 +1,88 @@
+import { render } from '@testing-library/react'
+import { describe, expect, it } from 'vitest'
+import { targetOf } from '@/components/markdown/link'
+import { Markdown } from '@/components/markdown/Markdown'
+
+const html = (text: string, streaming = false) =>
+  render(<Markdown text={text} streaming={streaming} />).container
+
+const HOSTILE = [
+  '<script>alert(1)</script>',
+  '<img src=x onerror=alert(1)>',
+  'inline <b onmouseover=alert(1)>html</b> here',
+  '<iframe src="https://evil.test"></iframe>',
+  '<svg><script>alert(1)</script></svg>',
+  '<style>body{display:none}</style>',
+  '![p](https://evil.test/?q=secret)',
+  '![p](data:image/svg+xml;base64,PHN2Zz4=)',
+  '[a](javascript:alert(1))',
+  '[a](JaVaScRiPt:alert(1))',
+  '[a](java\tscript:alert(1))',
+  '[a](\u0001javascript:alert(1))',
+  '[a](vbscript:x)',
+  '[a](data:text/html,<script>alert(1)</script>)',
+  '[a](file:///etc/passwd)',
+  '[a](//evil.test)',
+  '<javascript:alert(1)>',
+  '[x][r]\n\n[r]: javascript:alert(1)',
+  '```html\n<script>alert(1)</script>\n```',
+  '`<img src=x onerror=alert(1)>`',
+  '| a |\n|---|\n| <img src=x onerror=alert(1)> |',
+  '# <a href="javascript:alert(1)">x</a>',
+  '&lt;script&gt;alert(1)&lt;/script&gt;',
+]
+
+describe('the text of a model never becomes markup or a dangerous link', () => {
+  for (const text of HOSTILE) {
+    it(JSON.stringify(text), () => {
+      for (const streaming of [false, true]) {
+        const page = html(text, streaming)
+        expect(page.querySelector('script, img, iframe, style, object, embed, form')).toBeNull()
+        for (const element of page.querySelectorAll('*')) {
+          for (const { name } of element.attributes) expect(name).not.toMatch(/^on/)
+        }
+        for (const link of page.querySelectorAll('a')) {
+          expect(link.getAttribute('href')).toMatch(/^(https?:|mailto:)/)
+          expect(link.rel).toBe('noreferrer noopener')
+        }
+      }
+    })
+  }
+  it('raw html is shown as the text it is', () => {
+    expect(html('a <b>c</b>').textContent).toContain('<b>c</b>')
+  })
+  it('a remote picture becomes a link', () => {
+    expect(html('![cat](https://e.com/c.png)').querySelector('a')?.textContent).toContain('cat')
+  })
+})
+
+it('links lead to the web, to mail, or to a file of the home', () => {
+  expect(targetOf('https://e.com')).toEqual({ kind: 'web', href: 'https://e.com' })
+  expect(targetOf('memory/MEMORY.md')).toEqual({ kind: 'file', path: 'memory/MEMORY.md' })
+  expect(targetOf('./skills/a%20b/SKILL.md#x')).toEqual({ kind: 'file', path: 'skills/a b/SKILL.md' })
+  expect(targetOf('memory/../../etc/passwd')).toEqual({ kind: 'none' })
+})
+
+it('draws the usual things', () => {
+  const page = html('# T\n\n**b** *i* ~~d~~ `c`\n\n1. x\n\n- [x] y\n\n| a |\n|--:|\n| 1 |\n\n> q\n\n---\n')
+  for (const tag of [
+    'h3',
+    'strong',
+    'em',
+    'del',
+    'code',
+    'ol',
+    'ul',
+    'input[checked]',
+    'table',
+    'blockquote',
+    'hr',
+  ]) {
+    expect(page.querySelector(tag), tag).not.toBeNull()
+  }
+  expect(page.textContent).not.toContain('**')
+})
+
+it('shows characters, not their entities', () => {
+  expect(html('a < b & "c" `x < y`').textContent).toBe('a < b & "c" x < y')
+})

@@ -1,0 +1,15 @@
+import { cleanup } from '@testing-library/react'
+import { afterEach } from 'vitest'
+
+afterEach(cleanup)
+
+// happy-dom has no observer of visibility; nothing here is ever scrolled into view.
+class NothingInView {
+  observe() {}
+  unobserve() {}
+  disconnect() {}
+  takeRecords() {
+    return []
+  }
+}
+Object.assign(globalThis, { IntersectionObserver: NothingInView })

@@ -1,0 +1,26 @@
+import { expect, it } from 'vitest'
+import { type Outgoing, waiting } from '@/stores/live'
+import { advance } from '@/thread/advance'
+import { emptyThread } from '@/thread/model'
+
+const begun = advance(emptyThread('s'), {
+  type: 'user_message',
+  work_id: 'w1',
+  content: 'Hi',
+  message_id: 'm',
+})
+const item = (state: Outgoing['state'], content = 'Hi'): Outgoing => ({ key: 'k', content, state })
+
+it('a message leaves the outbox when its work is in the thread', () => {
+  expect(waiting([item({ kind: 'accepted', workId: 'w1' })], begun)).toEqual([])
+  expect(waiting([item({ kind: 'accepted', workId: 'w2' })], begun)).toHaveLength(1)
+})
+
+it('also when the frame was faster than the answer to the POST', () => {
+  expect(waiting([item({ kind: 'sending' })], begun)).toEqual([])
+  expect(waiting([item({ kind: 'sending' }, 'Other')], begun)).toHaveLength(1)
+})
+
+it('a message that failed stays until it is sent again or dropped', () => {
+  expect(waiting([item({ kind: 'failed', reason: 'x' })], begun)).toHaveLength(1)
+})

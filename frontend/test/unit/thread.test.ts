@@ -1,0 +1,129 @@
+import { describe, expect, it } from 'vitest'
+import type { Frame } from '@/api/types'
+import { advance, coalesce, type Envelope, receive } from '@/thread/advance'
+import { fromHistory } from '@/thread/history'
+import { settle, startLoading, take } from '@/thread/loaded'
+import { type AssistantEntry, emptyThread, type Thread } from '@/thread/model'
+import { BOOT, ENVELOPES, FRAMES, historyAt } from './frames'
+
+const follow = (thread: Thread, envelopes: readonly Envelope[]): Thread => envelopes.reduce(receive, thread)
+const start = (): Thread => emptyThread('s')
+const whole = follow(start(), ENVELOPES)
+
+const answer = (thread: Thread): AssistantEntry => {
+  const entry = thread.entries.at(-1)
+  if (entry?.kind !== 'assistant') throw new Error('no answer')
+  return entry
+}
+const shape = (thread: Thread): string =>
+  answer(thread)
+    .segments.map(s => (s.kind === 'tools' ? `tools(${s.steps.map(x => x.status).join()})` : s.kind))
+    .join(' ')
+
+describe('a work becomes one answer with its segments in order', () => {
+  it('thinking, text, the chain, text', () => {
+    expect(shape(whole)).toBe('thinking text tools(done,done) text')
+    expect(answer(whole).outcome).toEqual({ kind: 'done' })
+    expect(whole.running).toBeNull()
+    expect(whole.title).toBe('Who am I')
+  })
+  it('a status line lives until the next frame', () => {
+    expect(follow(start(), ENVELOPES.slice(0, 2)).activity?.progress).toBe(0.4)
+    expect(follow(start(), ENVELOPES.slice(0, 3)).activity).toBeNull()
+  })
+  it('text after new_response never joins the text before it', () => {
+    const frames: Frame[] = [
+      FRAMES[0] as Frame,
+      { type: 'token', content: 'a' },
+      { type: 'new_response' },
+      { type: 'token', content: 'b' },
+    ]
+    expect(answer(frames.reduce(advance, start())).segments).toEqual([
+      { kind: 'text', text: 'a' },
+      { kind: 'text', text: 'b' },
+    ])
+  })
+  it('an error keeps the partial text and halts the step that ran', () => {
+    const broken: Frame = {
+      type: 'error',
+      error: 'no network',
+      session_id: 's',
+      work_id: 'w1',
+      code: 'provider',
+      retryable: true,
+    }
+    const thread = advance(follow(start(), ENVELOPES.slice(0, 7)), broken)
+    expect(shape(thread)).toBe('thinking text tools(interrupted)')
+    expect(answer(thread).outcome).toEqual({
+      kind: 'error',
+      message: 'no network',
+      code: 'provider',
+      retryable: true,
+    })
+    expect(thread.running).toBeNull()
+  })
+  it('stop leaves what was said and says that it was stopped', () => {
+    const done: Frame = {
+      type: 'done',
+      content: '',
+      session_id: 's',
+      work_id: 'w1',
+      stop_reason: 'interrupted',
+    }
+    expect(answer(advance(follow(start(), ENVELOPES.slice(0, 6)), done)).outcome).toEqual({ kind: 'stopped' })
+  })
+})
+
+describe('replaying a stream changes nothing', () => {
+  it('frame by frame', () => {
+    let thread = start()
+    for (const envelope of ENVELOPES) {
+      thread = receive(thread, envelope)
+      expect(receive(thread, envelope)).toBe(thread)
+    }
+  })
+  it('all of it again', () => {
+    expect(follow(whole, ENVELOPES)).toBe(whole)
+  })
+  it('but a frame of another run of the server is news, whatever its number', () => {
+    const other: Envelope = { id: 'b8.1', frame: { type: 'title', session_id: 's', title: 'new' } }
+    expect(receive(whole, other).title).toBe('new')
+  })
+})
+
+describe('history and the frames after it are the same as all frames', () => {
+  for (let count = 0; count <= FRAMES.length; count++) {
+    it(`cut after frame ${count}${count ? ` (${FRAMES[count - 1]?.type})` : ''}`, () => {
+      const thread = follow(fromHistory(historyAt(count)), ENVELOPES)
+      expect(shape(thread)).toBe(shape(whole))
+      expect(answer(thread).segments).toEqual(answer(whole).segments)
+      expect(answer(thread).outcome).toEqual(answer(whole).outcome)
+      expect(thread.entries).toHaveLength(2)
+      expect(thread.lastEventId).toBe(whole.lastEventId)
+      expect(thread.title).toBe('Who am I')
+    })
+  }
+  it('also when frames arrive while the history is on its way', () => {
+    for (let count = 1; count < FRAMES.length; count++) {
+      const waiting = take(startLoading(undefined), ENVELOPES.slice(Math.max(0, count - 4)))
+      const loaded = settle(waiting, historyAt(count))
+      expect(loaded.phase === 'ready' && answer(loaded.thread).segments).toEqual(answer(whole).segments)
+    }
+  })
+})
+
+it('joined deltas give the same thread as single ones', () => {
+  const joined = coalesce(ENVELOPES)
+  expect(joined.length).toBeLessThan(ENVELOPES.length)
+  expect(follow(start(), joined)).toEqual(whole)
+})
+
+it('passages that were found survive a reload of the history', () => {
+  const found: Envelope = {
+    id: `${BOOT}.1`,
+    frame: { type: 'retrieval', query: 'q', results: [{ text: 't', score: 1, source: 'memory/MEMORY.md' }] },
+  }
+  const shown = receive(receive(start(), { id: null, frame: FRAMES[0] as Frame }), found)
+  const loaded = settle(startLoading({ phase: 'ready', thread: shown }), historyAt(FRAMES.length))
+  expect(loaded.phase === 'ready' && answer(loaded.thread).segments[0]?.kind).toBe('retrieval')
+})
