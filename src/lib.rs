@@ -1,11 +1,17 @@
 //! miniclaw: a file-driven, fully transparent local AI agent. `ARCHITECTURE.md` shows the floors these modules stand on.
 
+pub mod agent;
+pub mod api;
+pub mod cli;
 pub mod clock;
+pub mod config;
 pub mod domain;
-pub mod store;
-pub mod sandbox;
-pub mod tools;
-pub mod retrieval;
-pub mod skills;
-pub mod tokens;
+pub mod engine;
+pub mod prompt;
 pub mod provider;
+pub mod retrieval;
+pub mod sandbox;
+pub mod skills;
+pub mod store;
+pub mod tokens;
+pub mod tools;

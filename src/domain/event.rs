@@ -62,6 +62,7 @@ pub enum Event {
     ToolFinished {
         work_id: WorkId,
         call_id: String,
+        tool: String,
         status: CallStatus,
         output: String,
         result: Value,

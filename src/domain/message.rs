@@ -14,7 +14,7 @@ pub enum Role {
 }
 
 /// One message. An answer is one or several assistant messages (segments): text after a tool call begins a new one.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Message {
     pub role: Role,
     #[serde(default)]
@@ -24,6 +24,7 @@ pub struct Message {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
     pub work_id: Option<WorkId>,
     /// The exchange with the model, inside the work, that began this segment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,7 +78,7 @@ pub enum CallStatus {
 }
 
 /// One tool call with its result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ToolCall {
     pub tool: String,
     /// For people: the one string argument, or the JSON of them all.

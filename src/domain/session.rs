@@ -121,7 +121,7 @@ impl Session {
                     message.tool_calls.push(call);
                 }
             }
-            Event::ToolFinished { work_id, call_id, status, output, result, duration_ms } => {
+            Event::ToolFinished { work_id, call_id, status, output, result, duration_ms, .. } => {
                 if let Some(call) = self.open_call_mut(work_id, call_id) {
                     call.status = Some(*status);
                     call.output.clone_from(output);
@@ -165,6 +165,7 @@ impl Session {
                 events.push(Event::ToolFinished {
                     work_id: work.work_id.clone(),
                     call_id: call.id.clone().unwrap_or_default(),
+                    tool: call.tool.clone(),
                     status: CallStatus::Interrupted,
                     output: INTERRUPTED_OUTPUT.to_owned(),
                     result: serde_json::json!({"status": 1, "message": INTERRUPTED_OUTPUT, "data": {}, "operationCode": []}),

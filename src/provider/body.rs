@@ -8,7 +8,7 @@ use crate::domain::ToolSpec;
 
 /// The whole body. `tool_choice` is never sent: `auto` is every provider's default, and DeepSeek's thinking models refuse
 /// the field.
-pub(super) fn body(profile: &Profile, model: &str, request: &ModelRequest) -> Value {
+pub fn body(profile: &Profile, model: &str, request: &ModelRequest) -> Value {
     let mut body = Map::new();
     body.insert("model".into(), json!(model));
     body.insert("messages".into(), Value::Array(messages(profile, &request.messages)));

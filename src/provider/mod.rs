@@ -12,6 +12,7 @@ mod classify;
 mod client;
 mod discover;
 mod error;
+pub mod local;
 mod profile;
 mod profile_models;
 mod retry;
@@ -31,6 +32,7 @@ use url::Url;
 
 use crate::domain::{StatusKind, ToolSpec, Usage};
 
+pub use body::body;
 pub use client::Client;
 pub use discover::find_local;
 pub use error::{Phase, ProviderError, Trouble};

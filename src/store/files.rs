@@ -58,7 +58,8 @@ impl Home {
         let mut options = OpenOptions::new();
         // A named pipe in the home would otherwise block the open for ever.
         options.read(true).custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC);
-        let file = self.root().open_with(path.as_str(), &options).map_err(|e| escape_or(path, e))?;
+        let (folder, rest) = self.folder(path)?;
+        let file = folder.open_with(rest, &options).map_err(|e| escape_or(path, e))?;
         read_regular(file, path)
     }
 
@@ -102,6 +103,11 @@ impl Home {
         Ok(etag(content.as_bytes()))
     }
 
+    /// The hash that [`Home::read_text`] would give, also of a file that is not text.
+    pub fn hash(&self, path: &HomePath) -> Result<String, StoreError> {
+        self.read_bytes(path).map(|bytes| etag(&bytes))
+    }
+
     /// Everything below one of the four folders, by path. Hidden files and folders are left out.
     pub fn list(&self, root: &str) -> Result<Vec<FileEntry>, StoreError> {
         let mut found = Vec::new();
@@ -111,13 +117,23 @@ impl Home {
         Ok(found)
     }
 
+    /// The handle beneath which a path is opened, and the rest of the path. A file of one of the four folders is opened
+    /// beneath that folder, so that no symlink in it leads to `.env` or another machine file of the home.
+    fn folder<'p>(&self, path: &'p HomePath) -> Result<(Dir, &'p str), StoreError> {
+        match path.as_str().split_once('/') {
+            None => Ok((self.root().try_clone().map_err(StoreError::io("opening the home"))?, path.as_str())),
+            Some((root, rest)) => Ok((self.root().open_dir(root).map_err(|e| escape_or(path, e))?, rest)),
+        }
+    }
+
     pub(super) fn replace(&self, path: &HomePath, bytes: &[u8]) -> Result<(), StoreError> {
         let doing = || format!("saving {path}");
-        let parent = match path.parent() {
-            None => self.root().try_clone().map_err(StoreError::io(doing()))?,
-            Some(above) => {
-                self.root().create_dir_all(above).map_err(|e| escape_or(path, e))?;
-                self.root().open_dir(above).map_err(|e| escape_or(path, e))?
+        let (folder, rest) = self.folder(path)?;
+        let parent = match rest.rsplit_once('/') {
+            None => folder,
+            Some((above, _)) => {
+                folder.create_dir_all(above).map_err(|e| escape_or(path, e))?;
+                folder.open_dir(above).map_err(|e| escape_or(path, e))?
             }
         };
         if parent.is_dir(path.file_name()) {
@@ -170,7 +186,7 @@ fn read_regular(file: File, path: &HomePath) -> Result<Vec<u8>, StoreError> {
 }
 
 /// 128 bits of SHA-256 in hexadecimal.
-pub(super) fn etag(bytes: &[u8]) -> String {
+pub fn etag(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 

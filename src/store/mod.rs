@@ -12,11 +12,13 @@ mod quarantine;
 mod session_file;
 mod sessions;
 mod settings;
+mod starter;
 
 pub use error::StoreError;
-pub use files::{Expect, FileEntry, ROOTS, SNAPSHOT, TextFile};
+pub use files::{Expect, FileEntry, ROOTS, SNAPSHOT, TextFile, etag};
 pub use home::Home;
 pub use journal::{Durability, Journal};
 pub use quarantine::Quarantined;
 pub use sessions::{Loaded, SessionSummary};
-pub use settings::Settings;
+pub use settings::{Settings, config_text, script_text};
+pub use starter::{Placed, place};

@@ -1,5 +1,7 @@
 //! `config.json`: the switches a person flips in the UI.
 
+use std::path::Path;
+
 use serde_json::{Map, Value};
 
 use super::atomic;
@@ -12,6 +14,20 @@ const FILE: &str = "config.json";
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     pub rag_mode: bool,
+}
+
+/// A configuration file of a home that need not be opened yet: `config.yml` or `.env`. `None` when there is none.
+pub fn config_text(home: &Path, name: &str) -> std::io::Result<Option<String>> {
+    match std::fs::read_to_string(home.join(name)) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The text of a script for the scripted provider.
+pub fn script_text(path: &Path) -> std::io::Result<String> {
+    std::fs::read_to_string(path)
 }
 
 impl Home {

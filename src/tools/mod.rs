@@ -1,8 +1,11 @@
 //! What the agent may do. A tool is a name with a schema, and a run that gives an answer to the model.
 
+pub mod library;
 mod python_repl;
+mod read_file;
 mod registry;
 mod schema;
+mod search_knowledge_base;
 mod terminal;
 mod text;
 
@@ -16,7 +19,9 @@ use crate::domain::{SessionId, ToolAnswer, ToolSpec};
 use crate::sandbox::{Level, Sandbox, SandboxError};
 
 pub use python_repl::{Limits as PythonLimits, PythonRepl};
+pub use read_file::ReadFile;
 pub use registry::{Checked, Registry, Rejection};
+pub use search_knowledge_base::SearchKnowledgeBase;
 pub use terminal::Terminal;
 
 /// How much of a command's output the model reads, in characters.

@@ -1,6 +1,5 @@
 //! The client against the scripted provider, over real HTTP.
 
-
 use std::time::Duration;
 
 use secrecy::SecretString;

@@ -1,0 +1,67 @@
+# make run and make test do everything a fresh machine needs; the other targets are their parts.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+HOME_DIR ?= .
+PORT ?= 8002
+MODELS_DIR := $(or $(MINICLAW_MODELS),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/miniclaw/models)
+
+.PHONY: help run build frontend model test test-rust test-frontend test-model bench fmt lint openapi
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+run: build ## Build everything, get a model where none is configured, and start on http://127.0.0.1:8002
+	@if $(TARGET)/release/miniclaw doctor --home $(HOME_DIR) --needs-model; then $(MAKE) --no-print-directory model; fi
+	@echo "Open http://127.0.0.1:$(PORT)"
+	@exec $(TARGET)/release/miniclaw serve --home $(HOME_DIR) --port $(PORT)
+
+build: frontend ## Build the web UI and the server
+	cargo build --release --locked --bin miniclaw
+
+frontend: frontend/dist/index.html ## Build the web UI
+
+frontend/node_modules/.installed: frontend/package-lock.json
+	cd frontend && npm ci --no-audit --no-fund
+	@touch $@
+
+frontend/dist/index.html: frontend/node_modules/.installed $(shell find frontend/src frontend/public frontend/scripts frontend/index.html frontend/vite.config.ts -type f 2>/dev/null)
+	cd frontend && npm run build
+
+model: ## Build the embedded model's server and get its weights (1.1 GB)
+	@scripts/install-tools.sh model
+	cargo build --release --locked -p miniclaw-llm
+	@python3 scripts/get-model.py --dir "$(MODELS_DIR)"
+
+test: test-frontend test-rust test-model ## Install what tests need and run all of them
+
+fmt: ## Format all code
+	cargo fmt --all
+	cd frontend && npm run format
+
+lint: frontend/node_modules/.installed ## Check format and lints
+	cargo fmt --all --check
+	cargo clippy --locked --all-targets -- -D warnings
+	cd frontend && npm run lint && npm run typecheck
+
+openapi: ## Write the API's description and the UI's types made from it
+	cargo run --locked --quiet --bin miniclaw -- openapi > frontend/openapi.json
+	cd frontend && npm run gen:api
+
+test-frontend: frontend/dist/index.html ## Tests of the web UI without a browser
+	cd frontend && npm run lint && npm run typecheck && npm test
+
+test-rust: frontend/dist/index.html ## Tests of the server, and of the web UI in a real browser
+	@scripts/install-tools.sh browser
+	cargo fmt --all --check
+	cargo clippy --locked --all-targets -- -D warnings
+	cargo test --locked
+	cargo build --locked --bin miniclaw
+	cd frontend && MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" npm run e2e
+
+test-model: model ## Tests of the embedded model, with the real weights
+	MINICLAW_TEST_MODEL="$(MODELS_DIR)/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf" cargo test --release --locked -p miniclaw-llm
+
+bench: build ## Run the benchmarks and write docs/benchmarks.md
+	cargo bench --locked

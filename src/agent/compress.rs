@@ -1,0 +1,68 @@
+//! A summary that stands for the older half of a conversation.
+
+use crate::domain::{Message, Role};
+use crate::provider::{ChatMessage, Client, ModelRequest, ProviderError};
+
+/// The fewest messages that are worth a summary, and the fewest that are archived.
+pub const FEWEST: usize = 4;
+/// The document's limit for a summary, in characters.
+const MAX_SUMMARY: usize = 500;
+/// How much of one message, and of all, the model reads, in characters.
+const EXCERPT: usize = 1500;
+const MATERIAL: usize = 12_000;
+
+/// How many messages to archive: the first half, at least [`FEWEST`]. `None` when there are too few.
+pub fn share(messages: usize) -> Option<usize> {
+    (messages >= FEWEST).then(|| (messages / 2).max(FEWEST))
+}
+
+/// Asks the model for a summary of `messages`, at temperature 0.3.
+pub async fn summarise(client: &Client, messages: &[Message]) -> Result<String, ProviderError> {
+    let request = ModelRequest {
+        messages: vec![ChatMessage::User(format!(
+            "{}\n\nSummarise the conversation above for whoever continues it, in its own language and in at most \
+             {MAX_SUMMARY} characters: what the person wants, decisions, facts, names, file paths, open questions. \
+             用对话本身的语言总结。 Answer with the summary only.",
+            material(messages)
+        ))],
+        temperature: Some(0.3),
+        max_tokens: Some(1024),
+        ..ModelRequest::default()
+    };
+    let summary = client.complete(&request).await?;
+    Ok(summary.trim().chars().take(MAX_SUMMARY).collect())
+}
+
+fn material(messages: &[Message]) -> String {
+    let mut text = String::new();
+    for message in messages {
+        let who = match message.role {
+            Role::User => "User",
+            Role::Assistant => "Assistant",
+            Role::System => continue,
+        };
+        text.push_str(&format!("{who}: {}\n", clip(&message.content, EXCERPT)));
+        for call in &message.tool_calls {
+            text.push_str(&format!("[{} {} → {}]\n", call.tool, clip(&call.input, 200), clip(&call.output, 300)));
+        }
+    }
+    clip(&text, MATERIAL)
+}
+
+fn clip(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_half_is_archived_never_everything() {
+        let shares: Vec<_> = [3, 4, 5, 8, 9, 10, 101].map(share).to_vec();
+        assert_eq!(shares, [None, Some(4), Some(4), Some(4), Some(4), Some(5), Some(50)]);
+    }
+}

@@ -1,0 +1,216 @@
+//! The only maker of a run's events. Facts go to the session's owner and are on disk before the run goes on; previews are
+//! sent on as they come.
+
+use std::time::{Duration, Instant};
+
+use tokio::sync::{mpsc, oneshot};
+
+use crate::domain::{Event, Session, StatusKind, WorkId};
+
+/// An event on its way to the task that owns the session.
+#[derive(Debug)]
+pub struct Entry {
+    pub event: Event,
+    pub kind: Kind,
+}
+
+/// What the owner does with an event.
+#[derive(Debug)]
+pub enum Kind {
+    /// Journal it and wait for the disk, fold, publish, then answer.
+    Fact(oneshot::Sender<Result<(), String>>),
+    /// Journal it without waiting, fold. Not published: previews said it already.
+    Piece,
+    /// Fold and publish.
+    Preview,
+}
+
+/// The run cannot go on: its facts cannot be kept, or nobody owns the session any more.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct NotRecorded(pub String);
+
+/// Text is journaled at least this often, so that a crash of the server costs at most so much of an answer.
+const PIECE_EVERY: Duration = Duration::from_secs(1);
+const PIECE_BYTES: usize = 4096;
+
+/// Records one work's events and keeps its own fold of the session, which is what the next request is made from.
+pub struct Recorder {
+    work_id: WorkId,
+    to: mpsc::Sender<Entry>,
+    session: Session,
+    dialogue: u32,
+    segment: Option<u32>,
+    /// The current segment has tool calls, so more text begins a new one.
+    segment_has_calls: bool,
+    text: Stretch,
+    thinking: Stretch,
+}
+
+/// Text of the current segment: how much there is, and what of it was not journaled yet.
+#[derive(Default)]
+struct Stretch {
+    length: usize,
+    pending: String,
+    since: Option<Instant>,
+}
+
+impl Stretch {
+    fn push(&mut self, text: &str) -> usize {
+        let at = self.length;
+        self.length += text.len();
+        self.pending.push_str(text);
+        self.since.get_or_insert_with(Instant::now);
+        at
+    }
+
+    fn is_due(&self) -> bool {
+        self.pending.len() >= PIECE_BYTES || self.since.is_some_and(|since| since.elapsed() >= PIECE_EVERY)
+    }
+
+    fn take(&mut self) -> Option<(usize, String)> {
+        self.since = None;
+        let text = std::mem::take(&mut self.pending);
+        (!text.is_empty()).then(|| (self.length - text.len(), text))
+    }
+}
+
+impl Recorder {
+    pub fn new(work_id: WorkId, session: Session, to: mpsc::Sender<Entry>) -> Self {
+        Self {
+            work_id,
+            to,
+            session,
+            dialogue: 0,
+            segment: None,
+            segment_has_calls: false,
+            text: Stretch::default(),
+            thinking: Stretch::default(),
+        }
+    }
+
+    pub fn work_id(&self) -> &WorkId {
+        &self.work_id
+    }
+
+    /// The session with everything recorded so far.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    pub async fn status(&self, status: StatusKind, message: impl Into<String>) -> Result<(), NotRecorded> {
+        self.send_status(status, message.into(), None, None).await
+    }
+
+    pub async fn send_status(
+        &self,
+        status: StatusKind,
+        message: String,
+        progress: Option<f32>,
+        retry_in_ms: Option<u64>,
+    ) -> Result<(), NotRecorded> {
+        self.preview(Event::Status { work_id: self.work_id.clone(), status, message, progress, retry_in_ms }).await
+    }
+
+    pub async fn preview(&self, event: Event) -> Result<(), NotRecorded> {
+        self.send(event, Kind::Preview).await
+    }
+
+    /// Records a fact and waits until it is on disk. What was said before it goes first.
+    pub async fn fact(&mut self, event: Event) -> Result<(), NotRecorded> {
+        self.flush().await?;
+        self.session.apply(&event, crate::clock::now());
+        let (done, answer) = oneshot::channel();
+        self.send(event, Kind::Fact(done)).await?;
+        answer.await.map_err(|_| gone())?.map_err(NotRecorded)
+    }
+
+    pub async fn start_dialogue(&mut self, dialogue: u32) -> Result<(), NotRecorded> {
+        self.dialogue = dialogue;
+        let event = Event::DialogueStarted { work_id: self.work_id.clone(), dialogue };
+        self.session.apply(&event, crate::clock::now());
+        self.send(event, Kind::Piece).await
+    }
+
+    pub async fn say(&mut self, text: String) -> Result<(), NotRecorded> {
+        self.open_segment().await?;
+        let at = self.text.push(&text);
+        self.preview_text(Event::Text { work_id: self.work_id.clone(), at, text }).await
+    }
+
+    pub async fn think(&mut self, text: String) -> Result<(), NotRecorded> {
+        self.open_segment().await?;
+        let at = self.thinking.push(&text);
+        self.preview_text(Event::Thinking { work_id: self.work_id.clone(), at, text }).await
+    }
+
+    /// Records that a call begins; it stands in the current segment.
+    pub async fn start_call(&mut self, index: u32, call: &crate::provider::CallRequest) -> Result<(), NotRecorded> {
+        if self.segment.is_none() {
+            self.begin_segment().await?;
+        }
+        self.segment_has_calls = true;
+        let arguments = serde_json::from_str(&call.arguments)
+            .ok()
+            .filter(serde_json::Value::is_object)
+            .unwrap_or_else(|| serde_json::Value::String(call.arguments.clone()));
+        self.fact(Event::ToolStarted {
+            work_id: self.work_id.clone(),
+            dialogue: self.dialogue,
+            index,
+            call_id: call.id.clone(),
+            tool: call.name.clone(),
+            arguments,
+        })
+        .await
+    }
+
+    /// Journals what was said since the last piece.
+    pub async fn flush(&mut self) -> Result<(), NotRecorded> {
+        if let Some((at, text)) = self.thinking.take() {
+            self.send(Event::Thinking { work_id: self.work_id.clone(), at, text }, Kind::Piece).await?;
+        }
+        if let Some((at, text)) = self.text.take() {
+            self.send(Event::Text { work_id: self.work_id.clone(), at, text }, Kind::Piece).await?;
+        }
+        Ok(())
+    }
+
+    async fn preview_text(&mut self, event: Event) -> Result<(), NotRecorded> {
+        self.session.apply(&event, crate::clock::now());
+        self.preview(event).await?;
+        if self.text.is_due() || self.thinking.is_due() {
+            self.flush().await?;
+        }
+        Ok(())
+    }
+
+    async fn open_segment(&mut self) -> Result<(), NotRecorded> {
+        if self.segment.is_some() && !self.segment_has_calls {
+            return Ok(());
+        }
+        self.begin_segment().await
+    }
+
+    async fn begin_segment(&mut self) -> Result<(), NotRecorded> {
+        self.flush().await?;
+        let segment = self.segment.map_or(0, |before| before + 1);
+        self.segment = Some(segment);
+        self.segment_has_calls = false;
+        self.text = Stretch::default();
+        self.thinking = Stretch::default();
+        let event = Event::SegmentStarted { work_id: self.work_id.clone(), dialogue: self.dialogue, segment };
+        self.session.apply(&event, crate::clock::now());
+        let (done, answer) = oneshot::channel();
+        self.send(event, Kind::Fact(done)).await?;
+        answer.await.map_err(|_| gone())?.map_err(NotRecorded)
+    }
+
+    async fn send(&self, event: Event, kind: Kind) -> Result<(), NotRecorded> {
+        self.to.send(Entry { event, kind }).await.map_err(|_| gone())
+    }
+}
+
+fn gone() -> NotRecorded {
+    NotRecorded("the session was closed while it ran".to_owned())
+}

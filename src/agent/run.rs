@@ -1,0 +1,238 @@
+//! The loop: ask the model, run what it asks for, until it asks for nothing, a limit, or a person's stop.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::calls::{Calls, Repeats, Stop};
+use super::recorder::{NotRecorded, Recorder};
+use super::turn::{Answer, NoAnswer, exchange};
+use crate::domain::{Event, Hit, Outcome, SessionId, StatusKind, ToolSpec};
+use crate::prompt::budget::{Budget, fit};
+use crate::prompt::history::{add_retrieved, transcript};
+use crate::prompt::system::{MemoryMode, assemble};
+use crate::provider::{ChatMessage, Client, Finish, ModelRequest, ProviderError};
+use crate::store::Home;
+use crate::tokens::Counter;
+use crate::tools::Registry;
+use crate::tools::library::Library;
+
+/// What ends a run that does not end by itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Exchanges with the model.
+    pub max_iterations: u32,
+    /// Output tokens over all exchanges, as the provider counts them.
+    pub max_output_tokens: u64,
+    pub wall: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { max_iterations: 30, max_output_tokens: 200_000, wall: Duration::from_secs(30 * 60) }
+    }
+}
+
+/// Everything one run uses.
+pub struct Run {
+    pub session_id: SessionId,
+    pub home: Home,
+    pub client: Arc<Client>,
+    pub registry: Arc<Registry>,
+    pub memory: Arc<Library>,
+    pub tokens: Arc<Counter>,
+    pub limits: Limits,
+    pub cancel: CancellationToken,
+}
+
+/// The share of the context kept free for the answer, and its most.
+const ANSWER_SHARE: usize = 4;
+const ANSWER_MOST: usize = 4096;
+const RETRIEVED: usize = 3;
+
+enum End {
+    Outcome(Outcome),
+    Record(NotRecorded),
+}
+
+impl From<NotRecorded> for End {
+    fn from(error: NotRecorded) -> Self {
+        End::Record(error)
+    }
+}
+
+/// Runs one work to its outcome. Everything but the terminal event is recorded here.
+///
+/// # Errors
+/// When facts cannot be kept any more; then nothing further was done.
+pub async fn run(run: &Run, recorder: &mut Recorder) -> Result<Outcome, NotRecorded> {
+    let outcome = match tokio::time::timeout(run.limits.wall, run.dialogues(recorder)).await {
+        Ok(Ok(())) => Outcome::Done,
+        Ok(Err(End::Outcome(outcome))) => outcome,
+        Ok(Err(End::Record(error))) => return Err(error),
+        Err(_) => Outcome::Limit { detail: format!("it took longer than {} minutes", run.limits.wall.as_secs() / 60) },
+    };
+    recorder.flush().await?;
+    // Calls that a timeout cut off still get their result.
+    for event in recorder.session().repairs().into_iter().filter(|event| matches!(event, Event::ToolFinished { .. })) {
+        recorder.fact(event).await?;
+    }
+    Ok(outcome)
+}
+
+/// The request a session would send now: the system prompt, its history and what was retrieved, within the context.
+pub struct Prepared {
+    pub request: ModelRequest,
+    /// Messages of the history that did not fit and were left out.
+    pub dropped: usize,
+}
+
+/// Assembles a request afresh from files and messages.
+pub fn prepare(home: &Home, history: Vec<ChatMessage>, hits: Option<&[Hit]>, fitting: &Fitting<'_>) -> Prepared {
+    let mode = if hits.is_some() { MemoryMode::Retrieved } else { MemoryMode::Whole };
+    let system = assemble(home, mode).text;
+    let mut history = history;
+    add_retrieved(&mut history, hits.unwrap_or_default());
+    let window = fitting.context_window as usize;
+    let count = |text: &str| fitting.tokens.count_cached(text);
+    let budget = Budget {
+        context_window: window,
+        fixed: fitting.fixed(&system),
+        answer: (window / ANSWER_SHARE).min(ANSWER_MOST),
+    };
+    let dropped = fit(&mut history, budget, &count);
+    let mut messages = Vec::with_capacity(history.len() + 1);
+    if !system.is_empty() {
+        messages.push(ChatMessage::System(system));
+    }
+    messages.extend(history);
+    let request = ModelRequest { messages, tools: fitting.tools.clone(), ..ModelRequest::default() };
+    Prepared { request, dropped }
+}
+
+/// What [`prepare`] needs to know of the model and the tools.
+pub struct Fitting<'a> {
+    pub context_window: u32,
+    pub tools: Arc<[ToolSpec]>,
+    pub tokens: &'a Counter,
+}
+
+impl Fitting<'_> {
+    /// An upper bound in tokens of what every request carries; bytes are counted where they surely fit.
+    fn fixed(&self, system: &str) -> usize {
+        let tools: usize = self.tools.iter().map(|t| t.description.len() + t.parameters.to_string().len()).sum();
+        let bytes = system.len() + tools;
+        if bytes * 4 < self.context_window as usize { bytes } else { self.tokens.count_cached(system) + tools / 3 }
+    }
+}
+
+impl Run {
+    async fn dialogues(&self, recorder: &mut Recorder) -> Result<(), End> {
+        let hits = self.retrieve(recorder).await?;
+        let mut repeats = Repeats::default();
+        let mut output_tokens = 0;
+        let calls = Calls { registry: &self.registry, session_id: &self.session_id, cancel: &self.cancel };
+        for dialogue in 0..self.limits.max_iterations {
+            recorder.start_dialogue(dialogue).await?;
+            let answer = self.exchange(recorder, hits.as_deref()).await?;
+            output_tokens += answer.usage.output_tokens;
+            let finished = Event::DialogueFinished {
+                work_id: recorder.work_id().clone(),
+                dialogue,
+                usage: answer.usage,
+                context_window: self.client.endpoint().context_window,
+            };
+            recorder.fact(finished).await?;
+            if answer.calls.is_empty() {
+                return match answer.finish {
+                    Finish::Stop | Finish::ToolCalls => Ok(()),
+                    Finish::Length => Err(End::Outcome(Outcome::Length)),
+                    Finish::Refusal => Err(End::Outcome(Outcome::Refusal)),
+                };
+            }
+            match calls.run(&answer.calls, recorder, &mut repeats).await {
+                Ok(()) => {}
+                Err(Stop::Cancelled) => return Err(End::Outcome(interrupted())),
+                Err(Stop::Limit(detail)) => return Err(End::Outcome(Outcome::Limit { detail })),
+                Err(Stop::Failed(error)) => {
+                    let outcome = Outcome::Error { error, code: "tool_failed".to_owned(), retryable: true };
+                    return Err(End::Outcome(outcome));
+                }
+                Err(Stop::Record(error)) => return Err(error.into()),
+            }
+            if output_tokens > self.limits.max_output_tokens {
+                let detail = format!("it wrote more than {} tokens", self.limits.max_output_tokens);
+                return Err(End::Outcome(Outcome::Limit { detail }));
+            }
+        }
+        let detail = format!("it took {} rounds with the model (max_iterations)", self.limits.max_iterations);
+        Err(End::Outcome(Outcome::Limit { detail }))
+    }
+
+    /// In RAG mode: what memory says about the question. `None` when the mode is off.
+    async fn retrieve(&self, recorder: &Recorder) -> Result<Option<Arc<Vec<Hit>>>, End> {
+        if !self.home.settings().rag_mode {
+            return Ok(None);
+        }
+        let query = recorder.session().messages.iter().rev().find(|m| m.role == crate::domain::Role::User);
+        let query = query.map(|message| message.content.clone()).unwrap_or_default();
+        let memory = self.memory.clone();
+        let asked = query.clone();
+        let found = tokio::task::spawn_blocking(move || memory.search(&asked, RETRIEVED)).await;
+        let hits = Arc::new(found.ok().and_then(Result::ok).unwrap_or_default());
+        let work_id = recorder.work_id().clone();
+        recorder.preview(Event::Retrieved { work_id, query, hits: hits.clone() }).await?;
+        Ok(Some(hits))
+    }
+
+    async fn exchange(&self, recorder: &mut Recorder, hits: Option<&Vec<Hit>>) -> Result<Answer, End> {
+        let history = transcript(recorder.session());
+        let fitting = Fitting {
+            context_window: self.client.endpoint().context_window,
+            tools: self.registry.specs(),
+            tokens: &self.tokens,
+        };
+        let mut prepared = prepare(&self.home, history, hits.map(Vec::as_slice), &fitting);
+        if prepared.dropped > 0 {
+            let message =
+                format!("the {} oldest messages do not fit the model's context and were left out", prepared.dropped);
+            recorder.status(StatusKind::Waiting, message).await?;
+        }
+        let first = exchange(&self.client, &prepared.request, recorder, &self.cancel).await;
+        let overflow = matches!(first, Err(NoAnswer::Provider(ProviderError::ContextOverflow { .. })));
+        if !overflow {
+            return first.map_err(ending);
+        }
+        // Our count was off for this model. Once, and only if something can go, with half the context.
+        let halved = Fitting { context_window: fitting.context_window / 2, ..fitting };
+        let before = prepared.request.messages.len();
+        prepared = prepare(&self.home, transcript(recorder.session()), hits.map(Vec::as_slice), &halved);
+        if prepared.request.messages.len() == before {
+            return first.map_err(ending);
+        }
+        recorder
+            .status(StatusKind::Retrying, "the conversation was too long for the model; trying with less of it")
+            .await?;
+        exchange(&self.client, &prepared.request, recorder, &self.cancel).await.map_err(ending)
+    }
+}
+
+pub fn interrupted() -> Outcome {
+    Outcome::Interrupted { detail: "stopped by the person".to_owned() }
+}
+
+fn ending(reason: NoAnswer) -> End {
+    match reason {
+        NoAnswer::Cancelled => End::Outcome(interrupted()),
+        NoAnswer::Provider(error) => End::Outcome(Outcome::Error {
+            error: error.to_string(),
+            code: error.code().to_owned(),
+            retryable: error.retryable(),
+        }),
+        NoAnswer::TooLong => {
+            End::Outcome(Outcome::Limit { detail: "the model kept repeating itself or would not stop".to_owned() })
+        }
+        NoAnswer::Record(error) => End::Record(error),
+    }
+}

@@ -1,0 +1,80 @@
+//! A title for a session, after its first exchange.
+
+use crate::provider::{ChatMessage, Client, ModelRequest};
+
+/// The document's limits: 10 Chinese characters, or 6 words.
+const MAX_CJK: usize = 10;
+const MAX_WORDS: usize = 6;
+/// How much of each side the model reads.
+const EXCERPT: usize = 400;
+
+/// Asks the model for a title; falls back to the beginning of the question. Never empty for a question that is not.
+pub async fn make(client: &Client, question: &str, answer: &str) -> String {
+    let request = ModelRequest {
+        messages: vec![ChatMessage::User(format!(
+            "Give this conversation a title in the language of the question: at most {MAX_WORDS} words, or at most \
+             {MAX_CJK} Chinese characters. Answer with the title only.\n\nQuestion: {}\n\nAnswer: {}\n\nTitle:",
+            excerpt(question),
+            excerpt(answer)
+        ))],
+        temperature: Some(0.3),
+        max_tokens: Some(512),
+        ..ModelRequest::default()
+    };
+    let told = client.complete(&request).await.ok().map(|text| tidy(&text)).filter(|title| !title.is_empty());
+    told.unwrap_or_else(|| tidy(question))
+}
+
+fn excerpt(text: &str) -> String {
+    text.chars().take(EXCERPT).collect()
+}
+
+/// One line without quotes, Markdown marks or a "Title:" in front, within the limits.
+pub fn tidy(text: &str) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let line = line.trim_start_matches(['#', '*', '-', ' ']);
+    let line = ["Title:", "title:", "标题：", "标题:"].iter().find_map(|head| line.strip_prefix(head)).unwrap_or(line);
+    let quotes: &[char] = &['"', '\'', '“', '”', '‘', '’', '「', '」', '《', '》', '`', '*', ' '];
+    let line = line.trim_matches(quotes).trim_end_matches(['.', '。', '!', '！']);
+    if line.chars().any(is_cjk) {
+        // Latin words inside a Chinese title count as one character each.
+        let mut out = String::new();
+        let mut length = 0;
+        let mut in_word = false;
+        for c in line.chars() {
+            let word = c.is_alphanumeric() && !is_cjk(c);
+            if !(word && in_word) && !c.is_whitespace() {
+                length += 1;
+            }
+            if length > MAX_CJK {
+                break;
+            }
+            in_word = word;
+            out.push(c);
+        }
+        return out.trim_end().to_owned();
+    }
+    let words: Vec<&str> = line.split_whitespace().take(MAX_WORDS).collect();
+    words.join(" ").chars().take(80).collect()
+}
+
+fn is_cjk(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_stay_within_the_limits() {
+        assert_eq!(
+            tidy("\n**Title: \"Weather in Beijing today and tomorrow morning\"**"),
+            "Weather in Beijing today and tomorrow"
+        );
+        assert_eq!(tidy("《红烧肉需要哪些调料和香料呢》"), "红烧肉需要哪些调料和");
+        assert_eq!(tidy("读取CSV文件的Rust示例"), "读取CSV文件的Rust示例");
+        assert_eq!(tidy("标题：天气。"), "天气");
+        assert_eq!(tidy("  \n "), "");
+    }
+}

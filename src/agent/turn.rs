@@ -1,0 +1,108 @@
+//! One exchange with the model: its stream, recorded as it comes.
+
+use std::collections::BTreeMap;
+
+use tokio_util::sync::CancellationToken;
+
+use super::recorder::{NotRecorded, Recorder};
+use crate::domain::Usage;
+use crate::provider::{CallRequest, Chunk, Client, Finish, ModelRequest, ProviderError};
+
+/// What an exchange came to.
+pub struct Answer {
+    pub calls: Vec<CallRequest>,
+    pub finish: Finish,
+    pub usage: Usage,
+}
+
+/// Why an exchange gave no answer.
+pub enum NoAnswer {
+    Cancelled,
+    Provider(ProviderError),
+    /// More output than any answer needs; the model was likely looping.
+    TooLong,
+    Record(NotRecorded),
+}
+
+impl From<NotRecorded> for NoAnswer {
+    fn from(error: NotRecorded) -> Self {
+        NoAnswer::Record(error)
+    }
+}
+
+/// The longest answer of one exchange, in bytes of text, thinking and arguments together.
+const MAX_ANSWER_BYTES: usize = 2 << 20;
+/// A chunk that comes so many times in a row is a loop, not an answer.
+const MAX_SAME_CHUNK: u32 = 200;
+
+/// Sends `request` and records thinking and text as they stream. What was recorded stays, however it ends.
+pub async fn exchange(
+    client: &Client,
+    request: &ModelRequest,
+    recorder: &mut Recorder,
+    cancel: &CancellationToken,
+) -> Result<Answer, NoAnswer> {
+    let mut turn = client.turn(request);
+    let mut calls = BTreeMap::<u32, CallRequest>::new();
+    let mut finish = Finish::Stop;
+    let mut usage = Usage::default();
+    let mut guard = LoopGuard::default();
+    loop {
+        let chunk = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(NoAnswer::Cancelled),
+            chunk = turn.next() => chunk,
+        };
+        match chunk {
+            None => break,
+            Some(Err(error)) => return Err(NoAnswer::Provider(error)),
+            Some(Ok(Chunk::Status { status, message, progress, retry_in_ms })) => {
+                recorder.send_status(status, message, progress, retry_in_ms).await?;
+            }
+            Some(Ok(Chunk::Thinking(text))) => {
+                guard.check(&text)?;
+                recorder.think(text).await?;
+            }
+            Some(Ok(Chunk::Text(text))) => {
+                guard.check(&text)?;
+                recorder.say(text).await?;
+            }
+            Some(Ok(Chunk::ToolCallStart { index, id, name })) => {
+                calls.insert(index, CallRequest { id, name, arguments: String::new() });
+            }
+            Some(Ok(Chunk::ToolCallArguments { index, delta })) => {
+                guard.count(&delta)?;
+                if let Some(call) = calls.get_mut(&index) {
+                    call.arguments.push_str(&delta);
+                }
+            }
+            Some(Ok(Chunk::Usage(told))) => usage = told,
+            Some(Ok(Chunk::Finish(told))) => finish = told,
+        }
+    }
+    Ok(Answer { calls: calls.into_values().collect(), finish, usage })
+}
+
+#[derive(Default)]
+struct LoopGuard {
+    bytes: usize,
+    last: String,
+    same: u32,
+}
+
+impl LoopGuard {
+    fn check(&mut self, text: &str) -> Result<(), NoAnswer> {
+        if text == self.last && !text.trim().is_empty() {
+            self.same += 1;
+        } else {
+            self.same = 0;
+            text.clone_into(&mut self.last);
+        }
+        if self.same >= MAX_SAME_CHUNK { Err(NoAnswer::TooLong) } else { self.count(text) }
+    }
+
+    fn count(&mut self, text: &str) -> Result<(), NoAnswer> {
+        self.bytes += text.len();
+        if self.bytes > MAX_ANSWER_BYTES { Err(NoAnswer::TooLong) } else { Ok(()) }
+    }
+}

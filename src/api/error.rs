@@ -1,0 +1,111 @@
+//! Errors as clients read them: `{code, message, error}`.
+
+use axum::Json;
+use axum::extract::rejection::JsonRejection;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+
+use crate::domain::ids::BadSessionId;
+use crate::domain::path::BadPath;
+use crate::engine::EngineError;
+use crate::engine::models::ModelError;
+use crate::store::StoreError;
+
+/// The body of every error.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct ErrorBody {
+    /// A word for programs, e.g. `not_found`.
+    pub code: String,
+    /// What happened and what to do, for people.
+    pub message: String,
+    /// The same as `message`, under the name of the mini-OpenClaw document.
+    pub error: String,
+    /// With `changed_on_disk`: the hash of the file as it is now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub etag: Option<String>,
+}
+
+#[derive(Debug)]
+pub struct ApiError {
+    pub status: StatusCode,
+    pub code: &'static str,
+    pub message: String,
+    pub etag: Option<String>,
+}
+
+impl ApiError {
+    pub fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self { status, code, message: message.into(), etag: None }
+    }
+
+    pub fn bad_request(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, code, message)
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let body = ErrorBody {
+            code: self.code.to_owned(),
+            error: self.message.clone(),
+            message: self.message,
+            etag: self.etag,
+        };
+        (self.status, Json(body)).into_response()
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        let (status, code, etag) = match &error {
+            StoreError::NotFound { .. } => (StatusCode::NOT_FOUND, "not_found", None),
+            StoreError::NotText { .. } => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_utf8", None),
+            StoreError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", None),
+            StoreError::Changed { etag, .. } => (StatusCode::PRECONDITION_FAILED, "changed_on_disk", etag.clone()),
+            StoreError::NotAllowed { .. } => (StatusCode::FORBIDDEN, "not_allowed", None),
+            StoreError::DiskFull => (StatusCode::INSUFFICIENT_STORAGE, "disk_full", None),
+            StoreError::Locked { .. } => (StatusCode::CONFLICT, "locked", None),
+            StoreError::Io { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "io", None),
+        };
+        Self { status, code, message: error.to_string(), etag }
+    }
+}
+
+impl From<EngineError> for ApiError {
+    fn from(error: EngineError) -> Self {
+        let message = error.to_string();
+        match error {
+            EngineError::NoSession(_) => Self::new(StatusCode::NOT_FOUND, "not_found", message),
+            EngineError::Busy => Self::new(StatusCode::CONFLICT, "busy", message),
+            EngineError::TooShort => Self::bad_request("too_short", message),
+            EngineError::ShuttingDown => Self::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", message),
+            EngineError::Internal(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message),
+            EngineError::Store(error) => error.into(),
+            EngineError::Model(ModelError::NoModel(_)) => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "no_model", message)
+            }
+            EngineError::Model(ModelError::Provider(error)) | EngineError::Provider(error) => {
+                Self::new(StatusCode::BAD_GATEWAY, error.code(), message)
+            }
+        }
+    }
+}
+
+impl From<BadSessionId> for ApiError {
+    fn from(error: BadSessionId) -> Self {
+        Self::bad_request("bad_session_id", error.to_string())
+    }
+}
+
+impl From<BadPath> for ApiError {
+    fn from(error: BadPath) -> Self {
+        Self::bad_request("bad_path", error.to_string())
+    }
+}
+
+impl From<JsonRejection> for ApiError {
+    fn from(rejection: JsonRejection) -> Self {
+        Self { status: rejection.status(), code: "bad_json", message: rejection.body_text(), etag: None }
+    }
+}

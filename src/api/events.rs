@@ -1,0 +1,220 @@
+//! Streams that observe: one session's frames, or everything a tab needs. Ids resume without a gap.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::extract::{Path, Query, State};
+use axum::http::HeaderMap;
+use axum::response::Sse;
+use axum::response::sse::{Event as SseEvent, KeepAlive};
+use futures_util::{Stream, StreamExt, stream};
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use super::app::App;
+use super::error::ApiError;
+use super::frame::{Frame, project};
+use crate::domain::SessionId;
+use crate::engine::hub::{EventId, Hub, Published, Subscription, What};
+use crate::engine::{ChangedBy, Notice};
+
+/// A comment line so often keeps proxies and browsers from giving up; it carries no id.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+#[derive(Deserialize, utoipa::IntoParams)]
+pub struct After {
+    /// The last id that was seen. The header `Last-Event-ID` wins over it.
+    after: Option<String>,
+    /// `settled`: close as soon as nothing runs.
+    until: Option<String>,
+}
+
+/// The events of `GET /api/events` beside frames; `type` is also the SSE event's name.
+#[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum TabEvent {
+    /// First on every connection: another `boot_id` than before means that the server was started anew.
+    Hello {
+        boot_id: String,
+        version: String,
+    },
+    /// A session's frame.
+    Frame {
+        session_id: String,
+        frame: Frame,
+    },
+    Gap {},
+    #[serde(untagged)]
+    Notice(NoticeEvent),
+}
+
+/// What is told beside the content of sessions.
+#[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum NoticeEvent {
+    SessionsChanged { session_id: String },
+    FileChanged { path: String, etag: Option<String>, by: ChangedBy },
+    SkillsChanged {},
+    ModelChanged(crate::engine::models::ModelStatus),
+    ConfigChanged { rag_mode: bool },
+}
+
+impl TabEvent {
+    fn name(&self) -> &'static str {
+        match self {
+            TabEvent::Hello { .. } => "hello",
+            TabEvent::Frame { .. } => "frame",
+            TabEvent::Gap {} => "gap",
+            TabEvent::Notice(notice) => match notice {
+                NoticeEvent::SessionsChanged { .. } => "sessions_changed",
+                NoticeEvent::FileChanged { .. } => "file_changed",
+                NoticeEvent::SkillsChanged {} => "skills_changed",
+                NoticeEvent::ModelChanged(_) => "model_changed",
+                NoticeEvent::ConfigChanged { .. } => "config_changed",
+            },
+        }
+    }
+}
+
+/// One multiplexed stream for a tab: the frames of all sessions, and notices.
+#[utoipa::path(get, path = "/api/events", params(After), tag = "events",
+    responses((status = 200, description = "SSE of TabEvent", content_type = "text/event-stream", body = TabEvent)))]
+pub async fn all_events(
+    State(app): State<App>,
+    Query(query): Query<After>,
+    headers: HeaderMap,
+) -> Sse<impl Stream<Item = Result<SseEvent, Infallible>>> {
+    let services = app.engine.services();
+    // A page was opened: a model that must start can start now.
+    services.models.wake();
+    let subscription = match asked(&headers, &query) {
+        Asked::FromNow => services.hub.follow_all(None),
+        Asked::After(id) => services.hub.follow_all(Some(&id)),
+        Asked::Unreadable => Subscription { gap: true, ..services.hub.follow_all(None) },
+    };
+    let hub = services.hub.clone();
+    let hello = TabEvent::Hello { boot_id: hub.boot().to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
+    let mut first = vec![sse(hello.name(), &hello)];
+    if subscription.gap {
+        first.push(sse("gap", &TabEvent::Gap {}));
+    }
+    let events = published(subscription, app.stopping.clone()).filter_map(move |published| {
+        let event =
+            tab_event(&published).map(|event| sse(event.name(), &event).id(hub.id(published.number).to_string()));
+        std::future::ready(event)
+    });
+    respond(stream::iter(first).chain(events))
+}
+
+/// One session's frames, the same as `POST /api/chat` sends. Stays open, or closes with `until=settled`.
+#[utoipa::path(get, path = "/api/sessions/{id}/events", params(("id" = String, Path), After), tag = "events",
+    responses((status = 200, description = "SSE of Frame", content_type = "text/event-stream", body = Frame),
+              (status = 404, body = super::error::ErrorBody)))]
+pub async fn session_events(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Query(query): Query<After>,
+    headers: HeaderMap,
+) -> Result<Sse<impl Stream<Item = Result<SseEvent, Infallible>>>, ApiError> {
+    let id = SessionId::parse(&id)?;
+    let engine = &app.engine;
+    engine.view(&id).await?;
+    let hub = engine.services().hub.clone();
+    let subscription = match asked(&headers, &query) {
+        Asked::FromNow => hub.follow(&id, None),
+        Asked::After(after) => hub.follow(&id, Some(&after)),
+        Asked::Unreadable => Subscription { gap: true, ..hub.follow(&id, None) },
+    };
+    let until_settled = query.until.as_deref() == Some("settled");
+    let running = engine.view(&id).await?.session.running().is_some();
+    let first = subscription.gap.then(|| sse("gap", &Frame::Gap {}));
+    let missed_only = until_settled && !running;
+    let (missed, live) = parts(subscription, app.stopping.clone());
+    let live = stream::iter((!missed_only).then_some(live)).flatten();
+    let all = until_work_settled(stream::iter(missed).chain(live), until_settled && running);
+    Ok(respond(stream::iter(first).chain(frames(all, hub))))
+}
+
+/// Frames of published events, with their ids.
+pub(super) fn frames(
+    published: impl Stream<Item = std::sync::Arc<Published>>,
+    hub: std::sync::Arc<Hub>,
+) -> impl Stream<Item = SseEvent> {
+    published.filter_map(move |published| {
+        let frame = project(&published);
+        let event = frame.map(|frame| sse(frame.name(), &frame).id(hub.id(published.number).to_string()));
+        std::future::ready(event)
+    })
+}
+
+fn until_work_settled<S>(published: S, close: bool) -> impl Stream<Item = std::sync::Arc<Published>>
+where
+    S: Stream<Item = std::sync::Arc<Published>>,
+{
+    published.take_while(move |published| {
+        let settled = close && matches!(published.what, What::Settled(_));
+        std::future::ready(!settled)
+    })
+}
+
+/// What a subscription missed and what comes, until it is dropped for not reading or the server stops.
+pub(super) fn published(
+    subscription: Subscription,
+    stopping: CancellationToken,
+) -> impl Stream<Item = std::sync::Arc<Published>> {
+    let (missed, live) = parts(subscription, stopping);
+    stream::iter(missed).chain(live)
+}
+
+fn parts(
+    subscription: Subscription,
+    stopping: CancellationToken,
+) -> (Vec<std::sync::Arc<Published>>, impl Stream<Item = std::sync::Arc<Published>>) {
+    let live = tokio_stream::wrappers::ReceiverStream::new(subscription.live);
+    (subscription.missed, live.take_until(stopping.cancelled_owned()))
+}
+
+pub(super) fn respond<S>(events: S) -> Sse<impl Stream<Item = Result<SseEvent, Infallible>>>
+where
+    S: Stream<Item = SseEvent> + Send + 'static,
+{
+    Sse::new(events.map(Ok)).keep_alive(KeepAlive::new().interval(HEARTBEAT))
+}
+
+pub(super) fn sse(name: &str, data: &impl Serialize) -> SseEvent {
+    let data = serde_json::to_string(data).expect("frames have string keys and finite numbers, so they are JSON");
+    SseEvent::default().event(name).data(data)
+}
+
+fn tab_event(published: &Published) -> Option<TabEvent> {
+    if let What::Notice(notice) = &published.what {
+        return Some(TabEvent::Notice(notice_event(notice)));
+    }
+    let session_id = published.session.as_ref()?.to_string();
+    project(published).map(|frame| TabEvent::Frame { session_id, frame })
+}
+
+fn notice_event(notice: &Notice) -> NoticeEvent {
+    match notice.clone() {
+        Notice::SessionsChanged { session_id } => NoticeEvent::SessionsChanged { session_id },
+        Notice::FileChanged { path, etag, by } => NoticeEvent::FileChanged { path, etag, by },
+        Notice::SkillsChanged => NoticeEvent::SkillsChanged {},
+        Notice::ModelChanged(status) => NoticeEvent::ModelChanged(status),
+        Notice::ConfigChanged { rag_mode } => NoticeEvent::ConfigChanged { rag_mode },
+    }
+}
+
+enum Asked {
+    FromNow,
+    After(EventId),
+    /// An id that is none of ours.
+    Unreadable,
+}
+
+fn asked(headers: &HeaderMap, query: &After) -> Asked {
+    let header = headers.get("last-event-id").and_then(|value| value.to_str().ok());
+    match header.or(query.after.as_deref()).filter(|text| !text.is_empty()) {
+        None => Asked::FromNow,
+        Some(text) => EventId::parse(text).map_or(Asked::Unreadable, Asked::After),
+    }
+}

@@ -1,0 +1,191 @@
+//! The frames of a chat stream (mini-OpenClaw document, "SSE 事件类型"), projected from events. A pure function.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::domain::{CallStatus, Event, Hit, Outcome, SessionId, StatusKind, message};
+use crate::engine::{Published, What};
+
+/// One frame; `type` is also the SSE event's name. Frames of the document keep their fields; more stand beside them.
+#[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Frame {
+    /// A work began.
+    UserMessage {
+        work_id: String,
+        message_id: String,
+        content: String,
+    },
+    /// RAG mode: what memory says about the question.
+    Retrieval {
+        query: String,
+        results: Vec<Hit>,
+    },
+    /// A piece of the model's reasoning.
+    Thinking {
+        content: String,
+    },
+    /// A piece of the answer.
+    Token {
+        content: String,
+    },
+    ToolStart {
+        tool: String,
+        input: String,
+        id: String,
+        arguments: Value,
+        index: u32,
+        dialogue: u32,
+    },
+    ToolEnd {
+        tool: String,
+        output: String,
+        id: String,
+        status: CallStatus,
+        operation_code: Vec<String>,
+        duration_ms: u64,
+    },
+    /// Text after a tool call: the answer's next message begins.
+    NewResponse {},
+    /// What is being waited for; replaces the status before it.
+    Status {
+        kind: StatusKind,
+        message: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        progress: Option<f32>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        retry_in_ms: Option<u64>,
+    },
+    /// Tokens of one exchange, as the provider counted them.
+    Usage {
+        input_tokens: u64,
+        output_tokens: u64,
+        cached_tokens: u64,
+        context_window: u32,
+    },
+    /// The work ended. `content` is all its text.
+    Done {
+        content: String,
+        session_id: String,
+        work_id: String,
+        stop_reason: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        detail: Option<String>,
+    },
+    /// The work failed.
+    Error {
+        error: String,
+        session_id: String,
+        work_id: String,
+        code: String,
+        retryable: bool,
+    },
+    Title {
+        session_id: String,
+        title: String,
+    },
+    /// The older half of the conversation was summarised.
+    Compressed {
+        archived_count: usize,
+    },
+    /// The id asked from is not known here any more: load the history, then follow.
+    Gap {},
+}
+
+impl Frame {
+    /// The SSE event's name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Frame::UserMessage { .. } => "user_message",
+            Frame::Retrieval { .. } => "retrieval",
+            Frame::Thinking { .. } => "thinking",
+            Frame::Token { .. } => "token",
+            Frame::ToolStart { .. } => "tool_start",
+            Frame::ToolEnd { .. } => "tool_end",
+            Frame::NewResponse {} => "new_response",
+            Frame::Status { .. } => "status",
+            Frame::Usage { .. } => "usage",
+            Frame::Done { .. } => "done",
+            Frame::Error { .. } => "error",
+            Frame::Title { .. } => "title",
+            Frame::Compressed { .. } => "compressed",
+            Frame::Gap {} => "gap",
+        }
+    }
+}
+
+/// The frame that shows a publication, if it shows at all.
+pub fn project(published: &Published) -> Option<Frame> {
+    let session = published.session.as_ref()?;
+    match &published.what {
+        What::Event(event) => project_event(session, event),
+        What::Settled(_) | What::Notice(_) => None,
+    }
+}
+
+fn project_event(session: &SessionId, event: &Event) -> Option<Frame> {
+    let frame = match event {
+        Event::Titled { title } => Frame::Title { session_id: session.to_string(), title: title.clone() },
+        Event::WorkStarted { work_id, message_id, content, .. } => Frame::UserMessage {
+            work_id: work_id.to_string(),
+            message_id: message_id.clone(),
+            content: content.clone(),
+        },
+        Event::DialogueStarted { .. } => return None,
+        Event::SegmentStarted { segment, .. } => {
+            if *segment == 0 {
+                return None;
+            }
+            Frame::NewResponse {}
+        }
+        Event::Text { text, .. } => Frame::Token { content: text.clone() },
+        Event::Thinking { text, .. } => Frame::Thinking { content: text.clone() },
+        Event::ToolStarted { dialogue, index, call_id, tool, arguments, .. } => Frame::ToolStart {
+            tool: tool.clone(),
+            input: message::input_line(arguments),
+            id: call_id.clone(),
+            arguments: arguments.clone(),
+            index: *index,
+            dialogue: *dialogue,
+        },
+        Event::ToolFinished { call_id, tool, status, output, result, duration_ms, .. } => Frame::ToolEnd {
+            tool: tool.clone(),
+            output: output.clone(),
+            id: call_id.clone(),
+            status: *status,
+            operation_code: codes(result),
+            duration_ms: *duration_ms,
+        },
+        Event::DialogueFinished { usage, context_window, .. } => Frame::Usage {
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            cached_tokens: usage.cached_tokens,
+            context_window: *context_window,
+        },
+        Event::WorkFinished { work_id, outcome: Outcome::Error { error, code, retryable }, .. } => Frame::Error {
+            error: error.clone(),
+            session_id: session.to_string(),
+            work_id: work_id.to_string(),
+            code: code.clone(),
+            retryable: *retryable,
+        },
+        Event::WorkFinished { work_id, outcome, content } => Frame::Done {
+            content: content.to_string(),
+            session_id: session.to_string(),
+            work_id: work_id.to_string(),
+            stop_reason: outcome.word().to_owned(),
+            detail: outcome.detail().map(str::to_owned),
+        },
+        Event::Compressed { count, .. } => Frame::Compressed { archived_count: *count },
+        Event::Retrieved { query, hits, .. } => Frame::Retrieval { query: query.clone(), results: hits.to_vec() },
+        Event::Status { status, message, progress, retry_in_ms, .. } => {
+            Frame::Status { kind: *status, message: message.clone(), progress: *progress, retry_in_ms: *retry_in_ms }
+        }
+    };
+    Some(frame)
+}
+
+fn codes(result: &Value) -> Vec<String> {
+    let codes = result.get("operationCode").and_then(Value::as_array).into_iter().flatten();
+    codes.filter_map(|code| code.as_str().map(str::to_owned)).collect()
+}

@@ -1,0 +1,103 @@
+//! Every request passes here first: `Host`, `Origin`, `Sec-Fetch-Site`, content type, token; and every answer leaves with
+//! the security headers. Stops DNS rebinding and cross-site requests (W1–W3).
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::access::COOKIE;
+use super::app::App;
+use super::error::ApiError;
+
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+
+pub async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
+    let answer = match check(&app, &request) {
+        Ok(()) => next.run(request).await,
+        Err(error) => error.into_response(),
+    };
+    harden(answer)
+}
+
+fn check(app: &App, request: &Request) -> Result<(), ApiError> {
+    let refused = |code, message: &str| Err(ApiError::new(StatusCode::FORBIDDEN, code, message));
+    let headers = request.headers();
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let host = match (hosts.next(), hosts.next()) {
+        (Some(host), None) => host.to_str().unwrap_or_default(),
+        _ => return refused("bad_host", "a request needs exactly one Host header"),
+    };
+    let authority = request.uri().authority().map(|authority| authority.as_str());
+    if !app.access.is_our_host(host) || authority.is_some_and(|authority| !authority.eq_ignore_ascii_case(host)) {
+        return refused("bad_host", "this server answers only to its own address; see `host_names` in config.yml");
+    }
+    let mut origins = headers.get_all(header::ORIGIN).iter();
+    if let Some(origin) = origins.next()
+        && (origins.next().is_some() || !origin.to_str().is_ok_and(|origin| app.access.is_our_origin(origin)))
+    {
+        return refused("bad_origin", "requests from other sites are refused");
+    }
+    if is_cross_site(headers) && !is_page_visit(request) {
+        return refused("cross_site", "requests from other sites are refused");
+    }
+    let changes = !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
+    if changes && *request.method() != Method::DELETE && !is_json(headers) {
+        let message = "send a JSON body with Content-Type: application/json";
+        return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", message));
+    }
+    if app.access.needs_token() && !is_open(request) && !has_token(app, headers) {
+        let message = "this server needs its token: sign in at /, or send Authorization: Bearer <token>";
+        return Err(ApiError::new(StatusCode::UNAUTHORIZED, "signed_out", message));
+    }
+    Ok(())
+}
+
+fn is_cross_site(headers: &HeaderMap) -> bool {
+    headers.get(FETCH_SITE).is_some_and(|site| site != "same-origin" && site != "none")
+}
+
+/// Somebody followed a link to the UI: harmless, since a GET changes nothing and the page cannot be framed.
+fn is_page_visit(request: &Request) -> bool {
+    *request.method() == Method::GET
+        && request.headers().get(FETCH_MODE).is_some_and(|mode| mode == "navigate")
+        && !request.uri().path().starts_with("/api/")
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+/// What may be had without the token: the health check, signing in, and the UI's own files, which hold no data.
+fn is_open(request: &Request) -> bool {
+    let path = request.uri().path();
+    path == "/health" || path == "/api/login" || !path.starts_with("/api/")
+}
+
+fn has_token(app: &App, headers: &HeaderMap) -> bool {
+    let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let cookie =
+        cookies.flat_map(|line| line.split(';')).find_map(|pair| pair.trim().strip_prefix(COOKIE)?.strip_prefix('='));
+    bearer.or(cookie).is_some_and(|token| app.access.accepts(token))
+}
+
+/// Headers of every answer. The UI's page replaces the policy by its own, which adds a nonce for styles.
+fn harden(mut answer: Response) -> Response {
+    let headers = answer.headers_mut();
+    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(
+        "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; sandbox",
+    ));
+    for (name, value) in [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    answer
+}

@@ -1,0 +1,21 @@
+//! HTTP: requests parsed, answers written, events projected into frames. The only module that knows axum.
+
+mod access;
+mod app;
+mod chat;
+mod error;
+mod events;
+mod files;
+mod frame;
+mod guard;
+mod openapi;
+mod prompt;
+mod sessions;
+mod settings;
+mod status;
+mod tokens;
+mod web;
+
+pub use access::Access;
+pub use app::{App, serve};
+pub use openapi::document;

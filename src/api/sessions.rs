@@ -1,0 +1,271 @@
+//! Sessions: list, make, rename, delete, bring back, read, say, stop, title, compress.
+
+use axum::Json;
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+
+use super::app::App;
+use super::chat::checked;
+use super::error::{ApiError, ErrorBody};
+use crate::domain::{Message, Role, SessionId};
+use crate::engine::{View, blocking};
+use crate::prompt::system::{MemoryMode, assemble};
+use crate::store;
+
+/// A session in a list.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct SessionSummary {
+    id: String,
+    /// Empty until it has one.
+    title: String,
+    created_at: f64,
+    updated_at: f64,
+    message_count: usize,
+    state: SessionState,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SessionState {
+    Idle,
+    Running,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct SessionList {
+    /// Newest first.
+    sessions: Vec<SessionSummary>,
+}
+
+#[derive(Default, Deserialize, utoipa::ToSchema)]
+pub struct NewSession {
+    #[serde(default)]
+    title: String,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+pub struct Rename {
+    title: String,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Deleted {
+    deleted: bool,
+    id: String,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Messages {
+    session_id: String,
+    title: String,
+    /// The system prompt as it would be sent now comes first.
+    messages: Vec<Message>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compressed_context: Option<String>,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct History {
+    session_id: String,
+    title: String,
+    messages: Vec<Message>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compressed_context: Option<String>,
+    /// Everything up to here is in `messages`: follow from here on.
+    last_event_id: String,
+    running: Option<RunningWork>,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct RunningWork {
+    work_id: String,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+pub struct Say {
+    message: String,
+    /// The same key again answers as the first time and says nothing twice.
+    idempotency_key: Option<String>,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Said {
+    session_id: String,
+    work_id: String,
+    /// The work's events come after this id.
+    after: String,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Interrupted {
+    interrupted: bool,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Titled {
+    session_id: String,
+    title: String,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Compressed {
+    archived_count: usize,
+    remaining_count: usize,
+    summary: String,
+}
+
+/// All sessions, newest first.
+#[utoipa::path(get, path = "/api/sessions", tag = "sessions", responses((status = 200, body = SessionList)))]
+pub async fn list(State(app): State<App>) -> Result<Json<SessionList>, ApiError> {
+    let sessions = app.engine.list().await?;
+    let sessions = sessions.into_iter().map(|summary| shown(&app, summary)).collect();
+    Ok(Json(SessionList { sessions }))
+}
+
+/// A new session.
+#[utoipa::path(post, path = "/api/sessions", tag = "sessions", request_body = NewSession,
+    responses((status = 200, body = SessionSummary)))]
+pub async fn create(
+    State(app): State<App>,
+    request: Result<Json<NewSession>, JsonRejection>,
+) -> Result<Json<SessionSummary>, ApiError> {
+    let Json(request) = request?;
+    let summary = app.engine.create(&title(&request.title)?).await?;
+    Ok(Json(shown(&app, summary)))
+}
+
+/// Gives a session another title.
+#[utoipa::path(put, path = "/api/sessions/{id}", tag = "sessions", request_body = Rename, params(("id" = String, Path)),
+    responses((status = 200, body = SessionSummary), (status = 404, body = ErrorBody)))]
+pub async fn rename(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    request: Result<Json<Rename>, JsonRejection>,
+) -> Result<Json<SessionSummary>, ApiError> {
+    let id = SessionId::parse(&id)?;
+    let Json(request) = request?;
+    let summary = app.engine.rename(&id, &title(&request.title)?).await?;
+    Ok(Json(shown(&app, summary)))
+}
+
+/// Moves a session to `sessions/archive/deleted/`.
+#[utoipa::path(delete, path = "/api/sessions/{id}", tag = "sessions", params(("id" = String, Path)),
+    responses((status = 200, body = Deleted), (status = 404, body = ErrorBody)))]
+pub async fn delete(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Deleted>, ApiError> {
+    let id = SessionId::parse(&id)?;
+    app.engine.delete(&id).await?;
+    Ok(Json(Deleted { deleted: true, id: id.to_string() }))
+}
+
+/// Brings a deleted session back.
+#[utoipa::path(post, path = "/api/sessions/{id}/restore", tag = "sessions", params(("id" = String, Path)),
+    responses((status = 200, body = SessionSummary), (status = 404, body = ErrorBody)))]
+pub async fn restore(State(app): State<App>, Path(id): Path<String>) -> Result<Json<SessionSummary>, ApiError> {
+    let summary = app.engine.restore(&SessionId::parse(&id)?).await?;
+    Ok(Json(shown(&app, summary)))
+}
+
+/// The raw messages, with the system prompt first.
+#[utoipa::path(get, path = "/api/sessions/{id}/messages", tag = "sessions", params(("id" = String, Path)),
+    responses((status = 200, body = Messages), (status = 404, body = ErrorBody)))]
+pub async fn messages(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Messages>, ApiError> {
+    let id = SessionId::parse(&id)?;
+    let session = app.engine.view(&id).await?.session;
+    let home = app.engine.services().home.clone();
+    let system = blocking(move || {
+        let mode = if home.settings().rag_mode { MemoryMode::Retrieved } else { MemoryMode::Whole };
+        Ok(assemble(&home, mode).text)
+    })
+    .await?;
+    let mut messages = vec![Message::new(Role::System, system)];
+    messages.extend(session.messages.iter().cloned());
+    Ok(Json(Messages {
+        session_id: id.to_string(),
+        title: session.title.clone(),
+        messages,
+        compressed_context: session.compressed_context.clone(),
+    }))
+}
+
+/// The conversation, tool calls included, as far as it has come.
+#[utoipa::path(get, path = "/api/sessions/{id}/history", tag = "sessions", params(("id" = String, Path)),
+    responses((status = 200, body = History), (status = 404, body = ErrorBody)))]
+pub async fn history(State(app): State<App>, Path(id): Path<String>) -> Result<Json<History>, ApiError> {
+    let id = SessionId::parse(&id)?;
+    let View { session, last } = app.engine.view(&id).await?;
+    Ok(Json(History {
+        session_id: id.to_string(),
+        title: session.title.clone(),
+        messages: session.messages.clone(),
+        compressed_context: session.compressed_context.clone(),
+        last_event_id: app.engine.services().hub.id(last).to_string(),
+        running: session.running().map(|work| RunningWork { work_id: work.work_id.to_string() }),
+    }))
+}
+
+/// Says something and answers at once; the work is observed through the event streams.
+#[utoipa::path(post, path = "/api/sessions/{id}/messages", tag = "chat", request_body = Say, params(("id" = String, Path)),
+    responses((status = 202, body = Said), (status = 409, body = ErrorBody)))]
+pub async fn say(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    request: Result<Json<Say>, JsonRejection>,
+) -> Result<(StatusCode, Json<Said>), ApiError> {
+    let id = SessionId::parse(&id)?;
+    let Json(request) = request?;
+    let started = app.engine.say(&id, checked(request.message)?, request.idempotency_key).await?;
+    let said = Said {
+        session_id: id.to_string(),
+        work_id: started.work_id.to_string(),
+        after: app.engine.services().hub.id(started.after).to_string(),
+    };
+    Ok((StatusCode::ACCEPTED, Json(said)))
+}
+
+/// Stops what runs; what was said so far is kept.
+#[utoipa::path(post, path = "/api/sessions/{id}/interrupt", tag = "chat", params(("id" = String, Path)),
+    responses((status = 200, body = Interrupted), (status = 404, body = ErrorBody)))]
+pub async fn interrupt(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Interrupted>, ApiError> {
+    let interrupted = app.engine.interrupt(&SessionId::parse(&id)?).await?;
+    Ok(Json(Interrupted { interrupted }))
+}
+
+/// Has the model make a title.
+#[utoipa::path(post, path = "/api/sessions/{id}/generate-title", tag = "sessions", params(("id" = String, Path)),
+    responses((status = 200, body = Titled), (status = 404, body = ErrorBody)))]
+pub async fn generate_title(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Titled>, ApiError> {
+    let id = SessionId::parse(&id)?;
+    let title = app.engine.retitle(&id).await?;
+    Ok(Json(Titled { session_id: id.to_string(), title }))
+}
+
+/// Summarises and archives the first half of the messages, at least four.
+#[utoipa::path(post, path = "/api/sessions/{id}/compress", tag = "sessions", params(("id" = String, Path)),
+    responses((status = 200, body = Compressed), (status = 400, body = ErrorBody), (status = 404, body = ErrorBody)))]
+pub async fn compress(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Compressed>, ApiError> {
+    let done = app.engine.compress(&SessionId::parse(&id)?).await?;
+    Ok(Json(Compressed { archived_count: done.archived, remaining_count: done.remaining, summary: done.summary }))
+}
+
+fn shown(app: &App, summary: store::SessionSummary) -> SessionSummary {
+    let running = app.engine.services().runs.list().iter().any(|id| id.as_str() == summary.id);
+    SessionSummary {
+        id: summary.id,
+        title: summary.title,
+        created_at: summary.created_at,
+        updated_at: summary.updated_at,
+        message_count: summary.message_count,
+        state: if running { SessionState::Running } else { SessionState::Idle },
+    }
+}
+
+/// A title on one line, of at most 200 characters.
+fn title(text: &str) -> Result<String, ApiError> {
+    let title = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if title.chars().count() > 200 {
+        return Err(ApiError::bad_request("too_long", "a title has at most 200 characters"));
+    }
+    Ok(title)
+}

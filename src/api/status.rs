@@ -1,0 +1,139 @@
+//! How the server is: health, status, models, signing in.
+
+use axum::Json;
+use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
+use axum::http::{HeaderName, StatusCode, header};
+use serde::{Deserialize, Serialize};
+
+use super::access::COOKIE;
+use super::app::App;
+use super::error::{ApiError, ErrorBody};
+use crate::domain::Effect;
+use crate::engine::blocking;
+use crate::engine::models::{Candidate, ModelStatus};
+use crate::store::Quarantined;
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Health {
+    status: HealthWord,
+    version: String,
+    /// Files that did not parse and were moved aside since the start.
+    quarantine: Vec<Quarantined>,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum HealthWord {
+    Ok,
+    /// Something was damaged or refused; the rest works.
+    Degraded,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Status {
+    version: String,
+    /// Names this start of the server; ids of events begin with it.
+    boot_id: String,
+    home: String,
+    started_at: f64,
+    /// Sessions in memory.
+    live_sessions: usize,
+    /// Sessions with a run under way.
+    running: Vec<String>,
+    rag_mode: bool,
+    model: ModelStatus,
+    tools: Vec<ToolInfo>,
+    sandbox: SandboxInfo,
+    skills: usize,
+    /// What a person should look at.
+    problems: Vec<String>,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct ToolInfo {
+    name: String,
+    description: String,
+    effect: Effect,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct SandboxInfo {
+    level: String,
+    note: String,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Models {
+    current: ModelStatus,
+    available: Vec<Candidate>,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+pub struct Login {
+    token: String,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct SignedIn {
+    signed_in: bool,
+}
+
+/// Whether it works. Needs no token and tells no content.
+#[utoipa::path(get, path = "/health", tag = "status", responses((status = 200, body = Health)))]
+pub async fn health(State(app): State<App>) -> Json<Health> {
+    let quarantine = app.engine.services().home.quarantined();
+    let status = if quarantine.is_empty() { HealthWord::Ok } else { HealthWord::Degraded };
+    Json(Health { status, version: env!("CARGO_PKG_VERSION").to_owned(), quarantine })
+}
+
+/// What is configured and what is going on.
+#[utoipa::path(get, path = "/api/status", tag = "status", responses((status = 200, body = Status)))]
+pub async fn status(State(app): State<App>) -> Result<Json<Status>, ApiError> {
+    let services = app.engine.services();
+    let home = services.home.clone();
+    let rag_mode = blocking(move || Ok(home.settings().rag_mode)).await?;
+    let specs = services.registry.specs();
+    let tools = specs.iter().map(|spec| ToolInfo {
+        name: spec.name.clone(),
+        description: spec.description.clone(),
+        effect: spec.effect,
+    });
+    Ok(Json(Status {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        boot_id: services.hub.boot().to_owned(),
+        home: services.home.path().display().to_string(),
+        started_at: app.started_at,
+        live_sessions: app.engine.live_sessions().await,
+        running: services.runs.list().iter().map(ToString::to_string).collect(),
+        rag_mode,
+        model: services.models.status(),
+        tools: tools.collect(),
+        sandbox: SandboxInfo { level: app.sandbox_level.to_owned(), note: app.sandbox.to_string() },
+        skills: app.skills.list().len(),
+        problems: app.problems.to_vec(),
+    }))
+}
+
+/// The model that answers, and the ones that could.
+#[utoipa::path(get, path = "/api/models", tag = "status", responses((status = 200, body = Models)))]
+pub async fn models(State(app): State<App>) -> Json<Models> {
+    let models = &app.engine.services().models;
+    Json(Models { current: models.status(), available: models.candidates() })
+}
+
+/// Trades the token for a cookie that only this browser's requests to this server carry.
+#[utoipa::path(post, path = "/api/login", tag = "status", request_body = Login,
+    responses((status = 200, body = SignedIn), (status = 401, body = ErrorBody)))]
+pub async fn login(
+    State(app): State<App>,
+    request: Result<Json<Login>, JsonRejection>,
+) -> Result<([(HeaderName, String); 1], Json<SignedIn>), ApiError> {
+    let Json(Login { token }) = request?;
+    let plain = token.bytes().all(|byte| byte.is_ascii_graphic() && byte != b';' && byte != b',' && byte != b'"');
+    if !app.access.needs_token() || !plain || !app.access.accepts(&token) {
+        return Err(ApiError::new(StatusCode::UNAUTHORIZED, "wrong_token", "this is not the server's token"));
+    }
+    let cookie = format!("{COOKIE}={token}; HttpOnly; SameSite=Strict; Path=/");
+    Ok(([(header::SET_COOKIE, cookie)], Json(SignedIn { signed_in: true })))
+}

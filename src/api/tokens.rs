@@ -1,0 +1,95 @@
+//! Token counts (cl100k_base, exact).
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{Path, State};
+use serde::{Deserialize, Serialize};
+
+use super::app::App;
+use super::error::{ApiError, ErrorBody};
+use super::prompt::next_request;
+use crate::domain::{HomePath, SessionId};
+use crate::engine::blocking;
+use crate::provider::ChatMessage;
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct SessionTokens {
+    system_tokens: usize,
+    message_tokens: usize,
+    total_tokens: usize,
+    /// Of the model that would answer; 0 when there is none.
+    context_window: u32,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+pub struct FilePaths {
+    paths: Vec<String>,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct FileTokens {
+    /// By path; null where a file is missing or not text.
+    tokens: BTreeMap<String, Option<usize>>,
+    total_tokens: usize,
+}
+
+/// The most files counted in one request.
+const MAX_PATHS: usize = 1000;
+
+/// What the session's next request holds: the system prompt, and the messages.
+#[utoipa::path(get, path = "/api/tokens/session/{id}", tag = "tokens", params(("id" = String, Path)),
+    responses((status = 200, body = SessionTokens), (status = 404, body = ErrorBody)))]
+pub async fn session_tokens(State(app): State<App>, Path(id): Path<String>) -> Result<Json<SessionTokens>, ApiError> {
+    let session = app.engine.view(&SessionId::parse(&id)?).await?.session;
+    let services = app.engine.services().clone();
+    let counted = blocking(move || {
+        let next = next_request(&services, Some(&session));
+        let count = |text: &str| services.tokens.count_cached(text);
+        let mut messages = 0;
+        for message in &next.request.messages {
+            messages += match message {
+                ChatMessage::System(_) => 0,
+                ChatMessage::User(text) | ChatMessage::Tool { content: text, .. } => count(text),
+                ChatMessage::Assistant { content, calls, .. } => {
+                    count(content) + calls.iter().map(|call| count(&call.name) + count(&call.arguments)).sum::<usize>()
+                }
+            };
+        }
+        Ok((count(&next.system.text), messages))
+    })
+    .await?;
+    let (system_tokens, message_tokens) = counted;
+    let context_window = app.engine.services().models.status().context_window;
+    Ok(Json(SessionTokens {
+        system_tokens,
+        message_tokens,
+        total_tokens: system_tokens + message_tokens,
+        context_window,
+    }))
+}
+
+/// Counts files.
+#[utoipa::path(post, path = "/api/tokens/files", tag = "tokens", request_body = FilePaths,
+    responses((status = 200, body = FileTokens), (status = 400, body = ErrorBody)))]
+pub async fn file_tokens(
+    State(app): State<App>,
+    request: Result<Json<FilePaths>, JsonRejection>,
+) -> Result<Json<FileTokens>, ApiError> {
+    let Json(request) = request?;
+    if request.paths.len() > MAX_PATHS {
+        return Err(ApiError::bad_request("too_many", format!("at most {MAX_PATHS} paths in one request")));
+    }
+    let services = app.engine.services().clone();
+    let tokens = blocking(move || {
+        let count = |path: &str| {
+            let text = services.home.read_text(&HomePath::parse(path).ok()?).ok()?;
+            Some(services.tokens.count_cached(&text.content))
+        };
+        Ok(request.paths.into_iter().map(|path| (path.clone(), count(&path))).collect::<BTreeMap<_, _>>())
+    })
+    .await?;
+    let total_tokens = tokens.values().flatten().sum();
+    Ok(Json(FileTokens { tokens, total_tokens }))
+}

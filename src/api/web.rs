@@ -1,0 +1,96 @@
+//! The web UI, embedded: hashed assets for ever, the page for every other path.
+
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use rust_embed::{EmbeddedFile, RustEmbed};
+
+use super::error::ApiError;
+use crate::clock;
+
+/// `frontend/dist`, as `npm run build` leaves it. Without it the server still builds and says what is missing.
+#[derive(RustEmbed)]
+#[folder = "frontend/dist"]
+#[allow_missing = true]
+struct Dist;
+
+const PAGE: &str = "index.html";
+const NO_PAGE: &str = "<!doctype html><meta charset=utf-8><title>miniclaw</title><p>The server runs, but its web UI was \
+not built into it. Build it with <code>make build</code>, or use the API: <a href=/api/docs>/api/docs</a>.";
+
+/// An asset, or the page: the UI has its own paths. Unknown API paths are errors, not pages.
+pub async fn asset(uri: Uri, headers: HeaderMap) -> Response {
+    let path = uri.path().trim_start_matches('/');
+    if path.starts_with("api/") || path == "api" {
+        let message = format!("there is no {}; GET /api/docs shows what there is", uri.path());
+        return ApiError::new(StatusCode::NOT_FOUND, "no_such_endpoint", message).into_response();
+    }
+    if path.is_empty() || path == PAGE {
+        return page();
+    }
+    let encodings = headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let accepts = |name: &str| encodings.split(',').any(|e| e.split(';').next().is_some_and(|e| e.trim() == name));
+    for (encoding, ending) in [("br", ".br"), ("gzip", ".gz")] {
+        if accepts(encoding)
+            && let Some(file) = Dist::get(&format!("{path}{ending}"))
+        {
+            let mut answer = file_answer(path, file);
+            answer.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static(encoding));
+            return answer;
+        }
+    }
+    match Dist::get(path) {
+        Some(file) => file_answer(path, file),
+        // A missing asset is missing; a path of the UI is the page.
+        None if path.starts_with("assets/") => StatusCode::NOT_FOUND.into_response(),
+        None => page(),
+    }
+}
+
+fn file_answer(path: &str, file: EmbeddedFile) -> Response {
+    let kind = mime(path);
+    let cache = if path.starts_with("assets/") { "public, max-age=31536000, immutable" } else { "no-cache" };
+    let mut answer = file.data.into_response();
+    let headers = answer.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(cache));
+    headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+    answer
+}
+
+/// The types a build of the UI has.
+fn mime(path: &str) -> &'static str {
+    match path.rsplit('.').next().unwrap_or_default() {
+        "html" => "text/html; charset=utf-8",
+        "js" | "mjs" => "text/javascript; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "ico" => "image/x-icon",
+        "json" | "map" => "application/json",
+        "webmanifest" => "application/manifest+json",
+        "woff2" => "font/woff2",
+        _ => "application/octet-stream",
+    }
+}
+
+/// The page, with a nonce of its own for the styles that the editor and menus add.
+fn page() -> Response {
+    let nonce = clock::new_secret();
+    let html = match Dist::get(PAGE) {
+        Some(file) => String::from_utf8_lossy(&file.data).replace("__CSP_NONCE__", &nonce),
+        None => NO_PAGE.to_owned(),
+    };
+    let policy = format!(
+        "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; img-src 'self' data: blob:; \
+         font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'self'; form-action 'none'; \
+         frame-ancestors 'none'; object-src 'none'"
+    );
+    let mut answer = html.into_response();
+    let headers = answer.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    if let Ok(policy) = HeaderValue::from_str(&policy) {
+        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+    }
+    answer
+}

@@ -1,0 +1,48 @@
+//! `miniclaw doctor`: what is configured, what is missing, what to do.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use super::load_config;
+use crate::config::known_variables;
+use crate::provider::find_local;
+use crate::sandbox::{Sandbox, SandboxConfig};
+
+/// The parts of a home that the prompt is made of.
+const PARTS: [&str; 5] =
+    ["workspace/SOUL.md", "workspace/IDENTITY.md", "workspace/USER.md", "workspace/AGENTS.md", "memory/MEMORY.md"];
+
+pub fn doctor(home: &Path) -> anyhow::Result<ExitCode> {
+    println!("home       {}", home.display());
+    if !home.join("workspace").is_dir() {
+        println!("           not a home yet: miniclaw init {}", home.display());
+    }
+    for part in PARTS.iter().filter(|part| !home.join(part).is_file()) {
+        println!("           {part} is missing; it is left out of the prompt");
+    }
+    let (config, environment) = load_config(home)?;
+    for (name, from) in known_variables(&environment) {
+        println!("variable   {name} is set ({from})");
+    }
+    for (endpoint, from) in &config.endpoints {
+        println!("model      {} at {} ({from})", endpoint.label, endpoint.base_url);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let found = if config.find_local { runtime.block_on(find_local()) } else { Vec::new() };
+    for endpoint in &found {
+        println!("model      {} at {} (found on this machine)", endpoint.label, endpoint.base_url);
+    }
+    let embedded = &config.embedded;
+    let there = |path: &Path| if path.is_file() { "there" } else { "missing: make model" };
+    println!("embedded   program {} ({})", embedded.program.display(), there(&embedded.program));
+    println!("           weights {} ({})", embedded.weights.display(), there(&embedded.weights));
+    let has_embedded = embedded.program.is_file() && embedded.weights.is_file();
+    if config.endpoints.is_empty() && found.is_empty() && !has_embedded {
+        println!("           {}", crate::engine::models::NO_MODEL);
+    }
+    println!("sandbox    {}", Sandbox::new(SandboxConfig::new(config.sandbox)).describe());
+    for warning in &config.warnings {
+        println!("warning    {warning}");
+    }
+    Ok(ExitCode::SUCCESS)
+}

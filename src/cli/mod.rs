@@ -1,0 +1,89 @@
+//! The command line: serve, init, doctor, openapi, mock-llm.
+
+mod doctor;
+mod init;
+mod mock;
+mod serve;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::config::{Config, ConfigError, Environment};
+
+/// A file-driven, fully transparent local AI agent with a web IDE inside.
+#[derive(Parser)]
+#[command(name = "miniclaw", version, about)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    serve: serve::ServeArguments,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the server (the default).
+    Serve(serve::ServeArguments),
+    /// Make a starter home.
+    Init {
+        /// The folder; made if it is not there. Files in it are kept.
+        dir: PathBuf,
+    },
+    /// Say what is configured and what is missing.
+    Doctor {
+        /// The home to look at.
+        #[arg(long, env = "MINICLAW_HOME")]
+        home: Option<PathBuf>,
+    },
+    /// Print the OpenAPI document of this version.
+    Openapi,
+    /// Serve scripted answers over the OpenAI chat API, for tests and demonstrations.
+    MockLlm(mock::MockArguments),
+}
+
+/// As sysexits.h has it: the configuration is wrong.
+pub const EX_CONFIG: u8 = 78;
+
+/// Runs the program; the exit code is 0, 1 (it failed), 2 (bad arguments) or 78 (bad configuration).
+pub fn run() -> ExitCode {
+    let arguments = Arguments::parse();
+    let done = match arguments.command.unwrap_or(Command::Serve(arguments.serve)) {
+        Command::Serve(serve) => serve::serve(&serve),
+        Command::Init { dir } => init::init(&dir),
+        Command::Doctor { home } => doctor::doctor(&home_dir(home)),
+        Command::Openapi => openapi(),
+        Command::MockLlm(mock) => mock::mock(&mock),
+    };
+    match done {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("miniclaw: {error:#}");
+            let bad_config = error.downcast_ref::<ConfigError>().is_some();
+            if bad_config { ExitCode::from(EX_CONFIG) } else { ExitCode::FAILURE }
+        }
+    }
+}
+
+fn openapi() -> anyhow::Result<ExitCode> {
+    println!("{}", crate::api::document().to_pretty_json()?);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The home to use: as told, else the current folder if it is one, else `~/miniclaw`.
+fn home_dir(told: Option<PathBuf>) -> PathBuf {
+    if let Some(home) = told {
+        return home;
+    }
+    if Path::new("workspace").is_dir() {
+        return PathBuf::from(".");
+    }
+    std::env::home_dir().map_or_else(|| PathBuf::from("miniclaw"), |home| home.join("miniclaw"))
+}
+
+fn load_config(home: &Path) -> Result<(Config, Environment), ConfigError> {
+    let environment = Environment::load(home, std::env::vars())?;
+    let config = Config::load(home, &environment)?;
+    Ok((config, environment))
+}

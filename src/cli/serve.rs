@@ -1,0 +1,242 @@
+//! `miniclaw serve`: puts the floors together and runs until it is told to stop.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use super::{EX_CONFIG, home_dir, init, load_config};
+use crate::agent::run::{Fitting, prepare};
+use crate::api::{Access, App};
+use crate::clock;
+use crate::config::Config;
+use crate::engine::hub::Hub;
+use crate::engine::local_model::{LocalModel, LocalModelFiles};
+use crate::engine::models::Models;
+use crate::engine::watch::{self, Saves, Skills};
+use crate::engine::{Engine, Runs, Services};
+use crate::provider::find_local;
+use crate::sandbox::{Interpreter, Level, Sandbox, SandboxConfig};
+use crate::store::Home;
+use crate::tokens::Counter;
+use crate::tools::library::Library;
+use crate::tools::{PythonRepl, ReadFile, Registry, SearchKnowledgeBase, Terminal, Tool, Workshop};
+
+#[derive(Args)]
+pub struct ServeArguments {
+    /// The folder with workspace/, skills/, memory/, knowledge/ and sessions/.
+    #[arg(long, env = "MINICLAW_HOME")]
+    home: Option<PathBuf>,
+    /// The address to listen on. Beyond this machine only together with MINICLAW_TOKEN.
+    #[arg(long)]
+    host: Option<String>,
+    /// 0 picks a free one; the first line on standard output names it.
+    #[arg(long)]
+    port: Option<u16>,
+}
+
+const DEFAULT_PORT: u16 = 8002;
+/// How long a stop may take before it is forced.
+const STOP_GRACE: Duration = Duration::from_secs(9);
+
+pub fn serve(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
+    tracing_subscriber::fmt()
+        .with_env_filter(
+            tracing_subscriber::EnvFilter::try_from_env("MINICLAW_LOG").unwrap_or_else(|_| "warn,miniclaw=info".into()),
+        )
+        .with_writer(std::io::stderr)
+        .init();
+    let folder = home_dir(arguments.home.clone());
+    if !folder.join("workspace").is_dir() {
+        init::fill(&folder)?;
+    }
+    let (config, _) = load_config(&folder)?;
+    let host = arguments.host.clone().or_else(|| config.host.clone()).unwrap_or_else(|| "127.0.0.1".to_owned());
+    let ip: IpAddr =
+        if host == "localhost" { [127, 0, 0, 1].into() } else { host.parse().context("--host is no IP address")? };
+    if !ip.is_loopback() && config.token.is_none() {
+        eprintln!(
+            "miniclaw: {ip} can be reached by other machines, and this server would obey all of them. Set MINICLAW_TOKEN \
+             (in the environment or in .env) to a long random word and start again, or use --host 127.0.0.1."
+        );
+        return Ok(ExitCode::from(EX_CONFIG));
+    }
+    let port = arguments.port.or(config.port).unwrap_or(DEFAULT_PORT);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let served = runtime.block_on(run(folder, config, SocketAddr::new(ip, port)));
+    // What still blocks (a stuck disk) must not hold the exit up.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    served
+}
+
+async fn run(folder: PathBuf, config: Config, address: SocketAddr) -> anyhow::Result<ExitCode> {
+    let started_at = clock::now();
+    let stop = stop_signal()?;
+    let home = Home::open(&folder)?;
+    let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
+    let bound = listener.local_addr()?;
+
+    let hub = Arc::new(Hub::new());
+    let tokens = Arc::new(Counter::new());
+    let sandbox = Sandbox::new(SandboxConfig::new(config.sandbox));
+    let registry = registry(&home, &sandbox, &config, &tokens);
+    let models = models(&home, &sandbox, &config, &hub, &registry, &tokens);
+    let memory = Arc::new(Library::new(home.clone(), "memory", tokens.clone()));
+    let services = Arc::new(Services {
+        home: home.clone(),
+        hub,
+        models: models.clone(),
+        registry: registry.clone(),
+        memory,
+        tokens,
+        limits: config.limits,
+        runs: Runs::default(),
+    });
+    let engine = Engine::new(services);
+    let skills = Arc::new(Skills::default());
+    skills.scan(&home)?;
+    let repaired = engine.recover().await?;
+    if repaired > 0 {
+        tracing::warn!(sessions = repaired, "closed what a crash had left open");
+    }
+    let saves = Arc::new(Saves::default());
+    let app = App {
+        engine: engine.clone(),
+        skills: skills.clone(),
+        saves: saves.clone(),
+        access: Arc::new(Access::new(bound, &config.host_names, config.token.clone())),
+        problems: Arc::new(problems(&config)),
+        sandbox: sandbox.describe().into(),
+        sandbox_level: match config.sandbox {
+            Level::Standard => "standard",
+            Level::Off => "off",
+        },
+        started_at,
+        stopping: CancellationToken::new(),
+    };
+    println!("listening on http://{bound}");
+    choose_model(&models, config);
+    watch::start(&engine, skills, saves);
+    serve_until(app, listener, stop).await
+}
+
+async fn serve_until(
+    app: App,
+    listener: TcpListener,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> anyhow::Result<ExitCode> {
+    let (stopping, engine) = (app.stopping.clone(), app.engine.clone());
+    let server = tokio::spawn(crate::api::serve(app, listener));
+    stop.await;
+    tracing::info!("stopping");
+    let goodbye = async {
+        // Runs end first, so that their followers learn how.
+        engine.shut_down().await;
+        stopping.cancel();
+        server.await
+    };
+    match tokio::time::timeout(STOP_GRACE, goodbye).await {
+        Ok(Ok(served)) => served?,
+        Ok(Err(_)) | Err(_) => tracing::warn!("something did not stop in time"),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn registry(home: &Home, sandbox: &Sandbox, _config: &Config, tokens: &Arc<Counter>) -> Arc<Registry> {
+    let workshop = Workshop { sandbox: sandbox.clone(), scratch: home.scratch(), readable: Vec::new() };
+    let knowledge = Arc::new(Library::new(home.clone(), "knowledge", tokens.clone()));
+    let mut tools: Vec<Arc<dyn Tool>> = vec![Arc::new(Terminal::new(workshop.clone()))];
+    match Interpreter::python(&std::env::var_os("PATH").unwrap_or_default()) {
+        Some(python) => tools.push(Arc::new(PythonRepl::new(workshop, python))),
+        None => tracing::warn!("no python3 was found, so there is no python_repl"),
+    }
+    let others: [Arc<dyn Tool>; 2] =
+        [Arc::new(ReadFile::new(home.clone())), Arc::new(SearchKnowledgeBase::new(knowledge))];
+    tools.extend(others);
+    Arc::new(Registry::new(tools))
+}
+
+fn models(
+    home: &Home,
+    sandbox: &Sandbox,
+    config: &Config,
+    hub: &Arc<Hub>,
+    registry: &Arc<Registry>,
+    tokens: &Arc<Counter>,
+) -> Arc<Models> {
+    let embedded = &config.embedded;
+    let files = LocalModelFiles {
+        program: embedded.program.clone(),
+        weights: embedded.weights.clone(),
+        cache: home.path().join("storage/model"),
+        threads: embedded.threads,
+        context_window: embedded.context_window,
+    };
+    let local = files.program.is_file().then(|| LocalModel::new(files, sandbox.clone()));
+    let (home, registry, tokens, window) = (home.clone(), registry.clone(), tokens.clone(), embedded.context_window);
+    let shared_prefix = move || {
+        let retrieved = home.settings().rag_mode;
+        let fitting = Fitting { context_window: window, tools: registry.specs(), tokens: &tokens };
+        prepare(&home, Vec::new(), retrieved.then_some(&[]), &fitting).request
+    };
+    Models::new(hub.clone(), local, Box::new(shared_prefix))
+}
+
+/// Chooses among what is configured; without anything configured, looks for a model on this machine meanwhile.
+fn choose_model(models: &Arc<Models>, config: Config) {
+    let models = models.clone();
+    let choose = move |endpoints: &[_], models: &Models| {
+        if let Err(error) = models.choose(endpoints) {
+            tracing::error!(%error, "the configured model cannot be used");
+        }
+    };
+    choose(&config.endpoints, &models);
+    if !config.find_local || (!config.endpoints.is_empty() && config.wanted.is_none()) {
+        return;
+    }
+    tokio::spawn(async move {
+        let found = find_local().await.into_iter().map(|endpoint| (endpoint, "found on this machine".to_owned()));
+        let mut all = config.endpoints;
+        all.extend(found);
+        if let Some(wanted) = config.wanted
+            && let Some(place) = all.iter().position(|(endpoint, _)| endpoint.model == wanted)
+        {
+            all[..=place].rotate_right(1);
+        }
+        choose(&all, &models);
+    });
+}
+
+fn problems(config: &Config) -> Vec<String> {
+    let mut problems = config.warnings.clone();
+    if config.sandbox == Level::Off {
+        problems.push("The sandbox is off: tools run with all your rights.".to_owned());
+    }
+    problems
+}
+
+/// Resolves at the first SIGTERM or Ctrl-C; the second one ends the process at once.
+pub fn stop_signal() -> std::io::Result<impl Future<Output = ()> + Send + 'static> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            std::process::exit(130);
+        });
+    })
+}

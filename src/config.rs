@@ -1,0 +1,411 @@
+//! Configuration: environment variables win over `.env`, `.env` over `config.yml`. Both files live in the home.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use secrecy::SecretString;
+use serde::Deserialize;
+use url::Url;
+
+use crate::agent::Limits;
+use crate::provider::{Endpoint, Profile, ProfileKind};
+use crate::sandbox::Level;
+use crate::store;
+
+/// What config.yml may say. A field that is not listed here is an error, so that a typo does not go unseen.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct File {
+    host: Option<String>,
+    port: Option<u16>,
+    host_names: Vec<String>,
+    max_iterations: Option<u32>,
+    max_minutes: Option<u64>,
+    models: Vec<ModelEntry>,
+    default_model: Option<String>,
+    find_local_models: Option<bool>,
+    embedded_model: EmbeddedModel,
+    sandbox: SandboxLevel,
+    fetch_allow_hosts: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ModelEntry {
+    id: String,
+    name: Option<String>,
+    api_url: String,
+    api_key: Option<SecretString>,
+    /// What is sent as `model`; the id when absent.
+    model: Option<String>,
+    context_window: Option<u32>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct EmbeddedModel {
+    program: Option<PathBuf>,
+    weights: Option<PathBuf>,
+    threads: Option<u32>,
+    context_window: Option<u32>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum SandboxLevel {
+    #[default]
+    Standard,
+    Off,
+}
+
+/// What the server runs with.
+pub struct Config {
+    pub host: Option<String>,
+    pub port: Option<u16>,
+    /// Names besides localhost that this server answers to.
+    pub host_names: Vec<String>,
+    pub limits: Limits,
+    /// Configured models, the chosen one first, each with where it was found.
+    pub endpoints: Vec<(Endpoint, String)>,
+    /// A model was chosen by name (`default_model`) and is none of the configured ones: a found or the embedded one.
+    pub wanted: Option<String>,
+    /// Look for Ollama and LM Studio on this machine.
+    pub find_local: bool,
+    pub embedded: EmbeddedPaths,
+    pub sandbox: Level,
+    pub fetch_allow_hosts: Vec<String>,
+    pub token: Option<SecretString>,
+    /// What a person should look at; nothing that stops the server.
+    pub warnings: Vec<String>,
+}
+
+/// Where the embedded model's parts are looked for.
+#[derive(Clone, Debug)]
+pub struct EmbeddedPaths {
+    pub program: PathBuf,
+    pub weights: PathBuf,
+    pub threads: u32,
+    pub context_window: u32,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    #[error("{file} cannot be used: {reason}")]
+    Bad { file: String, reason: String },
+}
+
+/// The weights that `make model` gets.
+const WEIGHTS: &str = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf";
+const WEIGHTS_LOW_MEMORY: &str = "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf";
+const EMBEDDED_CONTEXT: u32 = 8192;
+const DEEPSEEK_URL: &str = "https://api.deepseek.com";
+const DEEPSEEK_MODEL: &str = "deepseek-chat";
+const OPENAI_URL: &str = "https://api.openai.com/v1";
+const OPENAI_MODEL: &str = "gpt-5-mini";
+
+/// The variables of the process and of `.env`.
+pub struct Environment {
+    process: HashMap<String, String>,
+    file: HashMap<String, String>,
+}
+
+impl Environment {
+    /// # Errors
+    /// When `.env` is there and cannot be read as one; names the line.
+    pub fn load(home: &Path, process: impl Iterator<Item = (String, String)>) -> Result<Self, ConfigError> {
+        let mut file = HashMap::new();
+        if let Some(text) = read(home, ".env")? {
+            for pair in dotenvy::from_read_iter(text.as_bytes()) {
+                let (name, value) = pair.map_err(|error| bad(".env", error.to_string()))?;
+                file.insert(name, value);
+            }
+        }
+        Ok(Self { process: process.collect(), file })
+    }
+
+    /// An empty value counts as none: that is what copying `.env.example` leaves.
+    fn get(&self, name: &str) -> Option<(&str, &'static str)> {
+        let process = self.process.get(name).map(|value| (value.trim(), "environment"));
+        let file = self.file.get(name).map(|value| (value.trim(), ".env"));
+        [process, file].into_iter().flatten().find(|(value, _)| !value.is_empty())
+    }
+
+    fn value(&self, name: &str) -> Option<&str> {
+        self.get(name).map(|(value, _)| value)
+    }
+}
+
+impl Config {
+    /// Reads `config.yml` in `home` and combines it with the environment.
+    ///
+    /// # Errors
+    /// When the file is there and wrong: says line and reason.
+    pub fn load(home: &Path, environment: &Environment) -> Result<Self, ConfigError> {
+        let file = match read(home, "config.yml")? {
+            Some(text) => parse(&text)?,
+            None => File::default(),
+        };
+        let mut warnings = Vec::new();
+        let mut endpoints = Vec::new();
+        endpoints.extend(deepseek(environment)?);
+        endpoints.extend(openai(environment)?);
+        for entry in &file.models {
+            match configured(entry, environment)? {
+                Ok(endpoint) => endpoints.push((endpoint, "config.yml".to_owned())),
+                Err(warning) => warnings.push(warning),
+            }
+        }
+        let wanted = choose(&mut endpoints, &file);
+        let limits = Limits {
+            max_iterations: file.max_iterations.unwrap_or(Limits::default().max_iterations).max(1),
+            wall: file.max_minutes.map_or(Limits::default().wall, |minutes| Duration::from_secs(minutes.max(1) * 60)),
+            ..Limits::default()
+        };
+        Ok(Self {
+            host: file.host,
+            port: file.port,
+            host_names: file.host_names,
+            limits,
+            endpoints,
+            wanted,
+            find_local: file.find_local_models.unwrap_or(true),
+            embedded: embedded(&file.embedded_model, environment),
+            sandbox: match file.sandbox {
+                SandboxLevel::Standard => Level::Standard,
+                SandboxLevel::Off => Level::Off,
+            },
+            fetch_allow_hosts: file.fetch_allow_hosts,
+            token: environment.value("MINICLAW_TOKEN").map(|token| SecretString::from(token.to_owned())),
+            warnings,
+        })
+    }
+}
+
+fn read(home: &Path, name: &str) -> Result<Option<String>, ConfigError> {
+    store::config_text(home, name).map_err(|error| bad(name, error.to_string()))
+}
+
+fn bad(file: &str, reason: impl Into<String>) -> ConfigError {
+    ConfigError::Bad { file: file.to_owned(), reason: reason.into() }
+}
+
+fn parse(text: &str) -> Result<File, ConfigError> {
+    if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+        return Ok(File::default());
+    }
+    let file = serde_path_to_error::deserialize(serde_yaml::Deserializer::from_str(text));
+    file.map_err(|error| {
+        let place = error.path().to_string();
+        let reason = error.into_inner().to_string();
+        bad("config.yml", if place == "." { reason } else { format!("{place}: {reason}") })
+    })
+}
+
+fn deepseek(environment: &Environment) -> Result<Option<(Endpoint, String)>, ConfigError> {
+    let Some((key, from)) = environment.get("DEEPSEEK_API_KEY") else { return Ok(None) };
+    let address = environment.value("DEEPSEEK_BASE_URL").unwrap_or(DEEPSEEK_URL);
+    let model = environment.value("DEEPSEEK_MODEL").unwrap_or(DEEPSEEK_MODEL);
+    let url = url(address).map_err(|reason| bad(from, format!("DEEPSEEK_BASE_URL {reason}")))?;
+    Ok(Some((endpoint(url, model, Some(key.to_owned().into())), from.to_owned())))
+}
+
+fn openai(environment: &Environment) -> Result<Option<(Endpoint, String)>, ConfigError> {
+    let key = environment.get("OPENAI_API_KEY");
+    let address = environment.get("OPENAI_BASE_URL");
+    // A server of one's own may need no key; the address alone is enough then.
+    let from = match (key, address) {
+        (Some((_, from)), _) => from,
+        (None, Some((address, from))) if address.trim_end_matches('/') != OPENAI_URL => from,
+        _ => return Ok(None),
+    };
+    let model = environment.value("OPENAI_MODEL").unwrap_or(OPENAI_MODEL);
+    let address = address.map_or(OPENAI_URL, |(address, _)| address);
+    let url = url(address).map_err(|reason| bad(from, format!("OPENAI_BASE_URL {reason}")))?;
+    let key = key.map(|(key, _)| SecretString::from(key.to_owned()));
+    Ok(Some((endpoint(url, model, key), from.to_owned())))
+}
+
+/// A model of config.yml. A variable that is not set makes the entry unusable, which is a warning: the others still work.
+fn configured(entry: &ModelEntry, environment: &Environment) -> Result<Result<Endpoint, String>, ConfigError> {
+    use secrecy::ExposeSecret;
+    let unset = |name: String| format!("model {}: the variable {name} is not set, so this model is left out", entry.id);
+    let address = match substitute(&entry.api_url, environment) {
+        Ok(address) => address,
+        Err(name) => return Ok(Err(unset(name))),
+    };
+    let key = match entry.api_key.as_ref().map(|key| substitute(key.expose_secret(), environment)).transpose() {
+        Ok(key) => key.filter(|key| !key.is_empty()).map(SecretString::from),
+        Err(name) => return Ok(Err(unset(name))),
+    };
+    let url = url(&address).map_err(|reason| bad("config.yml", format!("models: {}: api_url {reason}", entry.id)))?;
+    let mut endpoint = endpoint(url, entry.model.as_deref().unwrap_or(&entry.id), key);
+    if let Some(name) = &entry.name {
+        endpoint.label.clone_from(name);
+    }
+    if let Some(window) = entry.context_window {
+        endpoint.context_window = window;
+    }
+    Ok(Ok(endpoint))
+}
+
+/// `${NAME}` by its value; the error is the name of a variable that is not set.
+fn substitute(text: &str, environment: &Environment) -> Result<String, String> {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        let Some((name, behind)) = after.split_once('}') else { break };
+        out.push_str(before);
+        out.push_str(environment.value(name).ok_or_else(|| name.to_owned())?);
+        rest = behind;
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+fn url(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|error| format!("is no address ({error}): {text}"))?;
+    if matches!(url.scheme(), "http" | "https") {
+        Ok(url)
+    } else {
+        Err(format!("must begin with http:// or https://: {text}"))
+    }
+}
+
+fn endpoint(base_url: Url, model: &str, api_key: Option<SecretString>) -> Endpoint {
+    let profile = Profile::from_url(&base_url, model);
+    let context_window = profile.context_window(model);
+    let label = match profile.kind {
+        ProfileKind::Other => model.to_owned(),
+        ref kind => format!("{} {model}", kind.name()),
+    };
+    Endpoint { profile, base_url, api_key, model: model.to_owned(), label, context_window }
+}
+
+/// Moves the chosen model to the front. Returns the choice where it is none of the configured ones.
+fn choose(endpoints: &mut [(Endpoint, String)], file: &File) -> Option<String> {
+    let wanted = file.default_model.as_ref()?;
+    let id = file.models.iter().find(|entry| entry.id == *wanted);
+    let name = id.map_or(wanted.as_str(), |entry| entry.model.as_deref().unwrap_or(&entry.id));
+    let fits = |(endpoint, _): &(Endpoint, String)| {
+        endpoint.model == name || endpoint.profile.kind.name().eq_ignore_ascii_case(wanted)
+    };
+    match endpoints.iter().position(fits) {
+        Some(place) => {
+            endpoints[..=place].rotate_right(1);
+            None
+        }
+        None => Some(wanted.clone()),
+    }
+}
+
+fn embedded(file: &EmbeddedModel, environment: &Environment) -> EmbeddedPaths {
+    let beside = std::env::current_exe().ok().and_then(|exe| exe.parent().map(|dir| dir.join("miniclaw-llm")));
+    let program = file.program.clone().or_else(|| environment.value("MINICLAW_LLM").map(PathBuf::from)).or(beside);
+    let models = models_dir(environment);
+    let weights = file.weights.clone().unwrap_or_else(|| {
+        let (better, smaller) = (models.join(WEIGHTS), models.join(WEIGHTS_LOW_MEMORY));
+        if !better.is_file() && smaller.is_file() { smaller } else { better }
+    });
+    EmbeddedPaths {
+        program: program.unwrap_or_else(|| PathBuf::from("miniclaw-llm")),
+        weights,
+        threads: file.threads.unwrap_or(0),
+        context_window: file.context_window.unwrap_or(EMBEDDED_CONTEXT),
+    }
+}
+
+/// Where `make model` puts weights: `$MINICLAW_MODELS`, else the user's data folder.
+fn models_dir(environment: &Environment) -> PathBuf {
+    if let Some(dir) = environment.value("MINICLAW_MODELS") {
+        return PathBuf::from(dir);
+    }
+    let data = match (environment.value("XDG_DATA_HOME"), environment.value("HOME")) {
+        (Some(data), _) => PathBuf::from(data),
+        (None, Some(home)) => Path::new(home).join(".local/share"),
+        (None, None) => PathBuf::from("/var/lib"),
+    };
+    data.join("miniclaw/models")
+}
+
+/// What `doctor` shows of the variables: which are set and where, never their values.
+pub fn known_variables(environment: &Environment) -> BTreeMap<&'static str, &'static str> {
+    const NAMES: [&str; 9] = [
+        "DEEPSEEK_API_KEY",
+        "DEEPSEEK_BASE_URL",
+        "DEEPSEEK_MODEL",
+        "OPENAI_API_KEY",
+        "OPENAI_BASE_URL",
+        "OPENAI_MODEL",
+        "EMBEDDING_MODEL",
+        "MINICLAW_MODELS",
+        "MINICLAW_TOKEN",
+    ];
+    NAMES.into_iter().filter_map(|name| environment.get(name).map(|(_, from)| (name, from))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use secrecy::ExposeSecret;
+
+    fn load(files: &[(&str, &str)], process: &[(&str, &str)]) -> Result<Config, ConfigError> {
+        let home = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            std::fs::write(home.path().join(name), text).unwrap();
+        }
+        let process = process.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+        let environment = Environment::load(home.path(), process)?;
+        Config::load(home.path(), &environment)
+    }
+
+    fn first(config: &Config) -> (&str, &str, String, &str) {
+        let (endpoint, from) = &config.endpoints[0];
+        let key = endpoint.api_key.as_ref().map_or("", |key| key.expose_secret());
+        (endpoint.base_url.as_str(), &endpoint.model, key.to_owned(), from)
+    }
+
+    #[test]
+    fn the_documented_names_work_and_the_environment_wins() {
+        let env = "DEEPSEEK_API_KEY=sk-file\nDEEPSEEK_MODEL=deepseek-reasoner\nOPENAI_API_KEY=\n";
+        let config = load(&[(".env", env)], &[]).unwrap();
+        let expected = ("https://api.deepseek.com/", "deepseek-reasoner", "sk-file".to_owned(), ".env");
+        assert_eq!(first(&config), expected);
+        assert_eq!(config.endpoints.len(), 1);
+        let config = load(&[(".env", env)], &[("DEEPSEEK_API_KEY", "sk-process")]).unwrap();
+        assert_eq!(first(&config).2, "sk-process");
+    }
+
+    #[test]
+    fn any_compatible_address_works_without_a_key() {
+        let config = load(&[], &[("OPENAI_BASE_URL", "http://127.0.0.1:9999/v1"), ("OPENAI_MODEL", "mine")]).unwrap();
+        assert_eq!(first(&config), ("http://127.0.0.1:9999/v1", "mine", String::new(), "environment"));
+        let nothing = load(&[], &[("OPENAI_BASE_URL", "https://api.openai.com/v1")]).unwrap();
+        assert!(nothing.endpoints.is_empty());
+    }
+
+    #[test]
+    fn a_typo_in_the_file_is_refused_with_its_line() {
+        let error = load(&[("config.yml", "port: 8002\nmodles: []\n")], &[]).err().unwrap().to_string();
+        assert!(error.contains("modles") && error.contains("line 2"), "{error}");
+        let error = load(&[("config.yml", "models:\n  - id: a\n    api_url: 3\n")], &[]).err().unwrap().to_string();
+        assert!(error.contains("models[0].api_url"), "{error}");
+        assert!(load(&[("config.yml", "# only a comment\n")], &[]).is_ok());
+    }
+
+    #[test]
+    fn models_of_the_file_take_their_keys_from_variables() {
+        let file = "default_model: b\nmodels:\n  - {id: a, api_url: 'http://h/v1', api_key: '${NOT_SET}'}\n  \
+                    - {id: b, name: Bee, api_url: 'http://h/v1', api_key: 'x-${KEY}', context_window: 5}\n";
+        let config = load(&[("config.yml", file)], &[("KEY", "k"), ("DEEPSEEK_API_KEY", "d")]).unwrap();
+        assert_eq!(first(&config), ("http://h/v1", "b", "x-k".to_owned(), "config.yml"));
+        assert_eq!((config.endpoints[0].0.context_window, config.endpoints[0].0.label.as_str()), (5, "Bee"));
+        assert!(config.warnings[0].contains("NOT_SET"), "{:?}", config.warnings);
+    }
+
+    #[test]
+    fn keys_are_not_printed() {
+        let config = load(&[], &[("OPENAI_API_KEY", "canary-key")]).unwrap();
+        assert!(!format!("{:?}", config.endpoints).contains("canary"));
+    }
+}

@@ -1,0 +1,424 @@
+//! The task that owns one session: every change goes through it, in one order: journal, fold, publish.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::hub::What;
+use super::notice::Notice;
+use super::work::{make_summary, make_title, work};
+use super::{EngineError, Services};
+use crate::agent::{Entry, Kind, Recorder, compress};
+use crate::clock;
+use crate::domain::{Event, Fact, Outcome, Session, SessionId, WorkId};
+use crate::store::{Durability, Journal, StoreError};
+
+/// Asks of a session. Each is answered once.
+pub enum Command {
+    Say {
+        content: String,
+        key: Option<String>,
+        reply: Reply<Started>,
+    },
+    Interrupt {
+        reply: Reply<bool>,
+    },
+    Rename {
+        title: String,
+        reply: Reply<()>,
+    },
+    Retitle {
+        reply: Reply<String>,
+    },
+    Compress {
+        reply: Reply<Compression>,
+    },
+    View {
+        reply: Reply<View>,
+    },
+    /// Stops what runs and ends the task, everything on disk.
+    Close {
+        reply: Reply<()>,
+    },
+}
+
+pub type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
+
+/// A work has begun; its events come after `after`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Started {
+    pub work_id: WorkId,
+    pub after: u64,
+}
+
+/// What a compression did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compression {
+    pub archived: usize,
+    pub remaining: usize,
+    pub summary: String,
+}
+
+/// A session as it is now, and the number of the last publication that made it so.
+#[derive(Clone)]
+pub struct View {
+    pub session: Arc<Session>,
+    pub last: u64,
+}
+
+/// A session that nobody touched for so long leaves memory; it comes back from disk.
+const IDLE: Duration = Duration::from_secs(600);
+/// Idempotency keys remembered a session.
+const KEYS: usize = 32;
+/// How long a stopped run may take to say goodbye.
+const CLOSE_GRACE: Duration = Duration::from_secs(8);
+
+pub struct Actor {
+    id: SessionId,
+    services: Arc<Services>,
+    session: Arc<Session>,
+    /// Absent only while a blocking task writes it.
+    journal: Option<Journal>,
+    running: Option<Running>,
+    /// Number of the session's last publication.
+    last: u64,
+    keys: VecDeque<(String, Started)>,
+    /// A summary is being made: messages must stay as they are.
+    compressing: bool,
+    /// What a model made beside the run arrives here.
+    errands: (mpsc::Sender<Errand>, mpsc::Receiver<Errand>),
+}
+
+struct Running {
+    work_id: WorkId,
+    cancel: CancellationToken,
+    entries: mpsc::Receiver<Entry>,
+    task: JoinHandle<Result<Outcome, String>>,
+}
+
+/// What came of asking a model for something beside a run.
+enum Errand {
+    Title { title: String, settles: Option<WorkId>, reply: Option<Reply<String>> },
+    Summary { count: usize, made: Result<(String, String), EngineError>, reply: Reply<Compression> },
+}
+
+/// What woke the actor up.
+enum Wake {
+    Command(Option<Command>),
+    Entry(Option<Entry>),
+    Errand(Errand),
+    Idle,
+}
+
+impl Actor {
+    pub fn new(id: SessionId, session: Session, services: Arc<Services>) -> Self {
+        let journal = Journal::new(&services.home, &id);
+        Self {
+            id,
+            last: services.hub.last(),
+            services,
+            session: Arc::new(session),
+            journal: Some(journal),
+            running: None,
+            keys: VecDeque::new(),
+            compressing: false,
+            errands: mpsc::channel(4),
+        }
+    }
+
+    pub async fn live(mut self, mut commands: mpsc::Receiver<Command>) {
+        loop {
+            let wake = tokio::select! {
+                biased;
+                command = commands.recv() => Wake::Command(command),
+                entry = next_entry(&mut self.running) => Wake::Entry(entry),
+                Some(errand) = self.errands.1.recv() => Wake::Errand(errand),
+                () = tokio::time::sleep(IDLE), if self.running.is_none() && !self.compressing => Wake::Idle,
+            };
+            match wake {
+                Wake::Entry(Some(entry)) => self.record(entry).await,
+                Wake::Entry(None) => self.end_run().await,
+                Wake::Errand(Errand::Title { title, settles, reply }) => self.titled(title, settles, reply).await,
+                Wake::Errand(Errand::Summary { count, made, reply }) => {
+                    // The asker may have gone; what was done stays done.
+                    let _ = reply.send(self.compressed(count, made).await);
+                }
+                Wake::Command(Some(Command::Close { reply })) => {
+                    self.stop().await;
+                    // The asker may have gone; the session is closed all the same.
+                    let _ = reply.send(Ok(()));
+                    return;
+                }
+                Wake::Command(Some(command)) => self.command(command).await,
+                Wake::Command(None) | Wake::Idle => {
+                    self.stop().await;
+                    return;
+                }
+            }
+        }
+    }
+
+    async fn command(&mut self, command: Command) {
+        // An asker who has gone away does not change what was done.
+        match command {
+            Command::Say { content, key, reply } => drop(reply.send(self.say(content, key).await)),
+            Command::Interrupt { reply } => drop(reply.send(Ok(self.interrupt()))),
+            Command::Rename { title, reply } => drop(reply.send(self.rename(title).await)),
+            Command::Retitle { reply } => self.retitle(None, Some(reply)),
+            Command::Compress { reply } => self.compress(reply),
+            Command::View { reply } => drop(reply.send(Ok(View { session: self.session.clone(), last: self.last }))),
+            Command::Close { reply } => drop(reply.send(Ok(()))),
+        }
+    }
+
+    async fn say(&mut self, content: String, key: Option<String>) -> Result<Started, EngineError> {
+        if let Some((_, started)) = self.keys.iter().find(|(known, _)| Some(known) == key.as_ref()) {
+            return Ok(started.clone());
+        }
+        if self.running.is_some() || self.compressing {
+            return Err(EngineError::Busy);
+        }
+        let work_id = WorkId(clock::new_id());
+        let event = Event::WorkStarted {
+            work_id: work_id.clone(),
+            message_id: clock::new_id(),
+            content,
+            model: self.services.models.status().model,
+        };
+        let after = self.services.hub.last();
+        self.fact(event).await?;
+        self.start_run(work_id.clone());
+        self.changed();
+        let started = Started { work_id, after };
+        if let Some(key) = key {
+            self.keys.truncate(KEYS - 1);
+            self.keys.push_front((key, started.clone()));
+        }
+        Ok(started)
+    }
+
+    fn start_run(&mut self, work_id: WorkId) {
+        let (to, entries) = mpsc::channel(256);
+        let cancel = CancellationToken::new();
+        let recorder = Recorder::new(work_id.clone(), (*self.session).clone(), to);
+        let task = tokio::spawn(work(self.services.clone(), self.id.clone(), recorder, cancel.clone()));
+        self.services.runs.started(&self.id);
+        self.running = Some(Running { work_id, cancel, entries, task });
+    }
+
+    async fn record(&mut self, entry: Entry) {
+        match entry.kind {
+            Kind::Preview => {
+                Arc::make_mut(&mut self.session).apply(&entry.event, clock::now());
+                self.publish(What::Event(entry.event));
+            }
+            Kind::Piece => {
+                let fact = self.next_fact(entry.event);
+                if let Some(journal) = &mut self.journal
+                    && let Err(error) = journal.append(std::slice::from_ref(&fact), Durability::Written)
+                {
+                    // The text is still in memory and in the next piece's fact or the snapshot.
+                    tracing::warn!(session = %self.id, %error, "could not journal a piece of text");
+                    return;
+                }
+                Arc::make_mut(&mut self.session).apply_fact(&fact);
+            }
+            Kind::Fact(done) => {
+                let kept = self.fact(entry.event).await.map_err(|error| error.to_string());
+                // A run that was cut off does not wait for the answer.
+                let _ = done.send(kept);
+            }
+        }
+    }
+
+    /// Journals a fact, waits for the disk, folds it and tells everybody.
+    async fn fact(&mut self, event: Event) -> Result<(), EngineError> {
+        let fact = self.next_fact(event);
+        let mut journal = self.journal.take().unwrap_or_else(|| Journal::new(&self.services.home, &self.id));
+        let (journal, fact, written) = tokio::task::spawn_blocking(move || {
+            let written = journal.append(std::slice::from_ref(&fact), Durability::Synced);
+            (journal, fact, written)
+        })
+        .await
+        .map_err(|_| EngineError::Internal("a journal write was cut off"))?;
+        self.journal = Some(journal);
+        written?;
+        Arc::make_mut(&mut self.session).apply_fact(&fact);
+        self.publish(What::Event(fact.event));
+        Ok(())
+    }
+
+    fn next_fact(&self, event: Event) -> Fact {
+        Fact { seq: self.session.seq + 1, at: clock::now(), event }
+    }
+
+    fn publish(&mut self, what: What) {
+        self.last = self.services.hub.publish(&self.id, what);
+    }
+
+    /// The run's task has let go of its recorder: record how it ended, write the snapshot, see to a title.
+    async fn end_run(&mut self) {
+        let Some(running) = self.running.take() else { return };
+        let outcome = match running.task.await {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(reason)) => failed(reason, "not_saved"),
+            Err(join) if join.is_cancelled() => crate::agent::run::interrupted(),
+            Err(_) => failed("an internal error ended this run; the log has more".to_owned(), "internal"),
+        };
+        let work_id = running.work_id;
+        let done = outcome == Outcome::Done;
+        for event in self.session.repairs().into_iter().filter(|e| matches!(e, Event::ToolFinished { .. })) {
+            if self.fact(event).await.is_err() {
+                break;
+            }
+        }
+        let content = self.session.work_text(&work_id).into();
+        let event = Event::WorkFinished { work_id: work_id.clone(), outcome, content };
+        if let Err(error) = self.fact(event.clone()).await {
+            // The disk refuses, but the person must still learn that it is over.
+            tracing::error!(session = %self.id, %error, "could not record the end of a run");
+            Arc::make_mut(&mut self.session).apply(&event, clock::now());
+            self.publish(What::Event(event));
+        }
+        self.services.runs.ended(&self.id);
+        self.settle().await;
+        self.changed();
+        if done && self.session.title.is_empty() && self.session.works.len() == 1 {
+            self.retitle(Some(work_id), None);
+        } else {
+            self.publish(What::Settled(work_id));
+        }
+    }
+
+    /// Writes the snapshot and drops the journal. A failure keeps the journal, which holds everything.
+    async fn settle(&mut self) {
+        let (home, id, session) = (self.services.home.clone(), self.id.clone(), self.session.clone());
+        let mut journal = self.journal.take().unwrap_or_else(|| Journal::new(&home, &id));
+        let written = tokio::task::spawn_blocking(move || -> (Journal, Result<(), StoreError>) {
+            let written = home.save_snapshot(&id, &session).and_then(|()| journal.remove());
+            (journal, written)
+        })
+        .await;
+        match written {
+            Ok((journal, Ok(()))) => self.journal = Some(journal),
+            Ok((journal, Err(error))) => {
+                tracing::error!(session = %self.id, %error, "could not write the session's file; its journal is kept");
+                self.journal = Some(journal);
+            }
+            Err(_) => tracing::error!(session = %self.id, "the writing of a session's file was cut off"),
+        }
+    }
+
+    fn interrupt(&self) -> bool {
+        if let Some(running) = &self.running {
+            running.cancel.cancel();
+        }
+        self.running.is_some()
+    }
+
+    async fn stop(&mut self) {
+        self.interrupt();
+        let goodbye = async {
+            while self.running.is_some() {
+                match next_entry(&mut self.running).await {
+                    Some(entry) => self.record(entry).await,
+                    None => self.end_run().await,
+                }
+            }
+        };
+        if tokio::time::timeout(CLOSE_GRACE, goodbye).await.is_err() {
+            if let Some(running) = &self.running {
+                running.task.abort();
+            }
+            self.end_run().await;
+        }
+    }
+
+    async fn rename(&mut self, title: String) -> Result<(), EngineError> {
+        self.fact(Event::Titled { title }).await?;
+        if self.running.is_none() {
+            self.settle().await;
+        }
+        self.changed();
+        Ok(())
+    }
+
+    /// Has the model make a title, in the background.
+    fn retitle(&mut self, settles: Option<WorkId>, reply: Option<Reply<String>>) {
+        let (services, session, to) = (self.services.clone(), self.session.clone(), self.errands.0.clone());
+        tokio::spawn(async move {
+            let title = make_title(&services, &session).await;
+            drop(session);
+            // The session may have been closed meanwhile; then nobody needs a title.
+            let _ = to.send(Errand::Title { title, settles, reply }).await;
+        });
+    }
+
+    async fn titled(&mut self, title: String, settles: Option<WorkId>, reply: Option<Reply<String>>) {
+        // A person's own title, given meanwhile, stays.
+        let wanted = reply.is_some() || self.session.title.is_empty();
+        let mut kept = Ok(());
+        if wanted && !title.is_empty() {
+            kept = self.rename(title.clone()).await;
+        }
+        if let Some(work_id) = settles {
+            self.publish(What::Settled(work_id));
+        }
+        if let Some(reply) = reply {
+            // The asker may have gone; the title is kept.
+            let _ = reply.send(kept.map(|()| title));
+        }
+    }
+
+    /// Has the model summarise the older half, in the background; until then nothing else may be said.
+    fn compress(&mut self, reply: Reply<Compression>) {
+        let refused = match compress::share(self.session.messages.len()) {
+            _ if self.running.is_some() || self.compressing => EngineError::Busy,
+            None => EngineError::TooShort,
+            Some(count) => {
+                self.compressing = true;
+                let older = self.session.messages[..count].to_vec();
+                let (services, id, to) = (self.services.clone(), self.id.clone(), self.errands.0.clone());
+                tokio::spawn(async move {
+                    let made = make_summary(&services, &id, older).await;
+                    // If the session was closed meanwhile, the archive holds a copy and the session is as it was.
+                    let _ = to.send(Errand::Summary { count, made, reply }).await;
+                });
+                return;
+            }
+        };
+        let _ = reply.send(Err(refused));
+    }
+
+    async fn compressed(
+        &mut self,
+        count: usize,
+        made: Result<(String, String), EngineError>,
+    ) -> Result<Compression, EngineError> {
+        self.compressing = false;
+        let (summary, archive) = made?;
+        self.fact(Event::Compressed { count, summary: summary.clone(), archive }).await?;
+        self.settle().await;
+        self.changed();
+        Ok(Compression { archived: count, remaining: self.session.messages.len(), summary })
+    }
+
+    fn changed(&self) {
+        self.services.hub.notice(Notice::SessionsChanged { session_id: self.id.to_string() });
+    }
+}
+
+async fn next_entry(running: &mut Option<Running>) -> Option<Entry> {
+    match running {
+        Some(running) => running.entries.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn failed(error: String, code: &str) -> Outcome {
+    Outcome::Error { error, code: code.to_owned(), retryable: true }
+}

@@ -1,0 +1,236 @@
+//! The embedded model's process: started on first use, started again when it died, stopped with the server.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use secrecy::SecretString;
+use tokio::sync::Mutex;
+use url::Url;
+
+use super::models::{Candidate, ModelState, ModelStatus};
+use crate::clock;
+use crate::provider::local::LocalServer;
+use crate::provider::{Client, Endpoint, ModelRequest, Profile, ProfileKind};
+use crate::sandbox::{Sandbox, Service, ServiceProcess};
+
+/// Where the embedded model is and how it is run.
+#[derive(Clone, Debug)]
+pub struct LocalModelFiles {
+    /// The program `miniclaw-llm`.
+    pub program: PathBuf,
+    /// The weights (GGUF).
+    pub weights: PathBuf,
+    /// What it has read is kept here between starts.
+    pub cache: PathBuf,
+    /// Zero leaves it to the program.
+    pub threads: u32,
+    /// Tokens.
+    pub context_window: u32,
+}
+
+pub struct LocalModel {
+    files: LocalModelFiles,
+    sandbox: Sandbox,
+    process: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    running: Option<Running>,
+    /// When it was started of late, to stop trying when it dies at once each time.
+    starts: Vec<Instant>,
+}
+
+struct Running {
+    service: ServiceProcess,
+    server: LocalServer,
+    client: Arc<Client>,
+}
+
+/// A handle on the running model.
+pub struct Started {
+    pub client: Arc<Client>,
+    server: LocalServer,
+    /// It was started by this call.
+    pub fresh: bool,
+}
+
+/// The address comes before the weights are read, so this is quick.
+const FIRST_LINE: Duration = Duration::from_secs(20);
+/// So many starts within [`START_WINDOW`] are a model that cannot live here.
+const MAX_STARTS: usize = 3;
+const START_WINDOW: Duration = Duration::from_secs(60);
+
+impl LocalModel {
+    pub fn new(files: LocalModelFiles, sandbox: Sandbox) -> Self {
+        Self { files, sandbox, process: Mutex::default() }
+    }
+
+    /// The running model, started if it is not.
+    ///
+    /// # Errors
+    /// A sentence for a person: what is missing or why it does not start.
+    pub async fn ensure_started(&self) -> Result<Started, String> {
+        let mut state = self.process.lock().await;
+        if let Some(running) = &mut state.running {
+            if running.service.is_running() {
+                return Ok(running.handle(Fresh::No));
+            }
+            tracing::warn!("the embedded model ended by itself; starting it again");
+            state.running = None;
+        }
+        self.check_files()?;
+        state.starts.retain(|at| at.elapsed() < START_WINDOW);
+        if state.starts.len() >= MAX_STARTS {
+            return Err(
+                "The embedded model ended right after its start several times; the log says why. It needs about \
+                        2 GB of free memory."
+                    .to_owned(),
+            );
+        }
+        state.starts.push(Instant::now());
+        let running = self.launch().await?;
+        let handle = running.handle(Fresh::Yes);
+        state.running = Some(running);
+        Ok(handle)
+    }
+
+    /// The running model, if it runs.
+    pub async fn running(&self) -> Option<Started> {
+        let mut state = self.process.lock().await;
+        let running = state.running.as_mut()?;
+        running.service.is_running().then(|| running.handle(Fresh::No))
+    }
+
+    pub async fn stop(&self) {
+        self.process.lock().await.running = None;
+    }
+
+    async fn launch(&self) -> Result<Running, String> {
+        let files = &self.files;
+        let secret = clock::new_secret();
+        let mut arguments = vec!["--model".to_owned(), text(&files.weights), "--port".to_owned(), "0".to_owned()];
+        arguments.extend(["--ctx".to_owned(), files.context_window.to_string()]);
+        arguments.extend(["--cache-dir".to_owned(), text(&files.cache)]);
+        if files.threads > 0 {
+            arguments.extend(["--threads".to_owned(), files.threads.to_string()]);
+        }
+        let service = Service {
+            name: "miniclaw-llm".to_owned(),
+            program: files.program.clone(),
+            arguments,
+            env: vec![("MINICLAW_LLM_SECRET".to_owned(), secret.clone())],
+            cwd: files.cache.parent().map_or_else(|| PathBuf::from("/"), Path::to_path_buf),
+        };
+        let mut service = self.sandbox.service(service).map_err(|error| error.to_string())?;
+        let line = service.first_line(FIRST_LINE).await.ok_or("The embedded model did not start; the log says why.")?;
+        let address = line.strip_prefix("listening on ").and_then(|address| Url::parse(address).ok());
+        let base = address.ok_or_else(|| format!("The embedded model said {line:?} instead of its address."))?;
+        let secret = SecretString::from(secret);
+        let server = LocalServer::new(base.clone(), secret.clone())?;
+        let endpoint = Endpoint {
+            profile: Profile::new(ProfileKind::Local, &self.model()),
+            base_url: base.join("v1").map_err(|error| error.to_string())?,
+            api_key: Some(secret),
+            model: self.model(),
+            label: self.label(),
+            context_window: files.context_window,
+        };
+        let client = Arc::new(Client::new(endpoint).map_err(|error| error.to_string())?);
+        Ok(Running { service, server, client })
+    }
+
+    fn check_files(&self) -> Result<(), String> {
+        if !self.files.program.is_file() {
+            let program = self.files.program.display();
+            return Err(format!("The embedded model's program is not there ({program}). Build it with `make model`."));
+        }
+        if !self.files.weights.is_file() {
+            let weights = self.files.weights.display();
+            return Err(format!("The embedded model's file is not there ({weights}). Get it with `make model`."));
+        }
+        Ok(())
+    }
+
+    pub fn candidate(&self) -> Candidate {
+        let (model, label) = (self.model(), self.label());
+        Candidate { provider: "local".to_owned(), model, label, from: "embedded".to_owned() }
+    }
+
+    /// The status of a model that is there and was not started.
+    pub fn status(&self) -> ModelStatus {
+        let missing = self.check_files().err();
+        ModelStatus {
+            provider: "local".to_owned(),
+            model: self.model(),
+            label: self.label(),
+            state: if missing.is_some() { ModelState::Missing } else { ModelState::Ready },
+            progress: None,
+            detail: missing,
+            small: true,
+            context_window: self.files.context_window,
+        }
+    }
+
+    /// What a failed start means: the files are not there, or they are and it does not run.
+    pub fn absent_state(&self) -> ModelState {
+        if self.check_files().is_err() { ModelState::Missing } else { ModelState::Failed }
+    }
+
+    fn model(&self) -> String {
+        self.files.weights.file_stem().map_or_else(|| "local".to_owned(), |stem| stem.to_string_lossy().into_owned())
+    }
+
+    fn label(&self) -> String {
+        format!("{} (small demo model)", self.model())
+    }
+}
+
+enum Fresh {
+    Yes,
+    No,
+}
+
+impl Running {
+    fn handle(&self, fresh: Fresh) -> Started {
+        let fresh = match fresh {
+            Fresh::Yes => true,
+            Fresh::No => false,
+        };
+        Started { client: self.client.clone(), server: self.server.clone(), fresh }
+    }
+}
+
+impl Started {
+    /// `Some(progress)` while the weights are read; `None` when it can be asked.
+    ///
+    /// # Errors
+    /// Why it will never be.
+    pub async fn loading(&self) -> Result<Option<Option<f32>>, String> {
+        let health =
+            self.server.health().await.map_err(|error| format!("The embedded model does not answer: {error}"))?;
+        match health.status.as_str() {
+            "ready" => Ok(None),
+            "failed" => Err(format!("The embedded model failed to load: {}", health.detail.unwrap_or_default())),
+            _ => Ok(Some(health.progress)),
+        }
+    }
+
+    /// How much of the shared prompt was read, while it is being read.
+    pub async fn reading(&self) -> Option<f32> {
+        let health = self.server.health().await.ok()?;
+        (health.prefix.state == "reading").then(|| health.prefix.progress.unwrap_or(0.0))
+    }
+
+    /// Has the model read what all requests begin with; a failure only means that the first question takes longer.
+    pub async fn read_prefix(&self, shared: &ModelRequest) {
+        if let Err(error) = self.server.set_prefix(&self.client, shared).await {
+            tracing::warn!(%error, "the embedded model did not take the shared prompt");
+        }
+    }
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}

@@ -1,0 +1,275 @@
+//! Which sessions are alive: open, say, follow, interrupt, rename, compress, delete.
+
+mod actor;
+pub mod hub;
+pub mod local_model;
+pub mod models;
+pub mod notice;
+pub mod watch;
+mod work;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{mpsc, oneshot};
+
+use actor::{Actor, Command, Reply};
+pub use actor::{Compression, Started, View};
+pub use hub::{EventId, Hub, Published, Subscription, What};
+pub use notice::{ChangedBy, Notice};
+
+use crate::agent::Limits;
+use crate::clock;
+use crate::domain::{Session, SessionId};
+use crate::provider::ProviderError;
+use crate::store::{Home, SessionSummary, StoreError};
+use crate::tokens::Counter;
+use crate::tools::Registry;
+use crate::tools::library::Library;
+
+/// What all sessions share.
+pub struct Services {
+    pub home: Home,
+    pub hub: Arc<Hub>,
+    pub models: Arc<models::Models>,
+    pub registry: Arc<Registry>,
+    /// memory/, searched.
+    pub memory: Arc<Library>,
+    pub tokens: Arc<Counter>,
+    pub limits: Limits,
+    pub runs: Runs,
+}
+
+/// Which sessions have a run under way.
+#[derive(Default)]
+pub struct Runs(Mutex<HashSet<SessionId>>);
+
+impl Runs {
+    fn started(&self, id: &SessionId) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone());
+    }
+
+    fn ended(&self, id: &SessionId) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+    }
+
+    pub fn list(&self) -> Vec<SessionId> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+}
+
+/// Why an ask was refused or failed, by what the caller may do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    #[error("there is no session {0}")]
+    NoSession(SessionId),
+    #[error("this session is still working; wait for it, or stop it first")]
+    Busy,
+    #[error("there is too little to compress: a session needs at least 4 messages")]
+    TooShort,
+    #[error("the server is shutting down")]
+    ShuttingDown,
+    #[error("{0}")]
+    Internal(&'static str),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Model(#[from] models::ModelError),
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+}
+
+/// The sessions that are in memory, each owned by its task.
+pub struct Engine {
+    services: Arc<Services>,
+    alive: tokio::sync::Mutex<HashMap<SessionId, mpsc::Sender<Command>>>,
+}
+
+/// Whether an unknown session may be made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    IsAnError,
+    IsMade,
+}
+
+impl Engine {
+    pub fn new(services: Arc<Services>) -> Arc<Self> {
+        Arc::new(Self { services, alive: tokio::sync::Mutex::default() })
+    }
+
+    pub fn services(&self) -> &Arc<Services> {
+        &self.services
+    }
+
+    /// Closes what a crash left open in all sessions. Called at the start.
+    pub async fn recover(&self) -> Result<usize, EngineError> {
+        let home = self.services.home.clone();
+        blocking(move || {
+            let cut_off = home.unsettled_sessions()?;
+            for id in &cut_off {
+                home.load(id)?;
+            }
+            Ok(cut_off.len())
+        })
+        .await
+    }
+
+    pub async fn create(&self, title: &str) -> Result<SessionSummary, EngineError> {
+        let id = SessionId::parse(&clock::new_id()).map_err(|_| EngineError::Internal("a new id was not an id"))?;
+        let session = Session::new(title, clock::now());
+        self.save_new(&id, &session).await?;
+        Ok(summary(&id, &session))
+    }
+
+    /// Begins a work. An unknown session is made. A known idempotency key answers as it did the first time.
+    pub async fn say(&self, id: &SessionId, content: String, key: Option<String>) -> Result<Started, EngineError> {
+        self.ask(id, Missing::IsMade, |reply| Command::Say { content: content.clone(), key: key.clone(), reply }).await
+    }
+
+    /// Stops what runs; `false` when nothing did.
+    pub async fn interrupt(&self, id: &SessionId) -> Result<bool, EngineError> {
+        self.ask(id, Missing::IsAnError, |reply| Command::Interrupt { reply }).await
+    }
+
+    pub async fn rename(&self, id: &SessionId, title: &str) -> Result<SessionSummary, EngineError> {
+        self.ask(id, Missing::IsAnError, |reply| Command::Rename { title: title.to_owned(), reply }).await?;
+        let view = self.view(id).await?;
+        Ok(summary(id, &view.session))
+    }
+
+    /// Has the model make a title now.
+    pub async fn retitle(&self, id: &SessionId) -> Result<String, EngineError> {
+        self.ask(id, Missing::IsAnError, |reply| Command::Retitle { reply }).await
+    }
+
+    pub async fn compress(&self, id: &SessionId) -> Result<Compression, EngineError> {
+        self.ask(id, Missing::IsAnError, |reply| Command::Compress { reply }).await
+    }
+
+    pub async fn view(&self, id: &SessionId) -> Result<View, EngineError> {
+        self.ask(id, Missing::IsAnError, |reply| Command::View { reply }).await
+    }
+
+    pub async fn list(&self) -> Result<Vec<SessionSummary>, EngineError> {
+        let home = self.services.home.clone();
+        blocking(move || home.sessions()).await
+    }
+
+    /// Stops the session and moves its file to the archive of deleted ones.
+    pub async fn delete(&self, id: &SessionId) -> Result<(), EngineError> {
+        // A run may take its time to stop; others need not wait for it.
+        let running = self.alive.lock().await.get(id).cloned();
+        if let Some(handle) = running {
+            close(&handle).await;
+        }
+        let mut alive = self.alive.lock().await;
+        if let Some(handle) = alive.remove(id) {
+            close(&handle).await;
+        }
+        let (home, gone) = (self.services.home.clone(), id.clone());
+        let deleted = blocking(move || home.delete_session(&gone)).await?;
+        self.services.registry.session_closed(id);
+        self.services.hub.notice(Notice::SessionsChanged { session_id: id.to_string() });
+        if deleted { Ok(()) } else { Err(EngineError::NoSession(id.clone())) }
+    }
+
+    pub async fn restore(&self, id: &SessionId) -> Result<SessionSummary, EngineError> {
+        let (home, back) = (self.services.home.clone(), id.clone());
+        if !blocking(move || home.restore_session(&back)).await? {
+            return Err(EngineError::NoSession(id.clone()));
+        }
+        self.services.hub.notice(Notice::SessionsChanged { session_id: id.to_string() });
+        let view = self.view(id).await?;
+        Ok(summary(id, &view.session))
+    }
+
+    /// Stops all runs and writes everything. New asks are refused from now on.
+    pub async fn shut_down(&self) {
+        let alive = std::mem::take(&mut *self.alive.lock().await);
+        futures_util::future::join_all(alive.values().map(close)).await;
+        self.services.models.stop().await;
+    }
+
+    async fn ask<T>(
+        &self,
+        id: &SessionId,
+        missing: Missing,
+        command: impl Fn(Reply<T>) -> Command,
+    ) -> Result<T, EngineError> {
+        // An actor that has just gone idle drops what reaches it; the next one answers.
+        for _ in 0..3 {
+            let handle = self.open(id, missing).await?;
+            let (reply, answer) = oneshot::channel();
+            if handle.send(command(reply)).await.is_ok()
+                && let Ok(answer) = answer.await
+            {
+                return answer;
+            }
+        }
+        Err(EngineError::ShuttingDown)
+    }
+
+    async fn open(&self, id: &SessionId, missing: Missing) -> Result<mpsc::Sender<Command>, EngineError> {
+        let mut alive = self.alive.lock().await;
+        if let Some(handle) = alive.get(id).filter(|handle| !handle.is_closed()) {
+            return Ok(handle.clone());
+        }
+        self.services.hub.forget(id);
+        let (home, wanted) = (self.services.home.clone(), id.clone());
+        let session = match blocking(move || home.load(&wanted)).await? {
+            Some(loaded) => loaded.session,
+            None if missing == Missing::IsMade => {
+                let session = Session::new("", clock::now());
+                self.save_new(id, &session).await?;
+                session
+            }
+            None => return Err(EngineError::NoSession(id.clone())),
+        };
+        let (handle, commands) = mpsc::channel(64);
+        let actor = Actor::new(id.clone(), session, self.services.clone());
+        tokio::spawn(actor.live(commands));
+        alive.retain(|_, handle| !handle.is_closed());
+        alive.insert(id.clone(), handle.clone());
+        Ok(handle)
+    }
+
+    async fn save_new(&self, id: &SessionId, session: &Session) -> Result<(), EngineError> {
+        let (home, new, saved) = (self.services.home.clone(), id.clone(), session.clone());
+        blocking(move || home.save_snapshot(&new, &saved)).await?;
+        self.services.hub.notice(Notice::SessionsChanged { session_id: id.to_string() });
+        Ok(())
+    }
+
+    /// How many sessions are in memory.
+    pub async fn live_sessions(&self) -> usize {
+        self.alive.lock().await.values().filter(|handle| !handle.is_closed()).count()
+    }
+}
+
+async fn close(handle: &mpsc::Sender<Command>) {
+    let (reply, closed) = oneshot::channel();
+    if handle.send(Command::Close { reply }).await.is_ok() {
+        // An actor that ended by itself in this moment answers by dropping the question.
+        let _ = closed.await;
+    }
+}
+
+fn summary(id: &SessionId, session: &Session) -> SessionSummary {
+    SessionSummary {
+        id: id.to_string(),
+        title: session.title.clone(),
+        created_at: session.created_at,
+        updated_at: session.updated_at,
+        message_count: session.messages.len(),
+    }
+}
+
+/// Runs file work off the runtime's threads.
+pub async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, EngineError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => Ok(done?),
+        Err(_) => Err(EngineError::Internal("file work was cut off")),
+    }
+}

@@ -1,0 +1,200 @@
+//! Files that change on disk: the clients are told, skills are read again, indexes follow, the model reads the new prompt.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use notify::{RecursiveMode, Watcher};
+use tokio::sync::mpsc;
+
+use super::notice::{ChangedBy, Notice};
+use super::{Engine, blocking};
+use crate::domain::HomePath;
+use crate::skills::Skill;
+use crate::store::{Expect, Home, ROOTS, SNAPSHOT, StoreError};
+
+/// A burst of changes (a checkout, a save by rename) is handled once, so long after its last event.
+const QUIET: Duration = Duration::from_millis(60);
+/// File systems without change events (network mounts) are looked at this often.
+const SWEEP: Duration = Duration::from_secs(30);
+
+/// The skills as they were last read, and what of the home was seen last.
+#[derive(Default)]
+pub struct Skills(Mutex<Vec<Skill>>);
+
+impl Skills {
+    pub fn list(&self) -> Vec<Skill> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Reads every SKILL.md and writes SKILLS_SNAPSHOT.md where it differs. `true` when the list changed.
+    pub fn scan(&self, home: &Home) -> Result<bool, StoreError> {
+        let files = home.list("skills")?;
+        let mut skills = Vec::new();
+        for file in files.iter().filter(|file| file.path.file_name() == "SKILL.md") {
+            let skill = match home.read_bytes(&file.path) {
+                Ok(bytes) => Skill::parse(&file.path, &bytes),
+                Err(error) => Skill { error: Some(error.to_string()), ..Skill::parse(&file.path, b"") },
+            };
+            skills.push(skill);
+        }
+        let snapshot = crate::skills::snapshot(&skills);
+        let path = HomePath::parse(SNAPSHOT).map_err(|_| StoreError::NotFound { what: SNAPSHOT.to_owned() })?;
+        let current = home.read_text(&path).map(|text| text.content);
+        if current.ok().as_deref() != Some(snapshot.as_str()) {
+            home.save_text(&path, &snapshot, &Expect::Anything)?;
+        }
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let changed = *known != skills;
+        *known = skills;
+        Ok(changed)
+    }
+}
+
+/// Follows the home until the engine is gone. Changes it cannot see by events are found by a regular look.
+pub fn start(engine: &Arc<Engine>, skills: Arc<Skills>, saves: Arc<Saves>) {
+    let (to, events) = mpsc::channel::<Vec<PathBuf>>(256);
+    let home = engine.services().home.clone();
+    let watcher = watcher(&home, to);
+    let state = Follow { engine: Arc::downgrade(engine), home, skills, saves, seen: BTreeMap::new() };
+    tokio::spawn(state.run(events, watcher));
+}
+
+/// Saves made through the API, so that the change they cause on disk is not announced as somebody else's.
+#[derive(Default)]
+pub struct Saves(Mutex<BTreeMap<String, (String, ChangedBy)>>);
+
+impl Saves {
+    pub fn note(&self, path: &HomePath, etag: &str, by: ChangedBy) {
+        let mut saves = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        saves.insert(path.to_string(), (etag.to_owned(), by));
+    }
+
+    fn author(&self, path: &str, etag: Option<&str>) -> ChangedBy {
+        let saves = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match saves.get(path) {
+            Some((known, by)) if Some(known.as_str()) == etag => *by,
+            _ => ChangedBy::Disk,
+        }
+    }
+}
+
+fn watcher(home: &Home, to: mpsc::Sender<Vec<PathBuf>>) -> Option<notify::RecommendedWatcher> {
+    let handler = move |event: notify::Result<notify::Event>| {
+        if let Ok(event) = event
+            // Our own reads are events too.
+            && !event.kind.is_access()
+        {
+            // When the queue is full a look at everything is due anyway: the sweep does it.
+            let _ = to.try_send(event.paths);
+        }
+    };
+    let mut watcher =
+        notify::recommended_watcher(handler).inspect_err(|e| tracing::warn!(%e, "no file events")).ok()?;
+    for root in ROOTS {
+        if let Err(error) = watcher.watch(&home.path().join(root), RecursiveMode::Recursive) {
+            tracing::warn!(root, %error, "cannot watch; looking every {} s instead", SWEEP.as_secs());
+        }
+    }
+    Some(watcher)
+}
+
+/// Size and time of a file as last seen, and its hash.
+type Seen = BTreeMap<HomePath, (u64, f64, Option<String>)>;
+
+struct Follow {
+    engine: std::sync::Weak<Engine>,
+    home: Home,
+    skills: Arc<Skills>,
+    saves: Arc<Saves>,
+    seen: Seen,
+}
+
+impl Follow {
+    async fn run(mut self, mut events: mpsc::Receiver<Vec<PathBuf>>, watcher: Option<notify::RecommendedWatcher>) {
+        self.look(None).await;
+        loop {
+            let mut roots = BTreeSet::new();
+            tokio::select! {
+                paths = events.recv() => match paths {
+                    Some(paths) => roots.extend(self.roots(&paths)),
+                    None => tokio::time::sleep(SWEEP).await,
+                },
+                () = tokio::time::sleep(SWEEP) => {}
+            }
+            while let Ok(Some(paths)) = tokio::time::timeout(QUIET, events.recv()).await {
+                roots.extend(self.roots(&paths));
+            }
+            let Some(engine) = self.engine.upgrade() else { break };
+            let only = (!roots.is_empty()).then_some(roots);
+            let changed = self.look(only).await;
+            if !changed.is_empty() {
+                self.tell(&engine, changed).await;
+            }
+        }
+        drop(watcher);
+    }
+
+    fn roots(&self, paths: &[PathBuf]) -> Vec<&'static str> {
+        let inside = |path: &Path| {
+            let first = path.strip_prefix(self.home.path()).ok()?.components().next()?;
+            ROOTS.into_iter().find(|root| first.as_os_str() == *root)
+        };
+        paths.iter().filter_map(|path| inside(path)).collect()
+    }
+
+    /// Compares the folders with what was seen before; returns the paths that differ with their new hash.
+    async fn look(&mut self, only: Option<BTreeSet<&'static str>>) -> Vec<(HomePath, Option<String>)> {
+        let home = self.home.clone();
+        let seen = std::mem::take(&mut self.seen);
+        let looked = tokio::task::spawn_blocking(move || look(&home, seen, only.as_ref())).await;
+        let Ok((seen, changed)) = looked else { return Vec::new() };
+        self.seen = seen;
+        changed
+    }
+
+    async fn tell(&self, engine: &Arc<Engine>, changed: Vec<(HomePath, Option<String>)>) {
+        let services = engine.services();
+        let touches = |root: &str| changed.iter().any(|(path, _)| path.root() == root);
+        let prompt = touches("workspace") || touches("skills") || touches("memory");
+        if touches("skills") {
+            let (skills, home) = (self.skills.clone(), self.home.clone());
+            match blocking(move || skills.scan(&home)).await {
+                Ok(true) => services.hub.notice(Notice::SkillsChanged),
+                Ok(false) => {}
+                Err(error) => tracing::warn!(%error, "could not read the skills"),
+            }
+        }
+        for (path, etag) in changed {
+            let by = self.saves.author(path.as_str(), etag.as_deref());
+            services.hub.notice(Notice::FileChanged { path: path.to_string(), etag, by });
+        }
+        if prompt {
+            services.models.prefix_changed().await;
+        }
+    }
+}
+
+fn look(home: &Home, seen: Seen, only: Option<&BTreeSet<&'static str>>) -> (Seen, Vec<(HomePath, Option<String>)>) {
+    let looked_at = |root: &str| only.is_none_or(|only| only.contains(root));
+    let (mut old, mut fresh): (Seen, Seen) = seen.into_iter().partition(|(path, _)| looked_at(path.root()));
+    let mut changed = Vec::new();
+    for root in ROOTS.into_iter().filter(|root| looked_at(root)) {
+        for file in home.list(root).unwrap_or_default() {
+            let before = old.remove(&file.path);
+            let same = before.as_ref().is_some_and(|(size, at, _)| *size == file.size && *at == file.modified);
+            if same {
+                fresh.extend(before.map(|before| (file.path, before)));
+                continue;
+            }
+            let etag = home.hash(&file.path).ok();
+            if before.is_none_or(|(_, _, known)| known != etag) {
+                changed.push((file.path.clone(), etag.clone()));
+            }
+            fresh.insert(file.path, (file.size, file.modified, etag));
+        }
+    }
+    changed.extend(old.into_keys().map(|path| (path, None)));
+    (fresh, changed)
+}

@@ -1,0 +1,81 @@
+//! What runs beside a session's actor: the work itself, and the small errands a model does for a session.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::models::{Silent, Watch};
+use super::{EngineError, Services};
+use crate::agent::{Recorder, Run, compress, run, title};
+use crate::domain::{Message, Outcome, Role, Session, SessionId, StatusKind};
+
+/// One work, from finding the model to its outcome.
+pub async fn work(
+    services: Arc<Services>,
+    session_id: SessionId,
+    mut recorder: Recorder,
+    cancel: CancellationToken,
+) -> Result<Outcome, String> {
+    let mut progress = Progress(&recorder);
+    let client = tokio::select! {
+        () = cancel.cancelled() => return Ok(crate::agent::run::interrupted()),
+        client = services.models.client(&mut progress) => client,
+    };
+    let client = match client {
+        Ok(client) => client,
+        Err(error) => {
+            let (code, retryable) = (error.code().to_owned(), error.retryable());
+            return Ok(Outcome::Error { error: error.to_string(), code, retryable });
+        }
+    };
+    let run_now = Run {
+        session_id,
+        home: services.home.clone(),
+        client,
+        registry: services.registry.clone(),
+        memory: services.memory.clone(),
+        tokens: services.tokens.clone(),
+        limits: services.limits,
+        cancel,
+    };
+    run(&run_now, &mut recorder).await.map_err(|error| error.0)
+}
+
+/// Tells the session's followers how the start of the model is coming on.
+struct Progress<'a>(&'a Recorder);
+
+impl Watch for Progress<'_> {
+    async fn told(&mut self, message: &str, progress: Option<f32>) {
+        // Nobody follows any more: the start goes on all the same.
+        let _ = self.0.send_status(StatusKind::StartingModel, message.to_owned(), progress, None).await;
+    }
+}
+
+/// A title for a session, from its first exchange. Falls back to the beginning of the question.
+pub async fn make_title(services: &Services, session: &Session) -> String {
+    let of = |role| session.messages.iter().find(|m| m.role == role && !m.content.is_empty());
+    let question = of(Role::User).map(|m| m.content.as_str()).unwrap_or_default();
+    let answer = of(Role::Assistant).map(|m| m.content.as_str()).unwrap_or_default();
+    match services.models.client(&mut Silent).await {
+        Ok(client) => title::make(&client, question, answer).await,
+        Err(_) => title::tidy(question),
+    }
+}
+
+/// A summary of `older`, and the archive file that keeps them.
+pub async fn make_summary(
+    services: &Services,
+    id: &SessionId,
+    older: Vec<Message>,
+) -> Result<(String, String), EngineError> {
+    let client = services.models.client(&mut Silent).await?;
+    let summary = compress::summarise(&client, &older).await?;
+    if summary.is_empty() {
+        return Err(EngineError::Internal("the model returned an empty summary; nothing was changed"));
+    }
+    let (home, id) = (services.home.clone(), id.clone());
+    let archive = tokio::task::spawn_blocking(move || home.archive(&id, &older))
+        .await
+        .map_err(|_| EngineError::Internal("archiving was cut off"))??;
+    Ok((summary, archive))
+}

@@ -1,0 +1,88 @@
+//! What to leave out when a conversation is longer than the model's context, saying so.
+
+use crate::provider::ChatMessage;
+
+/// What a request may hold, in tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    pub context_window: usize,
+    /// System prompt and tool descriptions.
+    pub fixed: usize,
+    /// Kept free for the answer.
+    pub answer: usize,
+}
+
+/// Each message costs a few tokens beyond its text: role, separators.
+const MESSAGE_OVERHEAD: usize = 4;
+
+/// Drops the oldest exchanges (a question with everything up to the next one) until the rest fits. The newest question and
+/// what follows it always stays. Returns how many messages were dropped.
+pub fn fit(history: &mut Vec<ChatMessage>, budget: Budget, count: &dyn Fn(&str) -> usize) -> usize {
+    let room = budget.context_window.saturating_sub(budget.fixed + budget.answer);
+    // A token is at least a byte, so a history of few bytes fits without counting.
+    if history.iter().map(|m| bytes(m) + MESSAGE_OVERHEAD).sum::<usize>() <= room {
+        return 0;
+    }
+    let costs: Vec<usize> = history.iter().map(|m| cost(m, count)).collect();
+    let mut total: usize = costs.iter().sum();
+    let mut dropped = 0;
+    while total > room {
+        let next = history[dropped + 1..].iter().position(|m| matches!(m, ChatMessage::User(_)));
+        let Some(next) = next.map(|offset| dropped + 1 + offset) else { break };
+        total -= costs[dropped..next].iter().sum::<usize>();
+        dropped = next;
+    }
+    history.drain(..dropped);
+    dropped
+}
+
+fn texts(message: &ChatMessage) -> impl Iterator<Item = &str> {
+    let (main, calls) = match message {
+        ChatMessage::System(text) | ChatMessage::User(text) | ChatMessage::Tool { content: text, .. } => {
+            (text, &[][..])
+        }
+        ChatMessage::Assistant { content, calls, .. } => (content, calls.as_slice()),
+    };
+    std::iter::once(main.as_str()).chain(calls.iter().flat_map(|call| [call.name.as_str(), call.arguments.as_str()]))
+}
+
+fn bytes(message: &ChatMessage) -> usize {
+    texts(message).map(str::len).sum()
+}
+
+fn cost(message: &ChatMessage, count: &dyn Fn(&str) -> usize) -> usize {
+    MESSAGE_OVERHEAD + texts(message).map(count).sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn user(text: &str) -> ChatMessage {
+        ChatMessage::User(text.to_owned())
+    }
+
+    fn said(text: &str) -> ChatMessage {
+        ChatMessage::Assistant { content: text.to_owned(), thinking: None, calls: Vec::new() }
+    }
+
+    #[test]
+    fn whole_exchanges_go_oldest_first_and_the_newest_question_stays() {
+        let budget = Budget { context_window: 60, fixed: 10, answer: 10 };
+        let mut history =
+            vec![user(&"a".repeat(20)), said(&"b".repeat(20)), user("c"), said("d"), user("the question")];
+        assert_eq!(fit(&mut history, budget, &|text| text.len()), 2);
+        assert_eq!(history, [user("c"), said("d"), user("the question")]);
+
+        let mut too_long = vec![user(&"x".repeat(500))];
+        assert_eq!(fit(&mut too_long, budget, &|text| text.len()), 0);
+        assert_eq!(too_long.len(), 1);
+    }
+
+    #[test]
+    fn a_short_history_is_not_even_counted() {
+        let budget = Budget { context_window: 1000, fixed: 0, answer: 0 };
+        let mut history = vec![user("hi")];
+        assert_eq!(fit(&mut history, budget, &|_| panic!("counted")), 0);
+    }
+}

@@ -1,0 +1,195 @@
+//! The messages of a session as a provider accepts them (`load_session_for_agent` of the document).
+//!
+//! Whatever stands in the file, what comes out is well formed: every call has exactly one result right behind it, call
+//! ids are unique, and consecutive assistant texts are one message.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+
+use crate::domain::session::INTERRUPTED_OUTPUT;
+use crate::domain::{CallStatus, Hit, Message, Role, Session, ToolCall};
+use crate::provider::{CallRequest, ChatMessage};
+
+const SUMMARY_HEAD: &str = "[以下是之前对话的摘要]";
+const RETRIEVED_HEAD: &str = "[记忆检索结果]";
+
+/// The history of a session, oldest first, its summary (if any) in front.
+pub fn transcript(session: &Session) -> Vec<ChatMessage> {
+    let mut builder = Builder::default();
+    if let Some(summary) = session.compressed_context.as_deref().filter(|s| !s.trim().is_empty()) {
+        builder.say(&format!("{SUMMARY_HEAD}\n{summary}"), None);
+    }
+    for message in &session.messages {
+        match message.role {
+            Role::User => builder.out.push(ChatMessage::User(message.content.clone())),
+            Role::Assistant => builder.assistant(message),
+            // A system message in a file is somebody's note; the system prompt comes from the workspace alone.
+            Role::System => {}
+        }
+    }
+    builder.out
+}
+
+/// Puts what was retrieved in front of the question it was retrieved for. For this request only.
+pub fn add_retrieved(history: &mut Vec<ChatMessage>, hits: &[Hit]) {
+    if hits.is_empty() {
+        return;
+    }
+    let mut text = RETRIEVED_HEAD.to_owned();
+    for (number, hit) in hits.iter().enumerate() {
+        let place = match hit.lines {
+            Some((first, last)) => format!("{}:{first}-{last}", hit.source),
+            None => hit.source.clone(),
+        };
+        text.push_str(&format!("\n[{}] {place}\n{}\n", number + 1, hit.text.trim()));
+    }
+    let question = history.iter().rposition(|m| matches!(m, ChatMessage::User(_))).unwrap_or(history.len());
+    history.insert(question, ChatMessage::Assistant { content: text, thinking: None, calls: Vec::new() });
+}
+
+#[derive(Default)]
+struct Builder {
+    out: Vec<ChatMessage>,
+    ids: HashSet<String>,
+}
+
+impl Builder {
+    fn assistant(&mut self, message: &Message) {
+        let thinking = message.thinking.clone();
+        if message.tool_calls.is_empty() {
+            self.say(&message.content, thinking);
+            return;
+        }
+        let mut content = message.content.clone();
+        let mut thinking = thinking;
+        for group in message.tool_calls.chunk_by(|a, b| a.dialogue == b.dialogue) {
+            self.calls(std::mem::take(&mut content), thinking.take(), group);
+        }
+    }
+
+    fn say(&mut self, text: &str, thinking: Option<String>) {
+        if text.trim().is_empty() {
+            return;
+        }
+        match self.out.last_mut() {
+            Some(ChatMessage::Assistant { content, calls, .. }) if calls.is_empty() => {
+                content.push_str("\n\n");
+                content.push_str(text);
+            }
+            _ => self.out.push(ChatMessage::Assistant { content: text.to_owned(), thinking, calls: Vec::new() }),
+        }
+    }
+
+    fn calls(&mut self, content: String, thinking: Option<String>, calls: &[ToolCall]) {
+        let requests: Vec<CallRequest> = calls
+            .iter()
+            .map(|call| CallRequest { id: self.unique_id(call), name: call.tool.clone(), arguments: arguments(call) })
+            .collect();
+        let results: Vec<ChatMessage> = requests
+            .iter()
+            .zip(calls)
+            .map(|(request, call)| ChatMessage::Tool { call_id: request.id.clone(), content: output(call) })
+            .collect();
+        self.out.push(ChatMessage::Assistant { content, thinking, calls: requests });
+        self.out.extend(results);
+    }
+
+    fn unique_id(&mut self, call: &ToolCall) -> String {
+        let wanted = call.id.clone().filter(|id| !id.is_empty());
+        let mut id = wanted.unwrap_or_else(|| format!("call_{}", self.ids.len()));
+        while !self.ids.insert(id.clone()) {
+            id = format!("{id}_{}", self.ids.len());
+        }
+        id
+    }
+}
+
+/// Providers parse the arguments of earlier calls, so what was not a JSON object is wrapped in one.
+fn arguments(call: &ToolCall) -> String {
+    match &call.arguments {
+        Some(object @ Value::Object(_)) => object.to_string(),
+        Some(other) => json!({"invalid_arguments": other}).to_string(),
+        None => json!({"input": call.input}).to_string(),
+    }
+}
+
+fn output(call: &ToolCall) -> String {
+    match call.status {
+        Some(CallStatus::Running) => INTERRUPTED_OUTPUT.to_owned(),
+        Some(CallStatus::Done | CallStatus::Error | CallStatus::Cancelled | CallStatus::Interrupted) | None => {
+            call.output.clone()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(json: Value) -> Session {
+        serde_json::from_value(json).unwrap()
+    }
+
+    fn said(content: &str) -> ChatMessage {
+        ChatMessage::Assistant { content: content.to_owned(), thinking: None, calls: Vec::new() }
+    }
+
+    #[test]
+    fn the_document_s_example_becomes_call_and_result() {
+        let history = transcript(&session(json!({"compressed_context": "早先", "messages": [
+            {"role": "user", "content": "北京天气怎么样？"},
+            {"role": "assistant", "content": "让我查一下...", "tool_calls": [
+                {"tool": "terminal", "input": "curl wttr.in/Beijing", "output": "晴"}]},
+            {"role": "assistant", "content": "晴，25°C。"}, {"role": "assistant", "content": "出门愉快。"}]})));
+        let call = CallRequest {
+            id: "call_0".to_owned(),
+            name: "terminal".to_owned(),
+            arguments: r#"{"input":"curl wttr.in/Beijing"}"#.to_owned(),
+        };
+        assert_eq!(
+            history,
+            [
+                said("[以下是之前对话的摘要]\n早先"),
+                ChatMessage::User("北京天气怎么样？".to_owned()),
+                ChatMessage::Assistant { content: "让我查一下...".to_owned(), thinking: None, calls: vec![call] },
+                ChatMessage::Tool { call_id: "call_0".to_owned(), content: "晴".to_owned() },
+                said("晴，25°C。\n\n出门愉快。"),
+            ]
+        );
+    }
+
+    #[test]
+    fn calls_of_different_dialogues_are_different_requests() {
+        let history = transcript(&session(json!({"messages": [{"role": "assistant", "content": "", "tool_calls": [
+            {"tool": "a", "id": "x", "dialogue": 0, "arguments": {}, "output": "1"},
+            {"tool": "b", "id": "x", "dialogue": 0, "arguments": "{oops", "output": "2"},
+            {"tool": "c", "id": "y", "dialogue": 1, "arguments": {"k": 1}, "status": "running"}]}]})));
+        let shape: Vec<_> = history
+            .iter()
+            .map(|m| match m {
+                ChatMessage::Assistant { calls, .. } => format!("calls {}", calls.len()),
+                ChatMessage::Tool { content, .. } => content.chars().take(12).collect(),
+                ChatMessage::System(_) | ChatMessage::User(_) => String::new(),
+            })
+            .collect();
+        assert_eq!(shape, ["calls 2", "1", "2", "calls 1", "[interrupted"]);
+    }
+
+    #[test]
+    fn retrieved_memory_stands_before_the_question() {
+        let mut history = vec![said("earlier"), ChatMessage::User("when?".to_owned())];
+        let hit = Hit {
+            text: "On Monday.".to_owned(),
+            score: 1.0,
+            source: "memory/MEMORY.md".to_owned(),
+            heading: None,
+            lines: Some((3, 4)),
+        };
+        add_retrieved(&mut history, &[hit]);
+        assert_eq!(history[1], said("[记忆检索结果]\n[1] memory/MEMORY.md:3-4\nOn Monday.\n"));
+        assert_eq!(history.len(), 3);
+        add_retrieved(&mut history, &[]);
+        assert_eq!(history.len(), 3);
+    }
+}

@@ -1,0 +1,176 @@
+//! `read_file`: a text file of the home, in pages.
+
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+
+use super::{Call, EndRun, Tool};
+use crate::domain::{Effect, HomePath, ToolAnswer, ToolSpec};
+use crate::store::{Home, StoreError};
+
+/// How much one call shows, in characters.
+const PAGE: usize = 10_000;
+
+pub struct ReadFile {
+    home: Home,
+    spec: ToolSpec,
+}
+
+impl ReadFile {
+    pub fn new(home: Home) -> Self {
+        let spec = ToolSpec {
+            name: "read_file".to_owned(),
+            description:
+                "Read a text file of workspace/, memory/, skills/ or knowledge/. offset and limit count lines."
+                    .to_owned(),
+            parameters: json!({
+                "type": "object",
+                "properties": {
+                    "path": {"type": "string"},
+                    "offset": {"type": "integer", "minimum": 0},
+                    "limit": {"type": "integer", "minimum": 1}
+                },
+                "required": ["path"],
+                "additionalProperties": false
+            }),
+            effect: Effect::Read,
+        };
+        Self { home, spec }
+    }
+}
+
+impl Tool for ReadFile {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
+        let home = self.home.clone();
+        let path = call.arguments["path"].as_str().unwrap_or_default().to_owned();
+        let number = |name: &str| call.arguments.get(name).and_then(Value::as_u64).map(|n| n as usize);
+        let (offset, limit) = (number("offset").unwrap_or(0), number("limit").unwrap_or(usize::MAX));
+        Box::pin(async move {
+            let read = tokio::task::spawn_blocking(move || answer(&home, &path, offset, limit)).await;
+            read.map_err(|_| EndRun::Broken("reading a file was cut off".to_owned()))
+        })
+    }
+}
+
+fn answer(home: &Home, path: &str, offset: usize, limit: usize) -> ToolAnswer {
+    let parsed = match HomePath::parse(path) {
+        Ok(parsed) => parsed,
+        Err(bad) => return ToolAnswer::failed(format!("{path:?} cannot be read: {bad}.")),
+    };
+    let text = match home.read_text(&parsed) {
+        Ok(text) => text.content,
+        Err(StoreError::NotFound { .. }) => return ToolAnswer::failed(missing(home, &parsed)),
+        Err(other) => return ToolAnswer::failed(format!("{other}.")),
+    };
+    let total = text.lines().count();
+    if offset >= total && total > 0 {
+        return ToolAnswer::failed(format!("{parsed} has {total} lines; offset {offset} is past its end."));
+    }
+    let (page, last) = page(&text, offset, limit);
+    let mut shown = page;
+    if last < total {
+        shown.push_str(&format!("\n[lines {}-{last} of {total}; read on with offset {last}]", offset + 1));
+    }
+    ToolAnswer::done(format!("read {parsed}"), shown)
+        .with_data(
+            json!({"path": parsed.as_str(), "size": text.len(), "lines": total, "first": offset + 1, "last": last}),
+        )
+        .with_code(parsed.as_str())
+}
+
+/// Lines from `offset` on, as many as fit the page and the limit, and the number of the line they end with. A single line
+/// longer than a page is cut, saying so.
+fn page(text: &str, offset: usize, limit: usize) -> (String, usize) {
+    let mut shown = String::new();
+    let mut characters = 0;
+    let mut last = offset;
+    for line in text.lines().skip(offset).take(limit) {
+        let length = line.chars().count() + 1;
+        if characters + length > PAGE {
+            if shown.is_empty() {
+                shown.extend(line.chars().take(PAGE));
+                shown.push_str(" […this line is cut]");
+                last += 1;
+            }
+            break;
+        }
+        if characters > 0 {
+            shown.push('\n');
+        }
+        shown.push_str(line);
+        characters += length;
+        last += 1;
+    }
+    (shown, last)
+}
+
+/// A wrong path is mostly a near miss: name what is there.
+fn missing(home: &Home, path: &HomePath) -> String {
+    let files = home.list(path.root()).unwrap_or_default();
+    let names: Vec<String> = files.iter().take(20).map(|file| file.path.to_string()).collect();
+    if names.is_empty() {
+        return format!("There is no {path}.");
+    }
+    format!("There is no {path}. There are: {}{}", names.join(", "), if files.len() > 20 { ", …" } else { "" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn home() -> (tempfile::TempDir, Home) {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(folder.path()).unwrap();
+        (folder, home)
+    }
+
+    #[test]
+    fn a_long_file_is_read_page_by_page_without_a_gap() {
+        let (folder, home) = home();
+        let lines: Vec<String> = (0..3000).map(|n| format!("第 {n} line")).collect();
+        std::fs::write(folder.path().join("memory/long.md"), lines.join("\n")).unwrap();
+        let (mut offset, mut read) = (0, Vec::new());
+        while offset < lines.len() {
+            let answer = answer(&home, "memory/long.md", offset, usize::MAX);
+            assert!(answer.text.chars().count() <= PAGE + 100);
+            let last = answer.data["last"].as_u64().unwrap() as usize;
+            read.extend(answer.text.lines().take(last - offset).map(str::to_owned));
+            offset = last;
+        }
+        assert_eq!(read, lines);
+    }
+
+    #[test]
+    fn what_is_outside_the_four_folders_stays_unread() {
+        let (folder, home) = home();
+        std::fs::write(folder.path().join(".env"), "OPENAI_API_KEY=canary").unwrap();
+        std::os::unix::fs::symlink(folder.path().join(".env"), folder.path().join("memory/x.md")).unwrap();
+        for path in [".env", "../etc/passwd", "/etc/passwd", "memory/../.env", "sessions/a.json", "config.yml"] {
+            let answer = answer(&home, path, 0, 10);
+            assert!(!answer.ok && !answer.text.contains("canary"), "{path}: {}", answer.text);
+        }
+        // Inside the home, so it opens; but it leads to a file that may not be read under its own name.
+        assert!(!answer(&home, "memory/x.md", 0, 10).text.contains("canary"));
+    }
+
+    #[test]
+    fn a_missing_file_is_answered_with_what_there_is() {
+        let (folder, home) = home();
+        std::fs::write(folder.path().join("memory/MEMORY.md"), "x").unwrap();
+        assert_eq!(
+            answer(&home, "memory/Memory.md", 0, 1).text,
+            "There is no memory/Memory.md. There are: memory/MEMORY.md"
+        );
+    }
+
+    #[test]
+    fn one_endless_line_is_cut_and_says_so() {
+        let (folder, home) = home();
+        std::fs::write(folder.path().join("memory/one.md"), "x".repeat(50_000)).unwrap();
+        let answer = answer(&home, "memory/one.md", 0, 10);
+        assert!(answer.ok && answer.text.contains("this line is cut") && answer.text.len() < PAGE + 100);
+    }
+}
