@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Installs what a step needs and is not there yet: `model` (a C++ compiler for llama.cpp) or `browser` (for UI tests).
+set -euo pipefail
+
+missing=()
+need() { # command, Debian package
+  command -v "$1" >/dev/null 2>&1 || missing+=("$2")
+}
+
+case "${1:-}" in
+  model)
+    need cmake cmake
+    need clang clang
+    need g++ g++
+    # bindgen loads libclang at build time.
+    ls /usr/lib/llvm-*/lib/libclang.so* >/dev/null 2>&1 || ls /usr/lib/*/libclang*.so* >/dev/null 2>&1 || missing+=(libclang-dev)
+    ;;
+  browser)
+    command -v chromium >/dev/null 2>&1 || missing+=(chromium)
+    fc-list 2>/dev/null | grep -qi 'CJK' || missing+=(fonts-noto-cjk fontconfig)
+    need python3 python3
+    need git git
+    ;;
+  *)
+    echo "usage: $0 model|browser" >&2
+    exit 2
+    ;;
+esac
+
+[ ${#missing[@]} -eq 0 ] && exit 0
+if ! command -v apt-get >/dev/null 2>&1; then
+  echo "Please install these with your package manager, then try again: ${missing[*]}" >&2
+  exit 1
+fi
+as_root=()
+[ "$(id -u)" -eq 0 ] || as_root=(sudo)
+echo "Installing ${missing[*]}"
+"${as_root[@]}" apt-get update -qq
+DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
