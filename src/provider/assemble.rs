@@ -96,10 +96,7 @@ impl Assembler {
     /// The response ended. `Ok` leaves usage and finish as the last chunks; `stated` is whether the provider itself said
     /// that this was the end.
     pub fn end(&mut self, stated: Flow) -> Result<(), ProviderError> {
-        if let Some(mut splitter) = self.splitter.take() {
-            let rest = splitter.finish();
-            self.split(rest);
-        }
+        self.flush();
         let finish = match (self.finish.as_deref(), stated) {
             (Some(reason), _) => self.finish_of(reason)?,
             (None, Flow::Done) if self.calls.complete() => self.finish_of("stop")?,
@@ -114,6 +111,14 @@ impl Assembler {
         self.out.extend(self.usage.map(Chunk::Usage));
         self.out.push(Chunk::Finish(finish));
         Ok(())
+    }
+
+    /// Hands out what was held back because it could have become a tag: no more is coming.
+    pub fn flush(&mut self) {
+        if let Some(mut splitter) = self.splitter.take() {
+            let rest = splitter.finish();
+            self.split(rest);
+        }
     }
 
     pub fn take(&mut self) -> std::vec::Drain<'_, Chunk> {

@@ -282,3 +282,171 @@ fn limit_of(text: &str) -> Option<u32> {
         number.parse().ok().filter(|limit| *limit > 0)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn subject() -> Subject {
+        Subject {
+            provider: "P".into(),
+            model: "m".into(),
+            address: "https://p.example/v1".into(),
+            setting: "P_KEY".into(),
+            key: Some(SecretString::from("sk-secret")),
+        }
+    }
+
+    #[test]
+    fn responses_are_told_apart_by_what_a_person_can_do() {
+        // Status, body as the named provider sends it, code.
+        for (status, body, code) in [
+            (
+                401,
+                r#"{"error":{"message":"Authentication Fails, Your api key: ****3a9c is invalid","type":"authentication_error"}}"#,
+                "auth",
+            ),
+            (403, r#"{"error":{"message":"Access denied","code":"access_denied"}}"#, "auth"),
+            (
+                400,
+                r#"[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]"#,
+                "auth",
+            ),
+            (
+                402,
+                r#"{"error":{"message":"Insufficient Balance","type":"unknown_error","code":"invalid_request_error"}}"#,
+                "quota",
+            ),
+            (
+                429,
+                r#"{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}"#,
+                "quota",
+            ),
+            (429, r#"{"error":{"code":"1113","message":"您的账户已欠费，请充值后重试。"}}"#, "quota"),
+            (
+                400,
+                r#"{"error":{"code":"Arrearage","message":"Access denied, please make sure your account is in good standing."}}"#,
+                "quota",
+            ),
+            (
+                429,
+                r#"{"error":{"message":"Rate limit reached for requests","type":"requests","code":"rate_limit_exceeded"}}"#,
+                "rate_limited",
+            ),
+            (429, "Too Many Requests", "rate_limited"),
+            (
+                404,
+                r#"{"error":{"message":"model "qwen3" not found, try pulling it first","type":"api_error"}}"#,
+                "model_not_found",
+            ),
+            (
+                404,
+                r#"{"object":"error","message":"The model `x` does not exist.","type":"NotFoundError","code":404}"#,
+                "model_not_found",
+            ),
+            (
+                400,
+                r#"{"error":{"message":"Model Not Exist","type":"invalid_request_error","code":"invalid_request_error"}}"#,
+                "model_not_found",
+            ),
+            (400, r#"{"error":{"message":"x/y is not a valid model ID","code":400}}"#, "model_not_found"),
+            (400, r#"{"error":{"code":"1211","message":"模型不存在，请检查模型代码。"}}"#, "model_not_found"),
+            (404, "404 page not found", "unreachable"),
+            (405, r#"{"detail":"Method Not Allowed"}"#, "unreachable"),
+            (
+                400,
+                r#"{"error":{"message":"This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.","code":"context_length_exceeded"}}"#,
+                "context_overflow",
+            ),
+            (413, "<html>Request Entity Too Large</html>", "context_overflow"),
+            (400, r#"{"error":{"message":"Content Exists Risk","type":"invalid_request_error"}}"#, "refused"),
+            (
+                400,
+                r#"{"error":{"code":"data_inspection_failed","message":"Input data may contain inappropriate content."}}"#,
+                "refused",
+            ),
+            (
+                403,
+                r#"{"error":{"code":403,"message":"Your input was flagged","metadata":{"reasons":["violence"]}}}"#,
+                "refused",
+            ),
+            (
+                400,
+                r#"{"error":{"message":"max_tokens is too large: 99999. This model supports at most 16384 completion tokens","code":"invalid_value"}}"#,
+                "refused",
+            ),
+            (422, r#"{"detail":[{"loc":["body","messages"],"msg":"field required"}]}"#, "refused"),
+            (500, "", "server"),
+            (503, r#"{"error":{"message":"Loading model","type":"unavailable_error","code":503}}"#, "server"),
+            (529, r#"{"error":{"type":"overloaded_error"}}"#, "server"),
+            (408, "", "server"),
+        ] {
+            let error = subject().response(status, body, None);
+            assert_eq!(error.code(), code, "{status} {body}: {error}");
+        }
+    }
+
+    #[test]
+    fn every_wording_of_an_overflow_is_known_with_its_limit() {
+        for (body, limit) in [
+            (
+                r#"{"error":{"message":"This model's maximum context length is 65536 tokens. However, you requested 70000 tokens"}}"#,
+                Some(65_536),
+            ),
+            (
+                r#"{"error":{"code":400,"message":"the request exceeds the available context size, try increasing it","type":"exceed_context_size_error","n_prompt_tokens":9000,"n_ctx":4096}}"#,
+                Some(4_096),
+            ),
+            (
+                r#"{"error":{"message":"Invalid request: Your request exceeded model token limit: 8192 (requested: 9000)","type":"invalid_request_error"}}"#,
+                Some(8_192),
+            ),
+            (
+                r#"{"error":{"message":"Range of input length should be [1, 129024]","code":"invalid_parameter_error"}}"#,
+                Some(129_024),
+            ),
+            (r#"{"error":{"message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#, None),
+            (
+                r#"{"error":{"message":"This endpoint's maximum context length is 131,072 tokens.","code":400}}"#,
+                Some(131_072),
+            ),
+            (
+                r#"{"error":"Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens"}"#,
+                Some(4_096),
+            ),
+            (r#"{"error":{"code":"1261","message":"Prompt 超长"}}"#, None),
+        ] {
+            assert_eq!(subject().response(400, body, None), ProviderError::ContextOverflow { limit }, "{body}");
+        }
+    }
+
+    #[test]
+    fn an_error_inside_a_stream_is_what_the_http_error_would_be() {
+        for (error, code) in [
+            (json!({"code": 429, "message": "slow down"}), "rate_limited"),
+            (json!({"code": "429", "message": "slow down"}), "rate_limited"),
+            (json!({"code": "rate_limit_exceeded", "message": "slow down"}), "rate_limited"),
+            (json!({"type": "insufficient_quota", "message": "no"}), "quota"),
+            (json!({"code": "invalid_api_key", "message": "no"}), "auth"),
+            (json!({"type": "exceed_context_size_error", "message": "too long", "n_ctx": 4096}), "context_overflow"),
+            (json!({"code": "model_not_found", "message": "The model is not found"}), "model_not_found"),
+            (json!({"code": 502, "message": "Provider disconnected"}), "server"),
+            (json!({"type": "server_error"}), "server"),
+            (json!("something broke"), "server"),
+            (json!({"code": "1234", "message": "?"}), "server"),
+        ] {
+            assert_eq!(subject().stream_error(&error).code(), code, "{error}");
+        }
+    }
+
+    #[test]
+    fn words_are_quoted_short_and_without_the_key() {
+        assert_eq!(subject().quote("Your key  sk-secret\nis wrong."), "Your key ••• is wrong");
+        assert_eq!(subject().quote(&"é".repeat(400)).chars().count(), 301);
+        let raw = json!({"message": "Provider returned error", "code": 502, "metadata": {"raw": "upstream says no"}});
+        assert!(subject().stream_error(&raw).to_string().contains("\"Provider returned error: upstream says no\""));
+        let html = subject().response(502, "<html><body>Bad Gateway</body></html>", None).to_string();
+        assert!(!html.contains('<'), "{html}");
+    }
+}

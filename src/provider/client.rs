@@ -92,6 +92,11 @@ impl Client {
         if text.is_empty() { Err(self.shared.subject.empty()) } else { Ok(text) }
     }
 
+    #[cfg(test)]
+    pub(super) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
     fn body_for(&self, profile: &Profile, request: &ModelRequest) -> Value {
         body::body(profile, &self.shared.endpoint.model, request)
     }
@@ -117,13 +122,16 @@ impl Shared {
 
 /// A client for one host: no redirects (a key never goes to another host), no proxy for this machine.
 pub(super) fn build(url: &Url, headers: HeaderMap) -> Result<reqwest::Client, reqwest::Error> {
+    builder(url, headers).connect_timeout(CONNECT_TIMEOUT).build()
+}
+
+pub(super) fn builder(url: &Url, headers: HeaderMap) -> reqwest::ClientBuilder {
     // Another part of the program may have installed it already; it is the same one.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()
         .default_headers(headers)
         .user_agent(concat!("miniclaw/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none())
-        .connect_timeout(CONNECT_TIMEOUT)
         .tcp_nodelay(true)
         // A compressed stream is held back by proxies until a block is full.
         .gzip(false);
@@ -134,7 +142,7 @@ pub(super) fn build(url: &Url, headers: HeaderMap) -> Result<reqwest::Client, re
         // Never used without https: spares reading the system's certificates.
         builder = builder.tls_certs_only([]);
     }
-    builder.build()
+    builder
 }
 
 fn headers(endpoint: &Endpoint) -> Option<HeaderMap> {

@@ -7,11 +7,12 @@ use serde_json::Value;
 use url::Url;
 
 use super::Endpoint;
-use super::client::build;
+use super::client::builder;
 use super::profile::{Profile, ProfileKind};
 
-/// For connecting; also what the whole answer may take, four times over.
 const CONNECT: Duration = Duration::from_millis(300);
+/// For the whole answer: a server that is busy with a model may be slow to list its models.
+const ANSWER: Duration = Duration::from_millis(1_200);
 
 /// Models of an Ollama (port 11434) and an LM Studio (port 1234) on this machine, those in memory first. Both are asked at
 /// once; who does not answer is not there. Embedding models are left out. Never fails.
@@ -63,12 +64,12 @@ fn endpoint(kind: ProfileKind, origin: &str, model: &str, window: Option<u64>) -
 
 async fn get(origin: &str, path: &str) -> Option<Value> {
     let url = Url::parse(&format!("{origin}{path}")).ok()?;
-    let http = build(&url, HeaderMap::new()).ok()?;
+    let http = builder(&url, HeaderMap::new()).connect_timeout(CONNECT).build().ok()?;
     let answer = async {
         let response = http.get(url).send().await.ok()?;
         if response.status().is_success() { response.json::<Value>().await.ok() } else { None }
     };
-    tokio::time::timeout(CONNECT * 4, answer).await.ok().flatten()
+    tokio::time::timeout(ANSWER, answer).await.ok().flatten()
 }
 
 fn items<'a>(document: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
@@ -93,4 +94,66 @@ fn is_embedding(model: &Value) -> bool {
     let bert = family.is_some_and(|family| family.contains("bert"));
     let name = name_of(model).unwrap_or_default().to_ascii_lowercase();
     bert || name.contains("embed") || name.contains("bge-") || name.contains("all-minilm")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::Router;
+    use axum::routing::get as route;
+    use serde_json::json;
+
+    async fn served(router: Router) -> String {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let origin = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        origin
+    }
+
+    fn document(document: Value) -> axum::routing::MethodRouter {
+        route(move || async move { document.to_string() })
+    }
+
+    #[tokio::test]
+    async fn an_ollama_lists_its_chat_models_loaded_ones_first() {
+        let tags = json!({"models": [
+            {"name": "nomic-embed-text:latest", "details": {"family": "nomic-bert"}},
+            {"name": "qwen3:8b", "details": {"family": "qwen3"}},
+            {"name": "vectors", "capabilities": ["embedding"]},
+            {"name": "gemma3:4b", "capabilities": ["completion", "vision"]},
+        ]});
+        let running = json!({"models": [{"name": "gemma3:4b", "context_length": 8192}]});
+        let origin = served(Router::new().route("/api/tags", document(tags)).route("/api/ps", document(running))).await;
+        let found = ollama(&origin).await;
+        let shown: Vec<_> = found.iter().map(|e| (e.model.as_str(), e.context_window, e.profile.kind)).collect();
+        assert_eq!(shown, [("gemma3:4b", 8_192, ProfileKind::Ollama), ("qwen3:8b", 32_768, ProfileKind::Ollama)]);
+        assert_eq!(found[0].base_url.as_str(), format!("{origin}/v1"));
+    }
+
+    #[tokio::test]
+    async fn an_lm_studio_lists_its_chat_models() {
+        let models = json!({"data": [{"id": "text-embedding-nomic-embed-text-v1.5"}, {"id": "qwen/qwen3-8b"}]});
+        let origin = served(Router::new().route("/v1/models", document(models))).await;
+        let found = lm_studio(&origin).await;
+        assert_eq!(found.iter().map(|e| e.model.as_str()).collect::<Vec<_>>(), ["qwen/qwen3-8b"]);
+    }
+
+    #[tokio::test]
+    async fn whoever_answers_something_else_or_nothing_is_not_there() {
+        let odd = served(Router::new().fallback(|| async { "<html>" })).await;
+        assert_eq!(ollama(&odd).await.len() + lm_studio(&odd).await.len(), 0);
+        assert_eq!(ollama("http://127.0.0.1:1").await.len(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_hangs_is_not_waited_for() {
+        let hang = || async {
+            tokio::time::sleep(Duration::from_secs(3_600)).await;
+            "{}"
+        };
+        let origin = served(Router::new().fallback(hang)).await;
+        let begun = tokio::time::Instant::now();
+        assert_eq!(ollama(&origin).await.len() + lm_studio(&origin).await.len(), 0);
+        assert!(begun.elapsed() < Duration::from_secs(3));
+    }
 }

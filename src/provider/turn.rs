@@ -81,6 +81,9 @@ async fn drive(shared: Arc<Shared>, body: Bytes, out: mpsc::Sender<Chunk>) -> Re
         let mut assembler =
             Assembler::new(shared.subject.clone(), shared.endpoint.profile.think_tags.then(Splitter::default));
         let result = exchange(&shared, body.clone(), &mut assembler, &out).await;
+        if assembler.shown() {
+            assembler.flush();
+        }
         send_all(&mut assembler, &out).await;
         let error = match result {
             Ok(()) => return Ok(()),
@@ -134,7 +137,7 @@ async fn exchange(
 }
 
 /// Reads a response that began well. A chunk is handed out as soon as its event is complete.
-async fn receive(
+pub(super) async fn receive(
     shared: &Shared,
     mut response: reqwest::Response,
     assembler: &mut Assembler,

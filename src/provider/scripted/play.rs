@@ -104,7 +104,11 @@ impl Player {
                 Step::Usage(usage) => self.usage = Some(usage.clone()),
                 Step::SleepMs(ms) => sleep(Duration::from_millis(*ms)).await,
                 Step::Gate(name) => pass_gate(&self.stage, name).await,
-                Step::Close(true) => return Some(Err(std::io::Error::other("the script closes the connection"))),
+                Step::Close(true) => {
+                    // Lets the server send what it still holds.
+                    tokio::task::yield_now().await;
+                    return Some(Err(std::io::Error::other("the script closes the connection")));
+                }
                 Step::Close(false) | Step::Status(_) | Step::Headers(_) | Step::Tokens(_) => {}
             }
         }

@@ -1,5 +1,10 @@
 //! The client against the scripted provider, over real HTTP.
 
+mod bodies;
+mod faults;
+mod recorded;
+mod secrets;
+
 use std::time::Duration;
 
 use secrecy::SecretString;

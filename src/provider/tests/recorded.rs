@@ -1,0 +1,180 @@
+//! Streams as providers send them: whole, in any pieces, and cut at every byte.
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+
+use super::super::assemble::Assembler;
+use super::super::client::Shared;
+use super::super::think::Splitter;
+use super::super::turn::receive;
+use super::*;
+
+const DEEPSEEK: &str = include_str!("../../../tests/fixtures/provider/deepseek.sse");
+const OPENAI: &str = include_str!("../../../tests/fixtures/provider/openai.sse");
+const OLLAMA: &str = include_str!("../../../tests/fixtures/provider/ollama.sse");
+const OPENROUTER: &str = include_str!("../../../tests/fixtures/provider/openrouter.sse");
+
+/// What one response's pieces become, without a server. The response ends after the last piece.
+async fn receive_pieces(shared: &Shared, pieces: Vec<Bytes>) -> (Vec<Chunk>, Option<ProviderError>) {
+    let body = reqwest::Body::wrap_stream(futures_util::stream::iter(pieces.into_iter().map(std::io::Result::Ok)));
+    let response = reqwest::Response::from(axum::http::Response::new(body));
+    let splitter = shared.endpoint.profile.think_tags.then(Splitter::default);
+    let mut assembler = Assembler::new(shared.subject.clone(), splitter);
+    let (out, mut chunks) = mpsc::channel(1_000);
+    let error = receive(shared, response, &mut assembler, &out).await.err();
+    drop(out);
+    let mut all = Vec::new();
+    while let Some(chunk) = chunks.recv().await {
+        all.push(chunk);
+    }
+    all.extend(assembler.take());
+    (all, error)
+}
+
+fn client(kind: ProfileKind) -> Client {
+    Client::new(endpoint(kind, &Url::parse("http://127.0.0.1:9/v1").unwrap())).unwrap()
+}
+
+async fn whole(kind: ProfileKind, stream: &str) -> Vec<Chunk> {
+    let (chunks, error) = receive_pieces(client(kind).shared(), vec![Bytes::from(stream.to_owned())]).await;
+    assert_eq!(error, None);
+    gist(chunks)
+}
+
+#[tokio::test]
+async fn deepseek_thinks_and_calls_in_parallel() {
+    assert_eq!(
+        whole(ProfileKind::DeepSeek, DEEPSEEK).await,
+        [
+            Chunk::Thinking("The user wants 两个文件 → both.".into()),
+            text("我来看看 📄"),
+            start_of(0, "call_00_yS2pYQ5yJ3rC1aXz", "read_file"),
+            arguments(0, "{\"path\": \"笔记.md\"}"),
+            start_of(1, "call_01_Tq8bWm0nKd7vLr2s", "read_file"),
+            arguments(1, "{\"path\": \"b.md\"}"),
+            usage(412, 91, 384),
+            Chunk::Finish(Finish::ToolCalls),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn openai_sends_usage_after_the_end() {
+    assert_eq!(
+        whole(ProfileKind::OpenAi, OPENAI).await,
+        [
+            text("Looking it up…"),
+            start_of(0, "call_nZ1Hc8EoXw", "search"),
+            arguments(0, "{\"q\":\"café\"}"),
+            usage(1187, 21, 1024),
+            Chunk::Finish(Finish::ToolCalls),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn ollama_sends_a_call_whole() {
+    assert_eq!(
+        whole(ProfileKind::Ollama, OLLAMA).await,
+        [
+            Chunk::Thinking("Need the time.".into()),
+            start_of(0, "call_9n4qk2vd", "clock"),
+            arguments(0, "{\"zone\":\"Asia/東京\"}"),
+            usage(156, 48, 0),
+            Chunk::Finish(Finish::ToolCalls),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn openrouter_thinks_under_two_names_and_sends_comments() {
+    assert_eq!(
+        whole(ProfileKind::OpenRouter, OPENROUTER).await,
+        [Chunk::Thinking("Short thought".into()), text("Voilà — done."), usage(33, 12, 0), Chunk::Finish(Finish::Stop)]
+    );
+}
+
+#[tokio::test]
+async fn a_thought_in_the_content_is_taken_out_where_the_profile_says_so() {
+    let chunk = |text: &str| format!("data: {}\n\n", json!({"choices": [{"delta": {"content": text}}]}));
+    let stream = ["<th", "ink>\nhm", "</thi", "nk>", "\n\n", "yes"].map(chunk).concat() + "data: [DONE]\n\n";
+    assert_eq!(
+        whole(ProfileKind::Vllm, &stream).await,
+        [Chunk::Thinking("\nhm".into()), text("yes"), Chunk::Finish(Finish::Stop)]
+    );
+    assert_eq!(
+        whole(ProfileKind::OpenAi, &stream).await,
+        [text("<think>\nhm</think>\n\nyes"), Chunk::Finish(Finish::Stop)]
+    );
+}
+
+#[tokio::test]
+async fn pieces_of_any_size_give_the_same_answer() {
+    let client = client(ProfileKind::Ollama);
+    for stream in [DEEPSEEK, OPENAI, OLLAMA, OPENROUTER] {
+        let expected = whole(ProfileKind::Ollama, stream).await;
+        for spelling in
+            [stream.to_owned(), stream.replace('\n', "\r\n"), stream.replace('\n', "\r"), format!("\u{feff}{stream}")]
+        {
+            for size in (1..40).chain([1_000]) {
+                let pieces = spelling.as_bytes().chunks(size).map(Bytes::copy_from_slice).collect();
+                let (chunks, error) = receive_pieces(client.shared(), pieces).await;
+                assert_eq!((gist(chunks), error), (expected.clone(), None), "{size}");
+            }
+        }
+    }
+}
+
+/// Whether `part` is a beginning of `whole`, the last text or arguments being cut anywhere.
+fn is_beginning(part: &[Chunk], whole: &[Chunk]) -> bool {
+    let Some((last, before)) = part.split_last() else { return true };
+    let cut = match (last, whole.get(before.len())) {
+        (Chunk::Text(a), Some(Chunk::Text(b))) | (Chunk::Thinking(a), Some(Chunk::Thinking(b))) => b.starts_with(a),
+        (Chunk::ToolCallArguments { index: i, delta: a }, Some(Chunk::ToolCallArguments { index: j, delta: b })) => {
+            i == j && b.starts_with(a)
+        }
+        (a, Some(b)) => a == b,
+        (_, None) => false,
+    };
+    cut && whole.starts_with(before)
+}
+
+#[tokio::test]
+async fn a_stream_cut_at_any_byte_keeps_its_text_and_is_interrupted() {
+    let client = client(ProfileKind::Ollama);
+    for stream in [DEEPSEEK, OPENAI, OLLAMA, OPENROUTER] {
+        let expected = whole(ProfileKind::Ollama, stream).await;
+        let mut complete = 0;
+        for cut in 0..stream.len() {
+            let piece = Bytes::copy_from_slice(&stream.as_bytes()[..cut]);
+            let (chunks, error) = receive_pieces(client.shared(), vec![piece]).await;
+            let chunks = gist(chunks);
+            match error {
+                Some(error) => {
+                    assert_eq!(error.code(), "interrupted", "{cut}");
+                    assert!(is_beginning(&chunks, &expected), "{cut}: {chunks:?}");
+                    assert_eq!(complete, 0, "{cut}: once the end was said, a cut loses nothing");
+                }
+                None => {
+                    complete += 1;
+                    let content = expected.len() - 2;
+                    assert_eq!(chunks[..content], expected[..content], "{cut}");
+                    assert_eq!(chunks.last(), expected.last());
+                }
+            }
+        }
+        assert!(complete > 0);
+    }
+}
+
+#[tokio::test]
+async fn cuts_over_http_are_interrupted_too() {
+    let events: Vec<&str> = DEEPSEEK.split_inclusive("\n\n").collect();
+    for events in [&events[..4], &events[..6], &events[..8]] {
+        let steps = json!([{"bytes": events.concat()}, {"bytes": "data: {\"choices\":[{\"del"}, {"close": true}]);
+        let (_server, client) = scripted_as(ProfileKind::DeepSeek, [steps]).await;
+        let (chunks, error) = run(&client).await;
+        assert_eq!(error.map(|error| error.code()), Some("interrupted"));
+        assert!(!chunks.is_empty());
+    }
+}
