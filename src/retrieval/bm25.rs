@@ -159,20 +159,23 @@ impl Bm25 {
         contributions
     }
 
-    /// The different terms of a question in the order they first stand in, with how often they do.
+    /// The different terms of a question in the order they first stand in, with how often they do. Its single characters
+    /// take their place if no text holds any of them.
     fn weighted(&self, question: &str) -> Vec<(QueryTerm, f64)> {
-        let mut weighted: Vec<(QueryTerm, f64)> = Vec::new();
-        let mut places: HashMap<QueryTerm, usize> = HashMap::new();
-        for term in self.analyser.query(question) {
-            match places.get(&term) {
-                Some(&place) => weighted[place].1 += 1.0,
-                None => {
-                    places.insert(term.clone(), weighted.len());
-                    weighted.push((term, 1.0));
-                }
-            }
+        let terms = counted(self.analyser.query(question));
+        if terms.iter().any(|(term, _)| self.is_held(term)) {
+            return terms;
         }
-        weighted
+        counted(self.analyser.query_characters(question))
+    }
+
+    fn is_held(&self, term: &QueryTerm) -> bool {
+        match term {
+            QueryTerm::Term(term) => self.terms.get(term.as_str()).is_some_and(|&number| {
+                self.postings[number as usize].iter().any(|p| matches!(self.slots[p.slot as usize], State::Live { .. }))
+            }),
+            QueryTerm::Character(_) => !self.matches(term).0.is_empty(),
+        }
     }
 
     /// The live texts that hold `term` with their lengths, and the term's idf.
@@ -216,6 +219,19 @@ impl Bm25 {
         let times = f64::from(times);
         times * (K1 + 1.0) / (times + K1 * (1.0 - B + B * f64::from(length) / average.max(1.0)))
     }
+}
+
+fn counted(terms: Vec<QueryTerm>) -> Vec<(QueryTerm, f64)> {
+    let mut counted: Vec<(QueryTerm, f64)> = Vec::new();
+    let mut places: HashMap<QueryTerm, usize> = HashMap::new();
+    for term in terms {
+        let place = *places.entry(term.clone()).or_insert(counted.len());
+        match counted.get_mut(place) {
+            Some((_, times)) => *times += 1.0,
+            None => counted.push((term, 1.0)),
+        }
+    }
+    counted
 }
 
 /// Pairs and single characters are the only terms of one or two characters of their scripts.

@@ -181,3 +181,120 @@ impl Lines<'_> {
         self.line
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn words(text: &str) -> usize {
+        text.split_whitespace().count()
+    }
+
+    fn cut(text: &str, tokens: usize) -> Vec<Chunk> {
+        let path = HomePath::parse("knowledge/a.md").unwrap();
+        chunked(&path, text, Limits { tokens, overlap: tokens / 8 }, &words).chunks
+    }
+
+    fn texts<'a>(text: &'a str, chunks: &[Chunk]) -> Vec<&'a str> {
+        chunks.iter().map(|chunk| &text[chunk.range.clone()]).collect()
+    }
+
+    #[test]
+    fn chunks_keep_blocks_and_items_whole() {
+        let text =
+            "# T\n\none two three four five\n\nsix seven eight nine\n\n- a b c d e\n  f\n- g h\n- i j k\n\nend\n";
+        let chunks = cut(text, 10);
+        assert_eq!(
+            texts(text, &chunks),
+            ["# T\n\none two three four five", "six seven eight nine", "- a b c d e\n  f\n- g h", "- i j k\n\nend",]
+        );
+        assert_eq!(chunks.iter().map(|c| c.lines).collect::<Vec<_>>(), [(1, 3), (5, 5), (7, 9), (10, 12)]);
+        assert!(chunks.iter().all(|chunk| chunk.heading == "T"));
+    }
+
+    #[test]
+    fn a_long_paragraph_goes_on_with_its_last_sentence() {
+        let text = "Aa bb cc dd ee. Ff gg hh ii. Jj. Kk ll mm nn oo pp qq. Rr ss tt.";
+        assert_eq!(
+            texts(text, &cut(text, 10)),
+            ["Aa bb cc dd ee. Ff gg hh ii. Jj.", "Jj. Kk ll mm nn oo pp qq.", "Rr ss tt."]
+        );
+    }
+
+    #[test]
+    fn an_edit_changes_only_the_chunks_of_its_section() {
+        let section = |n: usize| format!("## Section {n}\n\n{}\n\n", format!("word{n} and more text. ").repeat(30));
+        let text: String = (0..40).map(section).collect();
+        let before = cut(&text, 32);
+        let after = cut(&text.replace("## Section 20\n", "## Section 20\n\nA new line.\n"), 32);
+        let ids: std::collections::HashSet<&str> = before.iter().map(|chunk| chunk.id.as_str()).collect();
+        assert_eq!(ids.len(), before.len());
+        let changed: Vec<&Chunk> = after.iter().filter(|chunk| !ids.contains(chunk.id.as_str())).collect();
+        assert!(!changed.is_empty() && changed.len() <= before.len() / 40 + 1, "{}", changed.len());
+        assert!(changed.iter().all(|chunk| chunk.heading.ends_with("Section 20")));
+    }
+
+    #[test]
+    fn the_same_text_twice_has_two_ids() {
+        let chunks = cut("## A\n\nx y z\n\n## A\n\nx y z\n", 8);
+        assert_eq!(chunks.len(), 2);
+        assert_eq!(chunks[1].id, format!("{}-2", chunks[0].id));
+    }
+
+    #[test]
+    fn front_matter_is_text_and_no_heading() {
+        let chunks = cut("---\nname: x\n---\n\n# T\n\ntext of it\n", 100);
+        assert_eq!((chunks.len(), chunks[0].range.start), (1, 0));
+    }
+
+    #[test]
+    fn hostile_markdown_is_cut_in_time() {
+        let started = std::time::Instant::now();
+        for piece in
+            ["[", "![", "> ", "*_", "- ", "`", "<a", "|-|\n", "# ", "\u{200b}", "\r", "[^1]: ", "***\n", "\t- a\n"]
+        {
+            let text = piece.repeat(40_000 / piece.len());
+            let covered: usize = cut(&text, 64).iter().map(|chunk| chunk.range.len()).sum();
+            assert!(covered > 0 || text.trim().is_empty(), "{piece:?}");
+        }
+        // Debug builds on a loaded machine included; what is guarded against is minutes.
+        assert!(started.elapsed().as_secs() < 30, "{:?}", started.elapsed());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(600))]
+        #[test]
+        fn every_text_is_covered_by_chunks_within_the_limit(
+            text in prop_oneof![
+                "(#{1,3} |- |  - |1\\. |> |```\n|\\||---\n|[a-z]{1,6} |[一-十]{1,4}[。，]?|\n|\n\n|\\. |\r\n|<b>|\\[x\\]: y\n|\t|\u{a0}){0,60}",
+                "\\PC{0,120}",
+                any::<String>(),
+            ],
+            tokens in 1usize..24,
+            markdown in any::<bool>(),
+        ) {
+            let path = HomePath::parse(if markdown { "k/a.md" } else { "k/a.txt" }).unwrap();
+            let limits = Limits { tokens, overlap: tokens / 4 };
+            let count = |text: &str| text.split_whitespace().map(|word| word.len().div_ceil(4)).sum::<usize>();
+            let chunks = chunked(&path, &text, limits, &count).chunks;
+            let mut covered = 0;
+            let mut ids = std::collections::HashSet::new();
+            for chunk in &chunks {
+                let piece = &text[chunk.range.clone()];
+                prop_assert!(!piece.trim().is_empty() && piece.trim_end() == piece);
+                if chunk.range.start > covered {
+                    prop_assert!(text[covered..chunk.range.start].trim().is_empty());
+                }
+                prop_assert!(chunk.range.end > covered, "a chunk that adds nothing");
+                covered = chunk.range.end;
+                prop_assert_eq!(chunk.tokens, count(piece));
+                prop_assert!(chunk.tokens <= tokens || piece.trim().chars().count() <= 2, "{piece:?}");
+                let line = |at: usize| text[..at].matches('\n').count() as u32 + 1;
+                prop_assert_eq!(chunk.lines, (line(chunk.range.start), line(chunk.range.end)));
+                prop_assert!(ids.insert(chunk.id.clone()));
+            }
+            prop_assert!(text[covered..].trim().is_empty());
+        }
+    }
+}

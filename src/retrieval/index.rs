@@ -244,3 +244,164 @@ fn indexed(title: &str, heading: &str, text: &str) -> String {
         false => format!("{title} › {heading}\n{text}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn path(text: &str) -> HomePath {
+        HomePath::parse(text).unwrap()
+    }
+
+    fn empty() -> FolderIndex {
+        FolderIndex::new(Arc::new(|text: &str| text.chars().count().div_ceil(4)))
+    }
+
+    fn home() -> FolderIndex {
+        let mut index = empty();
+        index.update(
+            &path("memory/MEMORY.md"),
+            "# 记忆\n\n## 工作\n\n- 我的上司毕业于浙江大学。\n- 周三下午开组会。\n\n## 宠物\n\n- 养了一只小猫，叫豆豆，喜欢吃鱼。\n\n\
+             ## People\n\n- Caroline adopted a dog named Oscar in May 2023.\n- Melanie paints sunrises.\n",
+        );
+        index.update(
+            &path("knowledge/keys.md"),
+            "# Keys\n\nPut DEEPSEEK_API_KEY into the file .env.\n\n## Sessions\n\nThe function loadSessionForAgent merges messages.\n",
+        );
+        index
+    }
+
+    fn first(index: &FolderIndex, query: &str) -> String {
+        index.search(query, 3).first().map(|hit| hit.text.clone()).unwrap_or_default()
+    }
+
+    #[test]
+    fn questions_find_their_answers_in_any_language() {
+        let index = home();
+        for (question, answer) in [
+            ("我的上司是哪个学校毕业的？", "浙江大学"),
+            ("猫叫什么名字", "豆豆"),
+            ("猫", "豆豆"),
+            ("What is the name of Caroline's dog?", "Oscar"),
+            ("who painted a sunrise", "Melanie"),
+            ("DEEPSEEK_API_KEY 放在哪里？", ".env"),
+            ("deepseek key", ".env"),
+            ("load session", "loadSessionForAgent"),
+            ("ＬＯＡＤＳＥＳＳＩＯＮＦＯＲＡＧＥＮＴ", "loadSessionForAgent"),
+            ("2023", "Oscar"),
+        ] {
+            assert!(first(&index, question).contains(answer), "{question}: {:?}", index.search(question, 3));
+        }
+        for nothing in ["", "  ?!", "zebra", "斑马"] {
+            assert!(index.search(nothing, 3).is_empty());
+        }
+        assert!(index.search("dog", 0).is_empty());
+        assert!(empty().search("dog", 3).is_empty());
+    }
+
+    #[test]
+    fn a_hit_says_where_it_stands_and_why() {
+        let index = home();
+        let explained = &index.explain("Caroline's dog", 1)[0];
+        assert_eq!(explained.hit.source, "memory/MEMORY.md");
+        assert_eq!(explained.hit.heading.as_deref(), Some("记忆"));
+        let (first, last) = explained.hit.lines.unwrap();
+        assert!(first <= 14 && last >= 14);
+        assert_eq!(explained.terms.iter().map(|c| c.score).sum::<f64>(), explained.hit.score);
+        assert_eq!(index.search("Caroline's dog", 1)[0], explained.hit);
+    }
+
+    #[test]
+    fn the_heading_is_searched_with_the_text_below_it() {
+        let mut index = empty();
+        let body = "Nothing here repeats the name of the place above. ".repeat(20);
+        index.update(&path("knowledge/a.md"), &format!("# Cities\n\n## Paris\n\n{body}\n\n## Rome\n\n{body}\n"));
+        assert_eq!(index.search("rome", 5)[0].heading.as_deref(), Some("Cities › Rome"));
+        assert_eq!(index.search("rome", 9).len(), 2);
+    }
+
+    #[test]
+    fn an_edit_reindexes_its_own_chunks_only() {
+        let section = |n: usize| format!("## S{n}\n\n{}\n\n", format!("text{n} stays the same. ").repeat(40));
+        let text: String = (0..30).map(section).collect();
+        let mut index = empty();
+        index.update(&path("memory/a.md"), &text);
+        let slots = |index: &FolderIndex| index.places.keys().copied().collect::<std::collections::HashSet<_>>();
+        let before = slots(&index);
+        assert!(!index.update(&path("memory/a.md"), &text));
+        assert!(index.update(&path("memory/a.md"), &text.replacen("text7 stays", "text7 goes", 1)));
+        let after = slots(&index);
+        assert!(after.difference(&before).count() <= 2);
+        assert_eq!(index.search("goes", 3).len(), 1);
+    }
+
+    #[test]
+    fn sync_follows_a_folder_and_reads_only_what_changed() {
+        let listed = |name: &str, stamp: &str| Listed { path: path(name), stamp: stamp.into() };
+        let mut index = empty();
+        let mut reads = Vec::new();
+        let mut sync = |index: &mut FolderIndex, listing: &[Listed], text: Option<&str>| {
+            reads.clear();
+            let changes = index.sync(listing, |path| {
+                reads.push(path.to_string());
+                text.map(str::to_owned)
+            });
+            (changes, reads.len())
+        };
+        let both = [listed("k/a.md", "1"), listed("k/b.md", "1")];
+        assert_eq!(sync(&mut index, &both, Some("apple")), (Changes { added: 2, ..Changes::default() }, 2));
+        assert_eq!(sync(&mut index, &both, None), (Changes { unchanged: 2, ..Changes::default() }, 0));
+        let touched = [listed("k/a.md", "2"), listed("k/b.md", "1")];
+        assert_eq!(sync(&mut index, &touched, Some("apple")), (Changes { unchanged: 2, ..Changes::default() }, 1));
+        assert_eq!(sync(&mut index, &touched, None), (Changes { unchanged: 2, ..Changes::default() }, 0));
+        let edited = [listed("k/a.md", "3")];
+        let changes = Changes { updated: 1, removed: 1, ..Changes::default() };
+        assert_eq!(sync(&mut index, &edited, Some("pear")), (changes, 1));
+        assert!(index.search("apple", 3).is_empty() && index.search("pear", 3).len() == 1);
+        let changes = Changes { unreadable: 1, ..Changes::default() };
+        assert_eq!(sync(&mut index, &[listed("k/a.md", "4")], None), (changes, 1));
+        assert!(index.is_empty() && index.chunk_count() == 0);
+    }
+
+    #[test]
+    fn a_new_title_is_searchable_everywhere() {
+        let mut index = empty();
+        let rest =
+            "## One\n\nfirst text\n\n".to_owned() + &"filler words. ".repeat(100) + "\n\n## Two\n\nsecond text\n";
+        index.update(&path("k/a.md"), &format!("# Apples\n\n{rest}"));
+        index.update(&path("k/a.md"), &format!("# Pears\n\n{rest}"));
+        assert!(index.search("apples", 9).is_empty());
+        assert_eq!(index.search("pears", 99).len(), index.chunk_count());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(100))]
+        #[test]
+        fn edits_end_in_the_index_a_fresh_start_would_give(
+            edits in prop::collection::vec((0usize..4, "(# |- |\n\n|[abc]{1,3} |猫|狗|。){0,40}"), 1..12),
+            query in "[abc]{1,3} (猫狗|[abc])?",
+        ) {
+            let mut index = empty();
+            let mut last = BTreeMap::new();
+            for (name, text) in &edits {
+                let path = path(&format!("k/{name}.md"));
+                if text.is_empty() {
+                    index.remove(&path);
+                    last.remove(&path);
+                } else {
+                    index.update(&path, text);
+                    last.insert(path, text);
+                }
+            }
+            let mut fresh = empty();
+            for (path, text) in last.iter().rev() {
+                fresh.update(path, text);
+            }
+            prop_assert_eq!(index.search(&query, 5), fresh.search(&query, 5));
+            let (one, five) = (index.search(&query, 1), index.search(&query, 5));
+            prop_assert_eq!(one.first(), five.first());
+            prop_assert!(five.iter().all(|hit| hit.score > 0.0));
+        }
+    }
+}

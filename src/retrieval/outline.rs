@@ -193,10 +193,13 @@ fn sections(text: &str, marks: Vec<Mark>, ruler: &Ruler) -> Vec<Section> {
 fn joined(sections: Vec<Section>, least: usize) -> Vec<Section> {
     let mut out = Vec::with_capacity(sections.len());
     let mut small: Option<Section> = None;
+    // Whether `small` holds more than one branch of the headings: then only what is above all of them is its heading.
+    let mut branches = false;
     for mut section in sections {
         if let Some(before) = small.take() {
             let common = before.headings.iter().zip(&section.headings).take_while(|(a, b)| a == b).count();
-            if common < before.headings.len() {
+            branches |= common < before.headings.len();
+            if branches {
                 section.headings.truncate(common);
             }
             section.atoms = [before.atoms, section.atoms].concat();
@@ -205,6 +208,7 @@ fn joined(sections: Vec<Section>, least: usize) -> Vec<Section> {
             small = Some(section);
         } else {
             out.push(section);
+            branches = false;
         }
     }
     out.extend(small.filter(|section| !section.atoms.is_empty()));
@@ -314,11 +318,23 @@ mod tests {
 
     #[test]
     fn sections_know_the_headings_above_them() {
-        let text = "intro\n\n# A `x`\none\n\nB\n---\ntwo\n\n### C\n## D\n# E\n";
+        let text = "some intro words\n\n# A `x`\none\n\nB\n---\ntwo\n\n### C\n## D\n# E\n";
         let outline = read("k/a.md", text);
         assert_eq!(outline.title, "A x");
         let headings: Vec<String> = outline.sections.iter().map(|s| s.headings.join("/")).collect();
         assert_eq!(headings, ["", "A x", "A x/B", "A x/B/C", "A x/D", "E"]);
+    }
+
+    #[test]
+    fn small_sections_begin_the_next_one() {
+        let text = "# A\n## B\nb\n## C\nc\n### D\nthe text of d\n## E\nthe text of e\n# F\n";
+        let ruler = Ruler { count: &words, limit: 24 };
+        let outline = outline(&HomePath::parse("a.md").unwrap(), text, &ruler);
+        let headings: Vec<String> = outline.sections.iter().map(|s| s.headings.join("/")).collect();
+        assert_eq!(headings, ["A", "A/E", "F"]);
+        let words =
+            |text: &str| super::outline(&HomePath::parse("a.md").unwrap(), text, &ruler).sections[0].headings.join("/");
+        assert_eq!(words("# A\n## B\nthe text of this section\n"), "A/B");
     }
 
     #[test]
