@@ -331,7 +331,7 @@ mod tests {
         let ruler = Ruler { count: &words, limit: 24 };
         let outline = outline(&HomePath::parse("a.md").unwrap(), text, &ruler);
         let headings: Vec<String> = outline.sections.iter().map(|s| s.headings.join("/")).collect();
-        assert_eq!(headings, ["A", "A/E", "F"]);
+        assert_eq!(headings, ["A", "A/C/D", "A/E", "F"]);
         let words =
             |text: &str| super::outline(&HomePath::parse("a.md").unwrap(), text, &ruler).sections[0].headings.join("/");
         assert_eq!(words("# A\n## B\nthe text of this section\n"), "A/B");
