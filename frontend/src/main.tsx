@@ -7,7 +7,9 @@ import { queryClient } from '@/api/queries'
 import { follow } from '@/app/follow'
 import { Shell } from '@/app/Shell'
 import { loadThread } from '@/app/threads'
+import { isDirty } from '@/features/editor/buffer'
 import { cspNonce } from '@/lib/nonce'
+import { useBuffers } from '@/stores/buffers'
 
 // Radix locks the page's scroll with a style sheet of its own; without the nonce the policy would refuse it.
 setNonce(cspNonce)
@@ -18,6 +20,12 @@ if (!root) throw new Error('index.html has lost its #root')
 // History first: it says from which event on the stream is still news.
 const opened = /^\/s\/([^/]+)/.exec(location.pathname)?.[1]
 void (opened ? loadThread(decodeURIComponent(opened)) : Promise.resolve(null)).then(follow)
+
+// Typed text that is not saved yet must not go with the page without a question.
+addEventListener('beforeunload', event => {
+  const files = Object.values(useBuffers.getState().files)
+  if (files.some(file => file.phase === 'open' && isDirty(file.buffer))) event.preventDefault()
+})
 
 createRoot(root).render(
   <StrictMode>

@@ -6,11 +6,13 @@ import { diskChanged } from '@/features/editor/actions'
 import { t } from '@/lib/i18n'
 import { announce } from '@/stores/announcer'
 import { deliver, setConnection, useLive } from '@/stores/live'
+import { toast } from '@/stores/toasts'
 import type { Envelope } from '@/thread/advance'
 import { loadThread } from './threads'
 
 let stream: Stream | null = null
 let bootId: string | null = null
+let version: string | null = null
 /** False while the stream has no id to continue from: what was read before it opened may already be old. */
 let anchored = false
 let lost = false
@@ -50,6 +52,11 @@ function reloadEverything(): void {
   for (const key of [keys.status, keys.sessions, keys.files, keys.skills, keys.tokens]) refresh(key)
 }
 
+/** Never by itself: there may be a draft, or a file that is not saved. */
+function offerReload(): void {
+  toast(t('newVersion'), { action: { label: t('reload'), run: () => location.reload() } })
+}
+
 /** What a frame means outside its own conversation. */
 function sideEffects(sessionId: string, frame: Frame): void {
   switch (frame.type) {
@@ -87,6 +94,8 @@ function handle(notice: Notice, id: string | null): void {
       if (bootId !== null && bootId !== notice.boot_id) reloadEverything()
       else if (!anchored) reloadThreads(() => true)
       bootId = notice.boot_id
+      if (version !== null && version !== notice.version) offerReload()
+      version = notice.version
       break
     case 'frame':
       enqueue(notice.session_id, { id, frame: notice.frame })

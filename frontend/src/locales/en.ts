@@ -62,6 +62,8 @@ export const en = {
   connecting: 'Connecting…',
   disconnected: 'Disconnected',
   reconnecting: 'Disconnected – reconnecting…',
+  newVersion: 'miniclaw was updated.',
+  reload: 'Reload',
   // model
   model: 'Model',
   modelNone: 'No model is connected',

@@ -59,6 +59,8 @@ export const zh: Record<keyof typeof en, string> = {
   connecting: '正在连接…',
   disconnected: '已断开',
   reconnecting: '连接已断开，正在重连…',
+  newVersion: 'miniclaw 已更新。',
+  reload: '重新加载',
   model: '模型',
   modelNone: '尚未连接模型',
   modelMissing: '内置模型的文件不存在',

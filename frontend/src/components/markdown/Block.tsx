@@ -8,15 +8,17 @@ interface Props {
   token: Token
   /** The block still grows: no highlighting yet. */
   live: boolean
+  /** Level in the page's outline, for a heading at the top of the text. */
+  level?: number
 }
 
 const blocks = (tokens: Token[], live: boolean): ReactNode =>
   tokens.map((token, i) => <Block key={i} token={token} live={live} />)
 
-export function Block({ token, live }: Props): ReactNode {
+export function Block({ token, live, level = 0 }: Props): ReactNode {
   switch (token.type) {
     case 'heading':
-      return <Heading token={token as Tokens.Heading} />
+      return <Heading token={token as Tokens.Heading} level={level} />
     case 'paragraph':
       return <p>{inline((token as Tokens.Paragraph).tokens)}</p>
     case 'text': {
@@ -45,10 +47,10 @@ export function Block({ token, live }: Props): ReactNode {
   }
 }
 
-/** The page's own headings are h1 and h2; those of an answer start below. */
-function Heading({ token }: { token: Tokens.Heading }) {
-  const Tag = `h${Math.min(6, token.depth + 2)}` as 'h3' | 'h4' | 'h5' | 'h6'
-  return <Tag>{inline(token.tokens)}</Tag>
+/** Looks by its own depth, counts by its place in the page; inside a list or a quote it only looks. */
+function Heading({ token, level }: { token: Tokens.Heading; level: number }) {
+  const Tag = level > 0 ? (`h${level}` as 'h3' | 'h4' | 'h5' | 'h6') : 'p'
+  return <Tag className={`heading-${token.depth}`}>{inline(token.tokens)}</Tag>
 }
 
 function List({ token, live }: { token: Tokens.List; live: boolean }) {

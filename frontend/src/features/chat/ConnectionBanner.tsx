@@ -1,12 +1,26 @@
 import { WifiOff } from 'lucide-react'
+import { useEffect, useState } from 'react'
 import { reconnect } from '@/app/follow'
 import { Button } from '@/components/ui/Button'
 import { useT } from '@/lib/i18n'
+import { announce } from '@/stores/announcer'
 import type { Connection } from '@/stores/live'
+
+/** A break that heals by itself within this time is nobody's business. */
+const PATIENCE = 1000
 
 export function ConnectionBanner({ connection }: { connection: Connection }) {
   const t = useT()
-  if (connection !== 'lost') return null
+  const [shown, setShown] = useState(false)
+  const broken = connection === 'lost' || (shown && connection === 'connecting')
+  useEffect(() => {
+    const timer = setTimeout(() => setShown(broken), broken ? PATIENCE : 0)
+    return () => clearTimeout(timer)
+  }, [broken])
+  useEffect(() => {
+    if (shown) announce(t('disconnected'))
+  }, [shown, t])
+  if (!shown) return null
   return (
     <div className="appear flex items-center gap-2 border-warn-line border-b bg-warn-soft px-3 py-1.5 text-small text-warn">
       <WifiOff size={14} aria-hidden />

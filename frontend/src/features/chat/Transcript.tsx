@@ -1,6 +1,6 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { ArrowDown } from 'lucide-react'
-import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { memo, type ReactNode, useEffect, useRef, useState } from 'react'
 import { Button } from '@/components/ui/Button'
 import { useT } from '@/lib/i18n'
 
@@ -16,7 +16,7 @@ export interface Row {
 }
 
 /** The list keeps its end in view while the reader is there, and keeps still while the reader is elsewhere. */
-export function Transcript({ rows, sent }: { rows: Row[]; sent: number }) {
+export const Transcript = memo(function Transcript({ rows, sent }: { rows: Row[]; sent: number }) {
   const t = useT()
   const box = useRef<HTMLDivElement>(null)
   const [away, setAway] = useState(false)
@@ -85,4 +85,4 @@ export function Transcript({ rows, sent }: { rows: Row[]; sent: number }) {
       )}
     </div>
   )
-}
+})

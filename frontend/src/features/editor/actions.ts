@@ -108,7 +108,7 @@ export function endComparison(path: string): void {
   if (useBuffers.getState().comparing?.path === path) useBuffers.setState({ comparing: null })
 }
 
-export type Created = 'created' | 'exists' | 'failed'
+export type Created = { kind: 'created' } | { kind: 'exists' } | { kind: 'failed'; reason: string }
 
 export async function create(path: string, content: string): Promise<Created> {
   try {
@@ -116,8 +116,9 @@ export async function create(path: string, content: string): Promise<Created> {
     putFile(path, { phase: 'open', buffer: openBuffer(path, content, saved.etag, saved.tokens ?? null) })
     refresh(keys.files)
     refresh(keys.skills)
-    return 'created'
+    return { kind: 'created' }
   } catch (error) {
-    return error instanceof ApiError && error.status === 412 ? 'exists' : 'failed'
+    const exists = error instanceof ApiError && error.status === 412
+    return exists ? { kind: 'exists' } : { kind: 'failed', reason: reasonOf(error) }
   }
 }

@@ -106,7 +106,7 @@ export function Inspector() {
         onOpenChange={setMaking}
         onCreate={async draft => {
           const result = await create(draft.path, draft.content)
-          if (result === 'created') openFile(draft.path)
+          if (result.kind === 'created') openFile(draft.path)
           return result
         }}
       />

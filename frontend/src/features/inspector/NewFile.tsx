@@ -3,7 +3,7 @@ import type { Root } from '@/api/endpoints'
 import { Button } from '@/components/ui/Button'
 import { Dialog } from '@/components/ui/Dialog'
 import type { Created } from '@/features/editor/actions'
-import { type Key, useT } from '@/lib/i18n'
+import { useT } from '@/lib/i18n'
 
 export interface Draft {
   path: string
@@ -36,15 +36,15 @@ interface Props {
 export function NewFile({ root, open, onOpenChange, onCreate }: Props) {
   const t = useT()
   const [name, setName] = useState('')
-  const [problem, setProblem] = useState<Key | null>(null)
+  const [problem, setProblem] = useState<string | null>(null)
   const skill = root === 'skills'
   const submit = async (event: FormEvent) => {
     event.preventDefault()
     const draft = draftOf(root, name)
-    if (!draft) return setProblem('badName')
+    if (!draft) return setProblem(t('badName'))
     const result = await onCreate(draft)
-    if (result === 'exists') return setProblem('exists')
-    if (result === 'failed') return setProblem('badName')
+    if (result.kind === 'exists') return setProblem(t('exists'))
+    if (result.kind === 'failed') return setProblem(t('notDone', { reason: result.reason }))
     setName('')
     setProblem(null)
     onOpenChange(false)
@@ -68,7 +68,7 @@ export function NewFile({ root, open, onOpenChange, onCreate }: Props) {
         </label>
         {problem && (
           <p id="new-file-problem" role="alert" className="text-bad text-small">
-            {t(problem)}
+            {problem}
           </p>
         )}
         <div className="flex justify-end">
