@@ -97,7 +97,7 @@ export const en = {
   cannotSendOffline: 'The server cannot be reached. Your text is kept.',
   latest: 'Jump to latest',
   emptyTitle: 'What shall we do?',
-  emptyBody: 'Everything miniclaw knows and does is in files you can read and change on the right.',
+  emptyBody: 'Everything miniclaw knows and does is in files that you can read and change.',
   starter1: 'Read your memory and tell me what you know about me.',
   starter2: 'List the files in this folder and explain what each one is for.',
   starter3: 'Which skills do you have? Show me what one of them can do.',

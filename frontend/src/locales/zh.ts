@@ -92,7 +92,7 @@ export const zh: Record<keyof typeof en, string> = {
   cannotSendOffline: '无法连接服务器。你的文字已保留。',
   latest: '跳到最新',
   emptyTitle: '今天做点什么？',
-  emptyBody: 'miniclaw 知道的和做的一切都在文件里，可以在右侧查看和修改。',
+  emptyBody: 'miniclaw 知道的和做的一切都在文件里，你可以随时查看和修改。',
   starter1: '读一读你的记忆，告诉我你对我有哪些了解。',
   starter2: '列出这个文件夹里的文件，并说明每个文件的用途。',
   starter3: '你有哪些技能？挑一个展示给我看。',

@@ -50,7 +50,7 @@ export function CodeBlock({ code, language, live = false }: Props) {
     <figure className="codeblock" aria-label={`${language} ${t('code')}`.trim()}>
       <div className="flex items-center justify-between border-b ps-3 pe-1 text-[12px] text-fg-2">
         <span>{language || 'text'}</span>
-        <CopyButton text={() => code} label={t('copyCode')} worded />
+        <CopyButton text={() => code} label={t('copyCode')} words={t('copy')} />
       </div>
       <pre tabIndex={0}>
         {html === null ? (

@@ -8,11 +8,11 @@ import { Button, IconButton } from './Button'
 interface Props {
   text: () => string
   label: string
-  /** Shows the word beside the icon. */
-  worded?: boolean
+  /** Words beside the icon. */
+  words?: string
 }
 
-export function CopyButton({ text, label, worded }: Props) {
+export function CopyButton({ text, label, words }: Props) {
   const t = useT()
   const [copied, setCopied] = useState(false)
   useEffect(() => {
@@ -26,10 +26,10 @@ export function CopyButton({ text, label, worded }: Props) {
     announce(t('copied'))
   }
   const icon = copied ? <Check size={14} aria-hidden className="text-ok" /> : <Copy size={14} aria-hidden />
-  return worded ? (
+  return words ? (
     <Button size="small" look="ghost" aria-label={label} onClick={copy}>
       {icon}
-      {t(copied ? 'copied' : 'copy')}
+      {copied ? t('copied') : words}
     </Button>
   ) : (
     <IconButton label={label} size="smallIcon" onClick={copy}>

@@ -30,7 +30,10 @@ export function Chat(props: Props) {
   const running = thread?.running != null
   return (
     <>
-      <Conversation {...{ sessionId, loaded, outbox, actions }} onPick={onSend} />
+      <Conversation
+        {...{ sessionId, loaded, outbox, actions }}
+        onPick={blocked === null ? onSend : onDraft}
+      />
       <Composer
         input={input}
         text={draft}

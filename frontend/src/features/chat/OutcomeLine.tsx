@@ -49,7 +49,11 @@ export function OutcomeLine({ outcome, onRetry }: { outcome: Outcome; onRetry: (
                 {t('retry')}
               </Button>
             )}
-            <CopyButton worded label={t('copyDetails')} text={() => `${outcome.code}: ${outcome.message}`} />
+            <CopyButton
+              words={t('copyDetails')}
+              label={t('copyDetails')}
+              text={() => `${outcome.code}: ${outcome.message}`}
+            />
           </div>
         </section>
       )

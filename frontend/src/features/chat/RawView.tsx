@@ -26,7 +26,7 @@ export function RawView({ messages, error }: Props) {
       <div className="mx-auto max-w-[760px] space-y-3">
         <div className="flex items-center justify-between gap-2 text-fg-2 text-small">
           <span>{t('rawHint')}</span>
-          <CopyButton label={t('copy')} worded text={() => JSON.stringify(messages, null, 2)} />
+          <CopyButton label={t('copy')} words={t('copy')} text={() => JSON.stringify(messages, null, 2)} />
         </div>
         {messages.map((message, i) => (
           <RawMessage key={message.id ?? i} message={message} />

@@ -12,7 +12,7 @@ export function ModelChip({ model, onOpen }: { model: ModelStatus; onOpen: () =>
   const small = model.small && model.state === 'ready'
   const note = small ? t('modelSmallShort') : tone === 'ok' ? null : words
   return (
-    <Button size="small" look="ghost" className="min-w-0 shrink" title={words} onClick={onOpen}>
+    <Button size="small" look="ghost" className="min-w-0 max-w-full shrink!" title={words} onClick={onOpen}>
       {tone === 'bad' ? (
         <TriangleAlert size={14} aria-hidden className="shrink-0 text-bad" />
       ) : (
