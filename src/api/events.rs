@@ -16,7 +16,8 @@ use super::error::ApiError;
 use super::frame::{Frame, project};
 use crate::domain::SessionId;
 use crate::engine::hub::{EventId, Hub, Published, Subscription, What};
-use crate::engine::{ChangedBy, Notice};
+use crate::engine::models::ModelStatus;
+use crate::engine::{self, ChangedBy};
 
 /// A comment line so often keeps proxies and browsers from giving up; it carries no id.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -29,10 +30,10 @@ pub struct After {
     until: Option<String>,
 }
 
-/// The events of `GET /api/events` beside frames; `type` is also the SSE event's name.
+/// The events of `GET /api/events`; `type` is also the SSE event's name.
 #[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum TabEvent {
+pub enum Notice {
     /// First on every connection: another `boot_id` than before means that the server was started anew.
     Hello {
         boot_id: String,
@@ -43,42 +44,43 @@ pub enum TabEvent {
         session_id: String,
         frame: Frame,
     },
-    Gap {},
-    #[serde(untagged)]
-    Notice(NoticeEvent),
-}
-
-/// What is told beside the content of sessions.
-#[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub enum NoticeEvent {
-    SessionsChanged { session_id: String },
-    FileChanged { path: String, etag: Option<String>, by: ChangedBy },
+    /// A session was made, named, deleted, restored, or began or ended a work.
+    SessionsChanged {
+        session_id: String,
+    },
+    /// `etag` is null when the file is gone.
+    FileChanged {
+        path: String,
+        etag: Option<String>,
+        by: ChangedBy,
+    },
     SkillsChanged {},
-    ModelChanged(crate::engine::models::ModelStatus),
-    ConfigChanged { rag_mode: bool },
+    ModelChanged(ModelStatus),
+    ConfigChanged {
+        rag_mode: bool,
+    },
+    /// The id asked from is not known here any more: load everything, then follow.
+    Gap {},
 }
 
-impl TabEvent {
+impl Notice {
     fn name(&self) -> &'static str {
         match self {
-            TabEvent::Hello { .. } => "hello",
-            TabEvent::Frame { .. } => "frame",
-            TabEvent::Gap {} => "gap",
-            TabEvent::Notice(notice) => match notice {
-                NoticeEvent::SessionsChanged { .. } => "sessions_changed",
-                NoticeEvent::FileChanged { .. } => "file_changed",
-                NoticeEvent::SkillsChanged {} => "skills_changed",
-                NoticeEvent::ModelChanged(_) => "model_changed",
-                NoticeEvent::ConfigChanged { .. } => "config_changed",
-            },
+            Notice::Hello { .. } => "hello",
+            Notice::Frame { .. } => "frame",
+            Notice::SessionsChanged { .. } => "sessions_changed",
+            Notice::FileChanged { .. } => "file_changed",
+            Notice::SkillsChanged {} => "skills_changed",
+            Notice::ModelChanged(_) => "model_changed",
+            Notice::ConfigChanged { .. } => "config_changed",
+            Notice::Gap {} => "gap",
         }
     }
 }
 
 /// One multiplexed stream for a tab: the frames of all sessions, and notices.
 #[utoipa::path(get, path = "/api/events", params(After), tag = "events",
-    responses((status = 200, description = "SSE of TabEvent", content_type = "text/event-stream", body = TabEvent)))]
+    responses((status = 200, description = "SSE of Notice", content_type = "text/event-stream", body = Notice)))]
 pub async fn all_events(
     State(app): State<App>,
     Query(query): Query<After>,
@@ -93,14 +95,13 @@ pub async fn all_events(
         Asked::Unreadable => Subscription { gap: true, ..services.hub.follow_all(None) },
     };
     let hub = services.hub.clone();
-    let hello = TabEvent::Hello { boot_id: hub.boot().to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
+    let hello = Notice::Hello { boot_id: hub.boot().to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
     let mut first = vec![sse(hello.name(), &hello)];
     if subscription.gap {
-        first.push(sse("gap", &TabEvent::Gap {}));
+        first.push(sse("gap", &Notice::Gap {}));
     }
     let events = published(subscription, app.stopping.clone()).filter_map(move |published| {
-        let event =
-            tab_event(&published).map(|event| sse(event.name(), &event).id(hub.id(published.number).to_string()));
+        let event = notice(&published).map(|event| sse(event.name(), &event).id(hub.id(published.number).to_string()));
         std::future::ready(event)
     });
     respond(stream::iter(first).chain(events))
@@ -186,22 +187,21 @@ pub(super) fn sse(name: &str, data: &impl Serialize) -> SseEvent {
     SseEvent::default().event(name).data(data)
 }
 
-fn tab_event(published: &Published) -> Option<TabEvent> {
-    if let What::Notice(notice) = &published.what {
-        return Some(TabEvent::Notice(notice_event(notice)));
-    }
-    let session_id = published.session.as_ref()?.to_string();
-    project(published).map(|frame| TabEvent::Frame { session_id, frame })
-}
-
-fn notice_event(notice: &Notice) -> NoticeEvent {
-    match notice.clone() {
-        Notice::SessionsChanged { session_id } => NoticeEvent::SessionsChanged { session_id },
-        Notice::FileChanged { path, etag, by } => NoticeEvent::FileChanged { path, etag, by },
-        Notice::SkillsChanged => NoticeEvent::SkillsChanged {},
-        Notice::ModelChanged(status) => NoticeEvent::ModelChanged(status),
-        Notice::ConfigChanged { rag_mode } => NoticeEvent::ConfigChanged { rag_mode },
-    }
+fn notice(published: &Published) -> Option<Notice> {
+    let told = match &published.what {
+        What::Notice(told) => told.clone(),
+        What::Event(_) | What::Settled(_) => {
+            let session_id = published.session.as_ref()?.to_string();
+            return project(published).map(|frame| Notice::Frame { session_id, frame });
+        }
+    };
+    Some(match told {
+        engine::Notice::SessionsChanged { session_id } => Notice::SessionsChanged { session_id },
+        engine::Notice::FileChanged { path, etag, by } => Notice::FileChanged { path, etag, by },
+        engine::Notice::SkillsChanged => Notice::SkillsChanged {},
+        engine::Notice::ModelChanged(status) => Notice::ModelChanged(status),
+        engine::Notice::ConfigChanged { rag_mode } => Notice::ConfigChanged { rag_mode },
+    })
 }
 
 enum Asked {

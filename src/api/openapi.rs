@@ -8,13 +8,13 @@ use utoipa::OpenApi;
 
 use super::app::{App, described};
 use super::error::ApiError;
-use super::events::TabEvent;
+use super::events::Notice;
 use super::frame::Frame;
 
 #[derive(OpenApi)]
 #[openapi(
     info(title = "miniclaw", description = "A file-driven, fully transparent local AI agent."),
-    components(schemas(Frame, TabEvent))
+    components(schemas(Frame, Notice))
 )]
 struct Description;
 

@@ -46,3 +46,13 @@ pub fn doctor(home: &Path) -> anyhow::Result<ExitCode> {
     }
     Ok(ExitCode::SUCCESS)
 }
+
+/// Whether the embedded model is the only one there could be, and is not complete: exit code 0, else 1.
+pub fn needs_model(home: &Path) -> anyhow::Result<ExitCode> {
+    let (config, _) = load_config(home)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let found = config.find_local && !runtime.block_on(find_local()).is_empty();
+    let complete = config.embedded.program.is_file() && config.embedded.weights.is_file();
+    let needed = config.endpoints.is_empty() && !found && !complete;
+    Ok(if needed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

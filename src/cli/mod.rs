@@ -36,6 +36,9 @@ enum Command {
         /// The home to look at.
         #[arg(long, env = "MINICLAW_HOME")]
         home: Option<PathBuf>,
+        /// Say nothing; exit with 0 if only the embedded model could answer and its parts are not there yet.
+        #[arg(long)]
+        needs_model: bool,
     },
     /// Print the OpenAPI document of this version.
     Openapi,
@@ -52,7 +55,8 @@ pub fn run() -> ExitCode {
     let done = match arguments.command.unwrap_or(Command::Serve(arguments.serve)) {
         Command::Serve(serve) => serve::serve(&serve),
         Command::Init { dir } => init::init(&dir),
-        Command::Doctor { home } => doctor::doctor(&home_dir(home)),
+        Command::Doctor { home, needs_model: true } => doctor::needs_model(&home_dir(home)),
+        Command::Doctor { home, needs_model: false } => doctor::doctor(&home_dir(home)),
         Command::Openapi => openapi(),
         Command::MockLlm(mock) => mock::mock(&mock),
     };

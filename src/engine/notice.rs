@@ -16,8 +16,7 @@ pub enum ChangedBy {
     Run,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
     /// A session was made, named, deleted, restored, or began or ended a work.
     SessionsChanged {
