@@ -3,6 +3,7 @@
 use crate::chatml::Prompt;
 use crate::request::Tool;
 use crate::router::asked;
+use crate::signs;
 use crate::turns::{Conversation, cut_middle, head};
 use llama_cpp_2::json_schema_to_grammar;
 use serde_json::{Map, Value, json};
@@ -11,6 +12,25 @@ const DESCRIPTION_CHARS: usize = 600;
 const QUESTION_CHARS: usize = 3000;
 const CONTEXT_CHARS: usize = 300;
 const RESULT_CHARS: usize = 600;
+/// Parameters that carry what a call is about, even where a schema calls them optional.
+const MAIN: [&str; 16] = [
+    "query",
+    "q",
+    "text",
+    "content",
+    "code",
+    "command",
+    "commands",
+    "expression",
+    "url",
+    "city",
+    "location",
+    "name",
+    "message",
+    "prompt",
+    "items",
+    "question",
+];
 
 /// The prompt that asks for the arguments of `tool`.
 pub fn prompt(tool: &Tool, schema: &Value, conversation: &Conversation) -> Prompt {
@@ -22,8 +42,9 @@ pub fn prompt(tool: &Tool, schema: &Value, conversation: &Conversation) -> Promp
     );
     list_parameters(schema, 0, &mut task);
     task.push_str(
-        "Answer with one JSON object. Take names, paths, numbers and text exactly as the user wrote them; \
-         do not translate them and do not make anything up.",
+        "Answer with one JSON object. Copy names, paths, numbers, addresses and quoted text exactly as the user \
+         wrote them, without translating. Where a file's content or code is asked for, write it as the user wants \
+         it. A search query is a few words of the question. Do not make anything else up.",
     );
     let mut ask = String::new();
     if let [.., before, _] = conversation.turns.as_slice() {
@@ -63,17 +84,14 @@ fn list_parameters(schema: &Value, depth: usize, out: &mut String) {
 }
 
 /// The schema without the optional parameters this question says nothing about: a small model fills in
-/// everything it is offered, and an invented `limit` or `cwd` spoils a good call. A schema that requires
-/// nothing is left as it is.
+/// everything it is offered, and an invented `limit` or `cwd` spoils a good call.
 pub fn needed(schema: &Value, question: &str) -> Value {
     let mut schema = schema.clone();
     let required: Vec<String> = strings(&schema["required"]);
     let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else {
         return json!({"type": "object", "properties": {}, "additionalProperties": false});
     };
-    if !required.is_empty() {
-        properties.retain(|name, property| required.contains(name) || asked_for(name, property, question));
-    }
+    properties.retain(|name, property| required.contains(name) || asked_for(name, property, question));
     for (_, property) in properties.iter_mut() {
         no_empty_string(property);
         if property["type"] == "array" && property.get("minItems").is_none() {
@@ -103,8 +121,14 @@ fn asked_for(name: &str, property: &Value, question: &str) -> bool {
     if !values.is_empty() {
         return values.iter().any(|v| lower.contains(&v.to_lowercase()));
     }
-    lower.contains(&name.to_lowercase().replace('_', " "))
+    MAIN.contains(&name)
+        || is_path(name) && signs::has_path(question)
+        || lower.contains(&name.to_lowercase().replace('_', " "))
         || property["type"] == "integer" && question.chars().any(|c| c.is_ascii_digit()) && is_count(name)
+}
+
+fn is_path(name: &str) -> bool {
+    ["path", "file", "folder", "dir"].iter().any(|part| name.contains(part))
 }
 
 fn is_count(name: &str) -> bool {

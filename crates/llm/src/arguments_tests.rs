@@ -19,9 +19,11 @@ fn optional_parameters_nobody_asked_for_are_left_out() {
 }
 
 #[test]
-fn a_schema_that_requires_nothing_keeps_everything() {
-    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}});
-    assert_eq!(names(&needed(&schema, "x")), ["a", "b"]);
+fn what_a_call_is_about_is_kept_even_when_it_is_optional() {
+    let schema = json!({"type": "object", "properties": {"query": {"type": "string"}, "path": {"type": "string"},
+        "depth": {"type": "integer"}}});
+    assert_eq!(names(&needed(&schema, "which files are there?")), ["query"]);
+    assert_eq!(names(&needed(&schema, "which files are in docs/old/ ?")), ["query", "path"]);
 }
 
 #[test]

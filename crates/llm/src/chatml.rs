@@ -84,11 +84,6 @@ impl<'m> Tokenizer<'m> {
             false => self.model.vocab().tokenize(text.as_bytes(), false, false),
         }
     }
-
-    /// How many tokens plain text has.
-    pub fn count(&self, text: &str) -> usize {
-        self.text(text).len()
-    }
 }
 
 #[cfg(test)]

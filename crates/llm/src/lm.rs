@@ -74,11 +74,6 @@ impl<'m> Lm<'m> {
         self.limit
     }
 
-    /// The context, for samplers.
-    pub fn context(&self) -> &LlamaContext<'m> {
-        &self.ctx
-    }
-
     /// The logits of the next token after `reading`, one for each token of the vocabulary.
     pub fn logits(&self, reading: &Reading) -> &[f32] {
         self.ctx.get_logits_ith(reading.output)

@@ -17,6 +17,7 @@ mod request;
 mod router;
 mod sampling;
 mod saved;
+mod signs;
 mod slots;
 mod status;
 mod text;

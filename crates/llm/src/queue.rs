@@ -21,14 +21,25 @@ pub enum Finish {
     Length,
 }
 
+/// What the router chose.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// A tool's name or "none".
+    pub name: String,
+    /// How likely "none" was at the first token, 0 to 1; 0 when it was not among the choices.
+    pub none: f32,
+}
+
 /// What one step of a request read and wrote, in tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct StepUsage {
     /// "router", "arguments" or "answer".
     pub step: &'static str,
     pub prompt: usize,
     pub cached: usize,
     pub completion: usize,
+    /// Of the router's step only.
+    pub choice: Option<Choice>,
 }
 
 /// What the engine tells a request's client.

@@ -7,7 +7,7 @@ use crate::error::ApiError;
 use crate::fit::answer_prompt;
 use crate::guard::LoopGuard;
 use crate::lm::{Lm, LmError, ReadProgress, Reading};
-use crate::queue::{Event, Finish, Job, StepUsage};
+use crate::queue::{Choice, Event, Finish, Job, StepUsage};
 use crate::request::{Format, Sampling, ToolChoice};
 use crate::router::{self, Leaning};
 use crate::sampling::Sampler;
@@ -90,7 +90,7 @@ impl<'r, 'm> Run<'r, 'm> {
             ToolChoice::Only(index) => return Ok(Some(index)),
             ToolChoice::Required => Leaning::MustCall,
             ToolChoice::Auto if turn.results.len() >= MAX_CALLS || turn.question.trim().is_empty() => return Ok(None),
-            ToolChoice::Auto if turn.results.is_empty() => Leaning::Fresh,
+            ToolChoice::Auto if turn.results.is_empty() => router::leaning(router::asked(&turn.question)),
             ToolChoice::Auto => Leaning::AfterResult,
         };
         let mut tokens = self.tokenizer.prompt(&router::prefix(&request.tools));
@@ -98,9 +98,11 @@ impl<'r, 'm> Run<'r, 'm> {
         let mut reading = self.read("router", &tokens, Purpose::Router)?;
         let chosen = router::choose(self.lm, self.tokenizer, &mut reading, (&request.tools, leaning))?;
         if let Some(step) = self.steps.last_mut() {
-            step.completion = 1;
+            let name = chosen.tool.map_or(router::NONE, |i| &request.tools[i].name);
+            step.choice = Some(Choice { name: name.to_owned(), none: chosen.none });
+            step.completion = chosen.written;
         }
-        Ok(chosen)
+        Ok(chosen.tool)
     }
 
     /// The arguments of a call as compact JSON; None when the model did not come to an end.
@@ -108,6 +110,9 @@ impl<'r, 'm> Run<'r, 'm> {
         let tool = &self.job.request.tools[tool];
         let question = router::asked(&conversation.last().question);
         let schema = arguments::needed(&tool.parameters, question);
+        if schema["properties"].as_object().is_none_or(serde_json::Map::is_empty) {
+            return Ok(Some("{}".into()));
+        }
         let grammar = arguments::grammar(&schema).map_err(|e| Failure::Error(ApiError::Internal(e)))?;
         let tokens = self.tokenizer.prompt(&arguments::prompt(tool, &schema, conversation));
         let reading = self.read("arguments", &tokens, Purpose::Arguments)?;
@@ -176,7 +181,7 @@ impl<'r, 'm> Run<'r, 'm> {
             }
             other => other?,
         };
-        self.steps.push(StepUsage { step, prompt: tokens.len(), cached: reading.cached, completion: 0 });
+        self.steps.push(StepUsage { step, prompt: tokens.len(), cached: reading.cached, completion: 0, choice: None });
         Ok(reading)
     }
 

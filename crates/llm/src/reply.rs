@@ -151,8 +151,13 @@ fn finish_reason(finish: Finish) -> &'static str {
 /// The counts are those of the last step, which is what the context held; `steps` has them all.
 fn usage(steps: &[StepUsage]) -> Value {
     let one = |s: &StepUsage| {
-        json!({"step": s.step, "prompt_tokens": s.prompt, "cached_tokens": s.cached,
-            "completion_tokens": s.completion})
+        let mut step = json!({"step": s.step, "prompt_tokens": s.prompt, "cached_tokens": s.cached,
+            "completion_tokens": s.completion});
+        if let Some(choice) = &s.choice {
+            step["chosen"] = json!(choice.name);
+            step["none_probability"] = json!((choice.none * 100.0).round() / 100.0);
+        }
+        step
     };
     let last = steps.last();
     let (prompt, cached) = last.map_or((0, 0), |s| (s.prompt, s.cached));
@@ -174,9 +179,10 @@ mod tests {
     const NONE: Extras = Extras { usage: false, progress: false };
 
     fn steps() -> Vec<StepUsage> {
+        let choice = crate::queue::Choice { name: "none".into(), none: 0.975 };
         vec![
-            StepUsage { step: "router", prompt: 500, cached: 480, completion: 1 },
-            StepUsage { step: "answer", prompt: 900, cached: 880, completion: 12 },
+            StepUsage { step: "router", prompt: 500, cached: 480, completion: 1, choice: Some(choice) },
+            StepUsage { step: "answer", prompt: 900, cached: 880, completion: 12, choice: None },
         ]
     }
 
@@ -210,7 +216,7 @@ mod tests {
         assert_eq!(chunks[1]["choices"], json!([]));
         assert_eq!(chunks[1]["usage"]["total_tokens"], 912);
         assert_eq!(chunks[1]["usage"]["prompt_tokens_details"]["cached_tokens"], 880);
-        assert_eq!(chunks[1]["usage"]["steps"][0]["step"], "router");
+        assert_eq!(chunks[1]["usage"]["steps"][0]["chosen"], "none");
     }
 
     #[test]

@@ -7,6 +7,7 @@
 use crate::chatml::{Prompt, Tokenizer};
 use crate::lm::{Lm, LmError, Reading};
 use crate::request::Tool;
+use crate::signs;
 use crate::turns::{Conversation, cut_middle, head};
 use llama_cpp_2::token::LlamaToken;
 
@@ -14,6 +15,8 @@ use llama_cpp_2::token::LlamaToken;
 pub const NONE: &str = "none";
 /// A tool is called only when "none" is less likely than this.
 const NONE_ENOUGH: f32 = 0.35;
+/// The same for a question that names a file, an address or a command.
+const NONE_ENOUGH_WITH_SIGN: f32 = 0.8;
 /// After a tool has already returned something, a further call needs more certainty.
 const NONE_ENOUGH_AFTER_RESULT: f32 = 0.12;
 const DESCRIPTION_CHARS: usize = 110;
@@ -77,6 +80,8 @@ pub fn first_sentence(description: &str) -> String {
     let line = one_line(description);
     let ends = line.char_indices().filter(|(i, c)| match c {
         '。' | '！' | '；' => true,
+        // not after "e.g"
+        '.' if line[..*i].rsplit(' ').next().is_some_and(|word| word.contains('.')) => false,
         '.' | '!' | ';' => line[i + 1..].starts_with(' ') || line.len() == i + 1,
         _ => false,
     });
@@ -84,19 +89,39 @@ pub fn first_sentence(description: &str) -> String {
     head(&line[..end], DESCRIPTION_CHARS)
 }
 
-/// What may be chosen: indices into the tools; `none` whether "none" is among the choices, and `after_result`
-/// whether a tool has already returned something for this question.
+/// How much speaks for a tool before the model is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leaning {
     /// A tool must be called.
     MustCall,
     /// The question is new.
     Fresh,
+    /// The question is new and names a file, an address or a command.
+    Sign,
     /// A tool has already returned something for it.
     AfterResult,
 }
 
-/// Chooses a tool after the router's prompt has been read; None is "no tool".
+/// The leaning for a new question.
+pub fn leaning(question: &str) -> Leaning {
+    match signs::any(question) {
+        true => Leaning::Sign,
+        false => Leaning::Fresh,
+    }
+}
+
+/// What was chosen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Chosen {
+    /// An index into the tools; None is "no tool".
+    pub tool: Option<usize>,
+    /// How likely "none" was at the first token.
+    pub none: f32,
+    /// Tokens computed for it.
+    pub written: usize,
+}
+
+/// Chooses a tool after the router's prompt has been read.
 ///
 /// # Errors
 /// Those of writing tokens.
@@ -105,7 +130,7 @@ pub fn choose(
     tokenizer: Tokenizer<'_>,
     reading: &mut Reading,
     question: (&[Tool], Leaning),
-) -> Result<Option<usize>, LmError> {
+) -> Result<Chosen, LmError> {
     let (tools, leaning) = question;
     let mut paths: Vec<(Option<usize>, Vec<LlamaToken>)> = Vec::new();
     for (i, tool) in tools.iter().enumerate() {
@@ -114,30 +139,40 @@ pub fn choose(
     let enough = match leaning {
         Leaning::MustCall => None,
         Leaning::Fresh => Some(NONE_ENOUGH),
+        Leaning::Sign => Some(NONE_ENOUGH_WITH_SIGN),
         Leaning::AfterResult => Some(NONE_ENOUGH_AFTER_RESULT),
     };
     if enough.is_some() {
         paths.push((None, path(tokenizer, NONE)));
     }
     let mut depth = 0;
+    let mut likely_none = 0.0;
     while paths.len() > 1 {
         let chances = chances(lm.logits(reading), &next_tokens(&paths, depth));
         let none = paths.iter().find(|p| p.0.is_none()).and_then(|p| p.1.get(depth)).copied();
         let none_chance = none.and_then(|t| chances.iter().find(|c| c.0 == t)).map_or(0.0, |c| c.1);
-        if enough.is_some_and(|enough| none.is_some() && none_chance >= enough) {
-            let shared = paths.iter().filter(|p| p.1.get(depth).copied() == none).count();
-            if shared == 1 {
-                return Ok(None);
-            }
+        if depth == 0 {
+            likely_none = none_chance;
         }
-        let Some(best) = chances.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|c| c.0) else { break };
+        let alone = paths.iter().filter(|p| p.1.get(depth).copied() == none).count() == 1;
+        if let Some(enough) = enough
+            && alone
+        {
+            if none_chance >= enough {
+                return Ok(Chosen { tool: None, none: likely_none, written: depth + 1 });
+            }
+            paths.retain(|p| p.0.is_some());
+        }
+        let open = |t: LlamaToken| paths.iter().any(|p| p.1.get(depth) == Some(&t));
+        let likeliest = chances.iter().filter(|c| open(c.0)).max_by(|a, b| a.1.total_cmp(&b.1));
+        let Some(best) = likeliest.map(|c| c.0) else { break };
         paths.retain(|p| p.1.get(depth) == Some(&best));
         depth += 1;
         if paths.len() > 1 {
             lm.write(reading, best)?;
         }
     }
-    Ok(paths.first().and_then(|p| p.0))
+    Ok(Chosen { tool: paths.first().and_then(|p| p.0), none: likely_none, written: depth })
 }
 
 /// A name and the end of the message, so that no name is the beginning of another.

@@ -1,0 +1,84 @@
+//! Signs are words in a question that name something outside the conversation: a file, an address, a command.
+
+/// Commands people write out.
+const COMMANDS: [&str; 24] = [
+    "ls", "df", "du", "ps", "pwd", "cat", "grep", "find", "git", "npm", "pip", "cargo", "make", "docker", "curl",
+    "python", "python3", "node", "uname", "whoami", "ping", "top", "tail", "wc",
+];
+
+/// Whether a question has any sign in it.
+pub fn any(question: &str) -> bool {
+    has_address(question) || has_path(question) || has_command(question)
+}
+
+/// A web address.
+pub fn has_address(question: &str) -> bool {
+    ["http://", "https://", "www."].iter().any(|start| question.contains(start))
+}
+
+/// A path or a file name with an ending, such as `notes/plan.md`, `report.txt`, `src/`.
+pub fn has_path(question: &str) -> bool {
+    words(question).any(|word| {
+        let word = word.trim_end_matches(['.', ',', ':', '!', '?', ';']);
+        let ending = word.rsplit_once('.').filter(|(name, _)| !name.is_empty()).map(|(_, ending)| ending);
+        let named = ending.is_some_and(|e| {
+            (1..=5).contains(&e.len())
+                && e.chars().all(|c| c.is_ascii_alphanumeric())
+                && e.chars().any(|c| c.is_ascii_alphabetic())
+        });
+        let abbreviation = matches!(word, "e.g" | "i.e" | "a.m" | "p.m" | "U.S");
+        let folder =
+            word.len() > 1 && word.contains('/') && word.chars().any(char::is_alphabetic) && !word.contains("//");
+        (named && !abbreviation) || (folder && word.matches('/').count() > usize::from(!word.ends_with('/')))
+    })
+}
+
+/// A command after a word like "run", or with an option.
+fn has_command(question: &str) -> bool {
+    let asked = ["run ", "execute ", "运行", "执行", "use ", "用"];
+    let lower = question.to_lowercase();
+    let mentions = words(&lower).any(|w| COMMANDS.contains(&w));
+    mentions && (asked.iter().any(|a| lower.contains(a)) || words(&lower).any(|w| w.len() > 1 && w.starts_with('-')))
+}
+
+/// Runs of characters that may belong to a name: letters and digits of ASCII and the signs of paths.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '/' | '_' | '-' | '~');
+    text.split(move |c: char| !part(c)).filter(|w| !w.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_addresses_and_commands_are_signs() {
+        for question in [
+            "看看 notes/plan.md 里写了什么",
+            "Summarise the file report.txt for me.",
+            "把config.yml里的端口改掉",
+            "总结一下 https://example.org/a 的内容",
+            "执行 git log --oneline -5",
+            "How much space is left? Use df",
+            "what is in src/lib/ ?",
+        ] {
+            assert!(any(question), "{question}");
+        }
+    }
+
+    #[test]
+    fn ordinary_talk_has_no_signs() {
+        for question in [
+            "你好",
+            "Is it 3.14 or 3.15?",
+            "I like tea. You too?",
+            "e.g. a poem and/or a song",
+            "早上 9.30 开会",
+            "What is git?",
+            "写一个 Python 函数",
+            "Find the odd one out: cat, dog, car",
+        ] {
+            assert!(!any(question), "{question}");
+        }
+    }
+}
