@@ -31,6 +31,9 @@ pub fn body(profile: &Profile, model: &str, request: &ModelRequest) -> Value {
         body.insert(profile.max_tokens_field.into(), json!(wish.clamp(1, most)));
     }
     body.extend(profile.switch.field(profile.thinking).map(|(name, value)| (name.to_owned(), value)));
+    if let Some(effort) = profile.effort_with_tools.filter(|_| !request.tools.is_empty()) {
+        body.insert("reasoning_effort".into(), json!(effort));
+    }
     body.extend(profile.extra.iter().map(|(name, value)| ((*name).to_owned(), json!(value))));
     Value::Object(body)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
-use super::error::{ProviderError, Trouble};
+use super::error::{Key, ProviderError, Trouble};
 
 /// Longest quotation of a provider's words, in characters.
 const WORDS: usize = 300;
@@ -94,7 +94,12 @@ impl Subject {
     }
 
     fn auth(&self, words: String) -> ProviderError {
-        ProviderError::Auth { provider: self.provider.clone(), setting: self.setting.clone(), words }
+        let key = if self.key.is_some() { Key::NotAccepted } else { Key::Missing };
+        self.key_error(key, words)
+    }
+
+    pub fn key_error(&self, key: Key, words: String) -> ProviderError {
+        ProviderError::Auth { provider: self.provider.clone(), key, setting: self.setting.clone(), words }
     }
 
     pub fn unreachable(&self, trouble: Trouble) -> ProviderError {
@@ -118,16 +123,20 @@ impl Subject {
         let causes = causes(error);
         let says = |parts: &[&str]| parts.iter().any(|part| causes.to_lowercase().contains(part));
         let last = || self.quote(causes.rsplit(": ").next().unwrap_or_default());
-        self.unreachable(match () {
-            () if error.is_builder() => Trouble::BadAddress("the request could not be built".to_owned()),
-            () if error.is_timeout() => Trouble::ConnectTimeout,
-            () if says(&["dns error", "failed to lookup"]) => Trouble::Dns,
-            () if says(&["connection refused"]) => Trouble::Refused,
-            () if says(&["certificate", "tls", "handshake", "corrupt message", "invalidcontenttype"]) => {
-                Trouble::Tls(last())
-            }
-            () => Trouble::Other(last()),
-        })
+        let trouble = if error.is_builder() {
+            Trouble::BadAddress("the request could not be built".to_owned())
+        } else if error.is_timeout() {
+            Trouble::ConnectTimeout
+        } else if says(&["dns error", "failed to lookup"]) {
+            Trouble::Dns
+        } else if says(&["connection refused"]) {
+            Trouble::Refused
+        } else if says(&["certificate", "tls", "handshake", "corrupt message", "invalidcontenttype"]) {
+            Trouble::Tls(last())
+        } else {
+            Trouble::Other(last())
+        };
+        self.unreachable(trouble)
     }
 
     /// A provider's words as they may be shown: one line, not too long, without the key.
@@ -221,14 +230,14 @@ const MISSING: &[&str] = &[
 fn status_of_code(code: &str) -> u16 {
     let code = code.to_lowercase();
     let has = |parts: &[&str]| parts.iter().any(|part| code.contains(part));
-    match () {
-        () if has(&["rate_limit", "too_many", "quota"]) => 429,
-        () if has(&["api_key", "authentication", "unauthorized"]) => 401,
-        () if has(&["overload", "unavailable"]) => 503,
-        () if has(&["invalid_request", "bad_request", "context_length", "exceed_context", "content_filter"]) => 400,
-        () if has(&["not_found"]) => 404,
-        () => 500,
-    }
+    let known: [(&[&str], u16); 5] = [
+        (&["rate_limit", "too_many", "quota"], 429),
+        (&["api_key", "authentication", "unauthorized"], 401),
+        (&["overload", "unavailable"], 503),
+        (&["invalid_request", "bad_request", "context_length", "exceed_context", "content_filter"], 400),
+        (&["not_found"], 404),
+    ];
+    known.iter().find(|(parts, _)| has(parts)).map_or(500, |(_, status)| *status)
 }
 
 fn code_of(error: &Value) -> String {

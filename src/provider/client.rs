@@ -1,6 +1,6 @@
 //! One provider, ready to be asked.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -8,8 +8,9 @@ use secrecy::ExposeSecret;
 use serde_json::Value;
 use url::Url;
 
+use super::adapt::Change;
 use super::classify::Subject;
-use super::error::{ProviderError, Trouble};
+use super::error::{Key, ProviderError, Trouble};
 use super::profile::{Profile, Thinking, is_loopback};
 use super::turn::Turn;
 use super::{Chunk, Endpoint, Finish, ModelRequest, body};
@@ -29,6 +30,8 @@ pub(super) struct Shared {
     url: Url,
     /// Made by the first turn: loading the certificates takes longer than all the rest.
     http: OnceLock<reqwest::Client>,
+    /// What the provider turned out to want otherwise; every later request is made so.
+    changes: Mutex<Vec<Change>>,
 }
 
 impl std::fmt::Debug for Client {
@@ -43,19 +46,17 @@ impl Client {
         let subject = Arc::new(subject(&endpoint));
         let url =
             chat_url(&endpoint.base_url).map_err(|why| subject.unreachable(Trouble::BadAddress(why.to_owned())))?;
-        headers(&endpoint).ok_or_else(|| ProviderError::Auth {
-            provider: subject.provider.clone(),
-            setting: format!("{}: it has characters that no key has", subject.setting),
-            words: String::new(),
-        })?;
-        Ok(Self { shared: Arc::new(Shared { endpoint, subject, url, http: OnceLock::new() }) })
+        headers(&endpoint).ok_or_else(|| subject.key_error(Key::Unsendable, String::new()))?;
+        Ok(Self {
+            shared: Arc::new(Shared { endpoint, subject, url, http: OnceLock::new(), changes: Mutex::default() }),
+        })
     }
 
     pub fn endpoint(&self) -> &Endpoint {
         &self.shared.endpoint
     }
 
-    /// The exact JSON of the next request. No key is inside.
+    /// The exact JSON of the next request, unless the provider refuses one of its fields (`adapt`). No key is inside.
     pub fn body(&self, request: &ModelRequest) -> Value {
         self.body_for(&self.shared.endpoint.profile, request)
     }
@@ -98,7 +99,10 @@ impl Client {
     }
 
     fn body_for(&self, profile: &Profile, request: &ModelRequest) -> Value {
-        body::body(profile, &self.shared.endpoint.model, request)
+        let mut body = body::body(profile, &self.shared.endpoint.model, request);
+        let changes = self.shared.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        changes.iter().for_each(|change| change.apply(&mut body));
+        body
     }
 }
 
@@ -108,6 +112,14 @@ impl Shared {
         let http = self.http()?;
         let request = http.post(self.url.clone()).header(CONTENT_TYPE, "application/json").body(body);
         request.send().await.map_err(|error| self.subject.transport(&error))
+    }
+
+    /// Remembers a change for all later requests.
+    pub fn learn(&self, change: Change) {
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        if !changes.contains(&change) {
+            changes.push(change);
+        }
     }
 
     fn http(&self) -> Result<&reqwest::Client, ProviderError> {

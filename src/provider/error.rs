@@ -11,6 +11,15 @@ pub enum Phase {
     Idle,
 }
 
+/// What is wrong with the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    Missing,
+    NotAccepted,
+    /// It has characters that cannot be sent, such as a line break in its middle.
+    Unsendable,
+}
+
 /// What keeps a provider from being reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trouble {
@@ -37,8 +46,8 @@ pub enum Trouble {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ProviderError {
     /// `setting` names the key that is missing or wrong.
-    #[error("{provider} did not accept the API key. Check {setting}.{}", said(words))]
-    Auth { provider: String, setting: String, words: String },
+    #[error("{provider} {} {setting}.{}", key_fault(*key), said(words))]
+    Auth { provider: String, key: Key, setting: String, words: String },
     #[error(
         "The account at {provider} has no credit or quota left. Top it up, or choose another model.{}",
         said(words)
@@ -139,6 +148,14 @@ impl Trouble {
 
 fn said(words: &str) -> String {
     if words.is_empty() { String::new() } else { format!(" It said: \"{words}\".") }
+}
+
+fn key_fault(key: Key) -> &'static str {
+    match key {
+        Key::Missing => "wants an API key, and there is none. Set",
+        Key::NotAccepted => "did not accept the API key. Check",
+        Key::Unsendable => "cannot be asked with this API key: it has characters that no key has. Check",
+    }
 }
 
 fn window(limit: Option<u32>) -> String {

@@ -5,6 +5,7 @@
 //! and every failure is a [`ProviderError`] that says what a person or a caller can do about it. Nothing here knows
 //! sessions, tools or files, and no error, status or debug output ever holds a key.
 
+mod adapt;
 mod assemble;
 mod body;
 mod calls;
@@ -14,7 +15,6 @@ mod discover;
 mod error;
 pub mod local;
 mod profile;
-mod profile_models;
 mod retry;
 pub mod scripted;
 mod sse;
@@ -35,7 +35,7 @@ use crate::domain::{StatusKind, ToolSpec, Usage};
 pub use body::body;
 pub use client::Client;
 pub use discover::find_local;
-pub use error::{Phase, ProviderError, Trouble};
+pub use error::{Key, Phase, ProviderError, Trouble};
 pub use profile::{Profile, ProfileKind, Thinking};
 pub use turn::Turn;
 

@@ -11,6 +11,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
+use super::adapt::{self, Change};
 use super::assemble::{Assembler, Flow};
 use super::classify::break_cause;
 use super::client::Shared;
@@ -42,7 +43,6 @@ pub struct Turn {
 impl Turn {
     pub(super) fn new(shared: Arc<Shared>, body: Value) -> Self {
         let (out, chunks) = mpsc::channel(64);
-        let body = Bytes::from(body.to_string());
         Self { driver: Some(Box::pin(drive(shared, body, out))), chunks, error: None }
     }
 
@@ -75,12 +75,14 @@ impl Turn {
 }
 
 /// Tries until an answer ends well, something was shown, or trying again has no point.
-async fn drive(shared: Arc<Shared>, body: Bytes, out: mpsc::Sender<Chunk>) -> Result<(), ProviderError> {
+async fn drive(shared: Arc<Shared>, mut body: Value, out: mpsc::Sender<Chunk>) -> Result<(), ProviderError> {
     let mut retries = Retries::default();
+    let mut changes: Vec<Change> = Vec::new();
+    let mut bytes = Bytes::from(body.to_string());
     loop {
         let mut assembler =
             Assembler::new(shared.subject.clone(), shared.endpoint.profile.think_tags.then(Splitter::default));
-        let result = exchange(&shared, body.clone(), &mut assembler, &out).await;
+        let result = exchange(&shared, bytes.clone(), &mut assembler, &out).await;
         if assembler.shown() {
             assembler.flush();
         }
@@ -89,18 +91,27 @@ async fn drive(shared: Arc<Shared>, body: Bytes, out: mpsc::Sender<Chunk>) -> Re
             Ok(()) => return Ok(()),
             Err(error) => error,
         };
-        let wait = match assembler.shown() {
-            true => None,
-            false => retries.after(&error),
-        };
-        let Some(wait) = wait else { return Err(error) };
+        if assembler.shown() {
+            return Err(error);
+        }
+        let change = adapt::wanted(&error, &body).filter(|new| !changes.iter().any(|before| new.repeats(*before)));
+        if let Some(change) = change {
+            changes.push(change);
+            change.apply(&mut body);
+            bytes = Bytes::from(body.to_string());
+            shared.learn(change);
+            let message = change.message(&shared.subject.provider);
+            let _ = out.send(status(StatusKind::Retrying, message, Duration::ZERO)).await;
+            continue;
+        }
+        let Some(wait) = retries.after(&error) else { return Err(error) };
         let _ = out.send(waiting(&error, wait)).await;
         sleep(wait).await;
     }
 }
 
 fn waiting(error: &ProviderError, wait: Duration) -> Chunk {
-    let status = match error {
+    let kind = match error {
         ProviderError::RateLimited { .. } => StatusKind::Waiting,
         ProviderError::Auth { .. }
         | ProviderError::Quota { .. }
@@ -114,8 +125,12 @@ fn waiting(error: &ProviderError, wait: Duration) -> Chunk {
         | ProviderError::Server { .. }
         | ProviderError::Empty { .. } => StatusKind::Retrying,
     };
+    status(kind, error.reason(), wait)
+}
+
+fn status(status: StatusKind, message: String, wait: Duration) -> Chunk {
     let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-    Chunk::Status { status, message: error.reason(), progress: None, retry_in_ms: Some(millis) }
+    Chunk::Status { status, message, progress: None, retry_in_ms: Some(millis) }
 }
 
 /// One request and its response.

@@ -144,6 +144,20 @@ fn every_profile_sends_what_its_provider_takes() {
         ),
         (
             K::OpenAi,
+            "gpt-5.6-terra",
+            On,
+            None,
+            json!({"stream_options": usage(), "max_completion_tokens": 128_000, "reasoning_effort": "none"}),
+        ),
+        (
+            K::OpenAi,
+            "gpt-5",
+            On,
+            None,
+            json!({"stream_options": usage(), "max_completion_tokens": 128_000, "reasoning_effort": "medium"}),
+        ),
+        (
+            K::OpenAi,
             "o4-mini",
             On,
             None,

@@ -401,3 +401,37 @@ async fn a_secure_address_on_a_plain_port_is_named() {
     let (_, error, _) = timed(&client).await;
     assert!(matches!(error, Some(ProviderError::Unreachable { trouble: Trouble::Tls(_), .. })), "{error:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_field_that_is_refused_is_left_out_from_then_on() {
+    let refuse = |words: &str| json!([{"status": 400}, {"bytes": json!({"error": {"message": words}}).to_string()}]);
+    let (server, client) = scripted([
+        refuse("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."),
+        refuse("Unsupported value: 'temperature'"),
+        ok("yes"),
+        ok("again"),
+    ])
+    .await;
+    let request = ModelRequest { temperature: Some(0.5), max_tokens: Some(9), ..ask("hi") };
+    let (chunks, error) = collect(client.turn(&request)).await;
+    assert_eq!((error, waits(&chunks)), (None, vec![(StatusKind::Retrying, 0.0); 2]));
+    let body = client.body(&request);
+    assert_eq!(body.get("temperature"), None);
+    assert_eq!((body.get("max_tokens"), &body["max_completion_tokens"]), (None, &json!(9)));
+    assert_eq!(collect(client.turn(&request)).await.1, None);
+    assert_eq!(server.requests()[2..], [body.clone(), body]);
+
+    // The same refusal again is told.
+    let words = "Unsupported value: 'temperature'";
+    let (server, client) = scripted([refuse(words), refuse(words), ok("never")]).await;
+    let (_, error) = collect(client.turn(&request)).await;
+    assert_eq!((code(error), server.requests().len()), (Some("refused"), 2));
+
+    // A server that refuses both names of a field is not asked for ever.
+    let either = refuse("Unsupported: 'max_tokens' and 'max_completion_tokens'");
+    let script = json!({"replies": [{"repeat": true, "steps": either}]});
+    let server = start(Script::from_value(&script).unwrap()).await.unwrap();
+    let client = Client::new(endpoint(ProfileKind::Other, &server.base_url)).unwrap();
+    let (_, error) = collect(client.turn(&request)).await;
+    assert_eq!((code(error), server.requests().len()), (Some("refused"), 2));
+}

@@ -164,11 +164,12 @@ async fn nothing_is_sent_before_the_turn_is_polled_and_dropping_it_closes_the_co
 
 #[tokio::test]
 async fn the_second_turn_uses_the_same_connection() {
-    let reply = || json!([{"text": "a"}, {"finish": "stop"}]);
+    // The response ends a little after [DONE].
+    let reply = || json!([{"text": "a"}, {"finish": "stop"}, {"sleep_ms": 20}]);
     let (server, client) = scripted([reply(), json!([{"status": 401}]), reply()]).await;
     assert_eq!(run(&client).await.1, None);
-    // The end of the response is read beside the turn.
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    // It is read beside the turn.
+    tokio::time::sleep(Duration::from_millis(100)).await;
     assert_eq!(run(&client).await.1.map(|error| error.code()), Some("auth"));
     assert_eq!(run(&client).await.1, None);
     assert_eq!(server.connections(), 1);

@@ -3,10 +3,10 @@
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-use super::super::assemble::Assembler;
-use super::super::client::Shared;
-use super::super::think::Splitter;
-use super::super::turn::receive;
+use super::assemble::Assembler;
+use super::client::Shared;
+use super::think::Splitter;
+use super::turn::receive;
 use super::*;
 
 const DEEPSEEK: &str = include_str!("../../../tests/fixtures/provider/deepseek.sse");

@@ -5,129 +5,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use url::{Host, Url};
+use url::Url;
 
-use super::profile_models as models;
+mod kind;
+mod models;
 
-/// Who answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ProfileKind {
-    DeepSeek,
-    OpenAi,
-    Glm,
-    Moonshot,
-    Qwen,
-    OpenRouter,
-    Ollama,
-    LmStudio,
-    LlamaCpp,
-    Vllm,
-    /// The model server that comes with miniclaw.
-    Local,
-    /// Any other server with an OpenAI-compatible chat API.
-    Other,
-}
-
-impl ProfileKind {
-    pub const ALL: [ProfileKind; 12] = [
-        Self::DeepSeek,
-        Self::OpenAi,
-        Self::Glm,
-        Self::Moonshot,
-        Self::Qwen,
-        Self::OpenRouter,
-        Self::Ollama,
-        Self::LmStudio,
-        Self::LlamaCpp,
-        Self::Vllm,
-        Self::Local,
-        Self::Other,
-    ];
-
-    /// For people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::DeepSeek => "DeepSeek",
-            Self::OpenAi => "OpenAI",
-            Self::Glm => "GLM",
-            Self::Moonshot => "Moonshot",
-            Self::Qwen => "Qwen",
-            Self::OpenRouter => "OpenRouter",
-            Self::Ollama => "Ollama",
-            Self::LmStudio => "LM Studio",
-            Self::LlamaCpp => "llama.cpp",
-            Self::Vllm => "vLLM",
-            Self::Local => "the built-in model",
-            Self::Other => "the model server",
-        }
-    }
-
-    /// The environment variable that customarily holds the key; `None` where no key is needed.
-    pub fn key_variable(self) -> Option<&'static str> {
-        match self {
-            Self::DeepSeek => Some("DEEPSEEK_API_KEY"),
-            Self::OpenAi => Some("OPENAI_API_KEY"),
-            Self::Glm => Some("ZHIPUAI_API_KEY"),
-            Self::Moonshot => Some("MOONSHOT_API_KEY"),
-            Self::Qwen => Some("DASHSCOPE_API_KEY"),
-            Self::OpenRouter => Some("OPENROUTER_API_KEY"),
-            Self::Ollama | Self::LmStudio | Self::LlamaCpp | Self::Vllm | Self::Local | Self::Other => None,
-        }
-    }
-
-    /// Where it is found when nothing else is said; `None` where there is no such place.
-    pub fn default_base_url(self) -> Option<&'static str> {
-        match self {
-            Self::DeepSeek => Some("https://api.deepseek.com"),
-            Self::OpenAi => Some("https://api.openai.com/v1"),
-            Self::Glm => Some("https://open.bigmodel.cn/api/paas/v4"),
-            Self::Moonshot => Some("https://api.moonshot.cn/v1"),
-            Self::Qwen => Some("https://dashscope.aliyuncs.com/compatible-mode/v1"),
-            Self::OpenRouter => Some("https://openrouter.ai/api/v1"),
-            Self::Ollama => Some("http://127.0.0.1:11434/v1"),
-            Self::LmStudio => Some("http://127.0.0.1:1234/v1"),
-            Self::LlamaCpp => Some("http://127.0.0.1:8080/v1"),
-            Self::Vllm => Some("http://127.0.0.1:8000/v1"),
-            Self::Local | Self::Other => None,
-        }
-    }
-
-    /// By host; servers that run anywhere are known by the port they use on this machine.
-    pub fn from_url(url: &Url) -> Self {
-        let host = url.host_str().unwrap_or_default().to_ascii_lowercase();
-        let under = |domain: &str| host == domain || host.ends_with(&format!(".{domain}"));
-        let hosts: [(&[&str], Self); 7] = [
-            (&["deepseek.com"], Self::DeepSeek),
-            (&["openai.com", "openai.azure.com"], Self::OpenAi),
-            (&["bigmodel.cn", "z.ai"], Self::Glm),
-            (&["moonshot.cn", "moonshot.ai", "kimi.com"], Self::Moonshot),
-            (&["aliyuncs.com"], Self::Qwen),
-            (&["openrouter.ai"], Self::OpenRouter),
-            (&["ollama.com"], Self::Ollama),
-        ];
-        if let Some((_, kind)) = hosts.iter().find(|(domains, _)| domains.iter().any(|domain| under(domain))) {
-            return *kind;
-        }
-        match url.port() {
-            Some(11_434) => Self::Ollama,
-            Some(1_234) if is_loopback(url) => Self::LmStudio,
-            Some(8_080) if is_loopback(url) => Self::LlamaCpp,
-            Some(8_000) if is_loopback(url) => Self::Vllm,
-            Some(_) | None => Self::Other,
-        }
-    }
-}
-
-/// Whether the address is this machine.
-pub(super) fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name.eq_ignore_ascii_case("localhost") || name.ends_with(".localhost"),
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
-}
+pub use kind::ProfileKind;
+pub(super) use kind::is_loopback;
 
 /// Whether the model shall think before it writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -210,6 +94,8 @@ pub struct Profile {
     pub extra: &'static [(&'static str, bool)],
     /// Fields sent with every request that has tools.
     pub extra_with_tools: &'static [(&'static str, bool)],
+    /// The effort that must be stated with tools, whatever was chosen.
+    pub effort_with_tools: Option<&'static str>,
     /// Whether `<think>…</think>` at the start of the content is a thought.
     pub think_tags: bool,
     /// How long the provider may take until it begins to answer.
@@ -242,6 +128,7 @@ impl Profile {
             echo: Echo::Never,
             extra: &[],
             extra_with_tools: &[],
+            effort_with_tools: None,
             think_tags: false,
             first_byte: Duration::from_secs(60),
             idle: Duration::from_secs(90),
@@ -264,13 +151,13 @@ impl Profile {
                 parallel_tool_calls: Some(true),
                 echo: Echo::WithCalls("reasoning_content"),
                 extra: &[("return_progress", true)],
-                idle: Duration::from_secs(90),
                 ..self_hosted(base)
             },
             ProfileKind::Vllm => Self { switch: Switch::TemplateArgument, ..self_hosted(base) },
             ProfileKind::Local => Self {
                 switch: Switch::TemplateArgument,
                 extra: &[("return_progress", true)],
+                // It tells how far it is while it reads, and counts as idle only when that stands still.
                 idle: Duration::from_secs(90),
                 ..self_hosted(base)
             },
@@ -330,19 +217,26 @@ fn deepseek(base: Profile, model: &str) -> Profile {
     }
 }
 
-/// Reasoning models take no sampling parameters and may be silent for minutes: their thoughts are not streamed.
+/// Reasoning models take no sampling parameters and may be silent for minutes: their thoughts are not streamed. From
+/// gpt-5.2 on, this API takes tools only from a model that is told not to reason, even if nothing else was said
+/// (openai/openai-openapi issue 541).
 fn openai(base: Profile, model: &str) -> Profile {
     let o_series = ["o1", "o3", "o4"].iter().any(|prefix| model.starts_with(prefix));
     let gpt5 = model.starts_with("gpt-5") && !model.contains("chat");
-    let switch = match () {
-        () if o_series => Switch::Effort { on: "medium", off: "low" },
-        () if gpt5 && model.starts_with("gpt-5.") => Switch::Effort { on: "medium", off: "none" },
-        () if gpt5 => Switch::Effort { on: "medium", off: "minimal" },
-        () => Switch::None,
+    let switch = if o_series {
+        Switch::Effort { on: "medium", off: "low" }
+    } else if gpt5 && model.starts_with("gpt-5.") {
+        Switch::Effort { on: "medium", off: "none" }
+    } else if gpt5 {
+        Switch::Effort { on: "medium", off: "minimal" }
+    } else {
+        Switch::None
     };
     let thinks = o_series || gpt5;
+    let tools_or_thinking = gpt5 && model.starts_with("gpt-5.") && !model.starts_with("gpt-5.1");
     Profile {
         switch,
+        effort_with_tools: tools_or_thinking.then_some("none"),
         max_tokens_field: "max_completion_tokens",
         refused: if thinks { SAMPLING } else { &[] },
         first_byte: if thinks { Duration::from_secs(300) } else { base.first_byte },
@@ -356,8 +250,10 @@ fn openai(base: Profile, model: &str) -> Profile {
 fn glm(base: Profile, model: &str) -> Profile {
     let streams_calls = ["glm-4.6", "glm-4.7", "glm-5"].iter().any(|prefix| model.starts_with(prefix));
     let thinks = streams_calls || model.starts_with("glm-4.5");
+    // glm-5.3 cannot but think, and refuses to be told otherwise.
+    let switchable = thinks && !model.starts_with("glm-5.3");
     Profile {
-        switch: if thinks { Switch::ThinkingType } else { Switch::None },
+        switch: if switchable { Switch::ThinkingType } else { Switch::None },
         stream_options: false,
         temperature_ceiling: 1.0,
         echo: if thinks { Echo::WithCalls("reasoning_content") } else { Echo::Never },
@@ -366,13 +262,21 @@ fn glm(base: Profile, model: &str) -> Profile {
     }
 }
 
-/// Kimi models since 2.5 fix their sampling; some cannot stop thinking (platform.kimi.ai, “Model Parameter Reference”).
+/// Kimi models since 2.5 fix their sampling; all but 2.5 and 2.6 cannot stop thinking (platform.kimi.ai, “Model
+/// Parameter Reference”).
 fn moonshot(base: Profile, model: &str) -> Profile {
     let kimi = model.starts_with("kimi");
     let fixed = kimi && !model.starts_with("kimi-k2-") && !model.starts_with("kimi-latest");
     let switchable = ["kimi-k2.5", "kimi-k2.6"].iter().any(|prefix| model.starts_with(prefix));
+    let switch = if switchable {
+        Switch::ThinkingType
+    } else if model.starts_with("kimi-k3") {
+        Switch::Effort { on: "high", off: "low" }
+    } else {
+        Switch::None
+    };
     Profile {
-        switch: if switchable { Switch::ThinkingType } else { Switch::None },
+        switch,
         max_tokens_field: "max_completion_tokens",
         refused: if fixed { SAMPLING } else { &[] },
         temperature_ceiling: 1.0,
@@ -384,27 +288,6 @@ fn moonshot(base: Profile, model: &str) -> Profile {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn kind(url: &str) -> ProfileKind {
-        ProfileKind::from_url(&Url::parse(url).unwrap())
-    }
-
-    #[test]
-    fn a_provider_is_found_from_its_address() {
-        for each in ProfileKind::ALL {
-            if let Some(url) = each.default_base_url() {
-                assert_eq!(kind(url), each, "{url}");
-            }
-        }
-        assert_eq!(kind("https://api.z.ai/api/coding/paas/v4"), ProfileKind::Glm);
-        assert_eq!(kind("https://dashscope-intl.aliyuncs.com/compatible-mode/v1"), ProfileKind::Qwen);
-        assert_eq!(kind("http://localhost:1234/v1"), ProfileKind::LmStudio);
-        assert_eq!(kind("http://nas:11434/v1"), ProfileKind::Ollama);
-        // A name that only contains a provider's name is someone else.
-        assert_eq!(kind("https://api.deepseek.com.evil.example/v1"), ProfileKind::Other);
-        assert_eq!(kind("https://notdeepseek.com/v1"), ProfileKind::Other);
-        assert_eq!(kind("http://10.0.0.5:8080/v1"), ProfileKind::Other);
-    }
 
     #[test]
     fn windows_come_from_the_model_unless_the_server_is_ones_own() {

@@ -1,0 +1,160 @@
+//! A provider may refuse a field that its profile took for accepted: models change faster than tables. Where it names
+//! the field and the answer can do without, the request is made again without it, and so are all later ones.
+
+use serde_json::{Value, json};
+
+use super::error::ProviderError;
+
+/// Fields that an answer can do without. `max_tokens` is not among them: without it an answer may cost anything.
+const DISPENSABLE: &[&str] = &[
+    "stream_options",
+    "temperature",
+    "parallel_tool_calls",
+    "return_progress",
+    "tool_stream",
+    "chat_template_kwargs",
+    "enable_thinking",
+    "reasoning_effort",
+    "reasoning",
+    "thinking",
+];
+
+const EFFORT: &str = "reasoning_effort";
+const OLD_LIMIT: &str = "max_tokens";
+const NEW_LIMIT: &str = "max_completion_tokens";
+
+/// What to make otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    Without(&'static str),
+    /// Tools are taken only from a model that is told not to reason (OpenAI's newer models).
+    NoEffort,
+    /// `max_tokens` is now called `max_completion_tokens`, or the other way round.
+    Limit {
+        old: &'static str,
+        new: &'static str,
+    },
+}
+
+/// The change that an error asks for, of those that would change this body.
+pub(super) fn wanted(error: &ProviderError, body: &Value) -> Option<Change> {
+    let ProviderError::Refused { status: 400 | 422, words, .. } = error else { return None };
+    let words = words.to_lowercase();
+    let refuses = [
+        "unsupported",
+        "not support",
+        "unknown",
+        "unrecognized",
+        "unexpected",
+        "not permitted",
+        "not allowed",
+        "extra inputs",
+        "invalid parameter",
+    ];
+    if !refuses.iter().any(|word| words.contains(word)) {
+        return None;
+    }
+    let refused = |field: &&str| body.get(*field).is_some() && names(&words, field);
+    if words.contains("tools with reasoning_effort") {
+        return (body.get(EFFORT) != Some(&json!("none"))).then_some(Change::NoEffort);
+    }
+    if refused(&OLD_LIMIT) && names(&words, NEW_LIMIT) {
+        return Some(Change::Limit { old: OLD_LIMIT, new: NEW_LIMIT });
+    }
+    if refused(&NEW_LIMIT) {
+        return Some(Change::Limit { old: NEW_LIMIT, new: OLD_LIMIT });
+    }
+    DISPENSABLE.iter().copied().find(|field| refused(field)).map(Change::Without)
+}
+
+/// Whether the words name the field as a word of its own: `reasoning` is not `reasoning_effort`.
+fn names(words: &str, field: &str) -> bool {
+    let part_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    words
+        .match_indices(field)
+        .any(|(at, _)| !words[..at].ends_with(part_of_name) && !words[at + field.len()..].starts_with(part_of_name))
+}
+
+impl Change {
+    pub fn apply(self, body: &mut Value) {
+        let Some(fields) = body.as_object_mut() else { return };
+        match self {
+            Self::Without(field) => {
+                fields.shift_remove(field);
+            }
+            // A request without tools may reason as it was told.
+            Self::NoEffort => {
+                if fields.contains_key("tools") {
+                    fields.insert(EFFORT.to_owned(), json!("none"));
+                }
+            }
+            Self::Limit { old, new } => {
+                if let Some(limit) = fields.shift_remove(old) {
+                    fields.insert(new.to_owned(), limit);
+                }
+            }
+        }
+    }
+
+    /// Whether making both in one turn would go round in circles.
+    pub fn repeats(self, before: Self) -> bool {
+        self == before || matches!((self, before), (Self::Limit { .. }, Self::Limit { .. }))
+    }
+
+    /// For the person who waits.
+    pub fn message(self, provider: &str) -> String {
+        match self {
+            Self::Without(field) => format!("{provider} does not take \"{field}\", asking again without it"),
+            Self::NoEffort => format!("{provider} takes tools only without reasoning, asking again so"),
+            Self::Limit { old, new } => format!("{provider} does not take \"{old}\", asking again with \"{new}\""),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(words: &str) -> Option<Change> {
+        let error = ProviderError::Refused { provider: "P".into(), status: 400, words: words.into() };
+        let body = json!({"max_tokens": 5, "temperature": 0.7, "stream_options": {}, "reasoning_effort": "none"});
+        wanted(&error, &body)
+    }
+
+    #[test]
+    fn a_field_is_given_up_only_when_it_is_named_and_refused() {
+        assert_eq!(
+            asked(
+                "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+            ),
+            Some(Change::Limit { old: "max_tokens", new: "max_completion_tokens" })
+        );
+        assert_eq!(
+            asked("Unsupported value: 'temperature' does not support 0.7 with this model."),
+            Some(Change::Without("temperature"))
+        );
+        assert_eq!(asked("Extra inputs are not permitted: stream_options"), Some(Change::Without("stream_options")));
+        assert_eq!(asked("Unknown field reasoning_effort"), Some(Change::Without("reasoning_effort")));
+        let effort = "Function tools with reasoning_effort are not supported for m in /v1/chat/completions.";
+        let error = ProviderError::Refused { provider: "P".into(), status: 400, words: effort.into() };
+        let mut body = json!({"tools": []});
+        let change = wanted(&error, &body);
+        assert_eq!(change, Some(Change::NoEffort));
+        change.unwrap().apply(&mut body);
+        assert_eq!(body, json!({"tools": [], "reasoning_effort": "none"}));
+        assert_eq!(
+            asked("Function tools with reasoning_effort are not supported for m in /v1/chat/completions."),
+            None,
+            "it is none already"
+        );
+        for other in [
+            "temperature must be at most 1",
+            "max_tokens is not supported",
+            "Unsupported parameter: reasoning",
+            "The reasoning_content in the thinking mode must be passed back to the API",
+            "unsupported content",
+        ] {
+            assert_eq!(asked(other), None, "{other}");
+        }
+    }
+}
