@@ -322,6 +322,39 @@ mod tests {
     }
 
     #[test]
+    fn the_manual_answers_questions_about_the_product() {
+        let mut index = empty();
+        for (name, text) in [
+            ("memory-and-rag.md", include_str!("../../knowledge/memory-and-rag.md")),
+            ("miniclaw-overview.md", include_str!("../../knowledge/miniclaw-overview.md")),
+            ("prompt.md", include_str!("../../knowledge/prompt.md")),
+            ("sessions.md", include_str!("../../knowledge/sessions.md")),
+            ("setup-and-keys.md", include_str!("../../knowledge/setup-and-keys.md")),
+            ("skills.md", include_str!("../../knowledge/skills.md")),
+            ("tools.md", include_str!("../../knowledge/tools.md")),
+            ("troubleshooting.md", include_str!("../../knowledge/troubleshooting.md")),
+            ("使用说明.md", include_str!("../../knowledge/使用说明.md")),
+        ] {
+            index.update(&path(&format!("knowledge/{name}")), text);
+        }
+        for (question, answer) in [
+            ("Where do I put my API key?", ".env"),
+            ("How large may a part of the system prompt be?", "20,000"),
+            ("What happens in RAG mode?", "[记忆检索结果]"),
+            ("How do I write a skill?", "description"),
+            ("Does the terminal have network access?", "no network"),
+            ("What happens when I compress a conversation?", "first half"),
+            ("Can the agent change its memory by itself?", "MEMORY.md"),
+            ("密钥放在哪里？", "DEEPSEEK_API_KEY"),
+            ("对话太长怎么办", "压缩"),
+            ("怎么写一个技能？", "SKILL.md"),
+        ] {
+            let hits = index.search(question, 3);
+            assert!(hits.iter().any(|hit| hit.text.contains(answer)), "{question}: {hits:#?}");
+        }
+    }
+
+    #[test]
     fn an_edit_reindexes_its_own_chunks_only() {
         let section = |n: usize| format!("## S{n}\n\n{}\n\n", format!("text{n} stays the same. ").repeat(40));
         let text: String = (0..30).map(section).collect();

@@ -246,6 +246,28 @@ mod tests {
         assert_eq!(skill.notes.len(), 2);
     }
 
+    #[test]
+    fn the_starter_home_costs_little_and_its_skills_are_sound() {
+        let skills = [
+            ("get_weather", include_bytes!("../../skills/get_weather/SKILL.md").as_slice()),
+            ("remember_this", include_bytes!("../../skills/remember_this/SKILL.md")),
+            ("web_digest", include_bytes!("../../skills/web_digest/SKILL.md")),
+        ]
+        .map(|(folder, bytes)| Skill::parse(&at(&format!("skills/{folder}/SKILL.md")), bytes));
+        assert!(skills.iter().all(|skill| skill.error.is_none()));
+        let parts = [
+            &snapshot(&skills),
+            include_str!("../../workspace/SOUL.md"),
+            include_str!("../../workspace/IDENTITY.md"),
+            include_str!("../../workspace/USER.md"),
+            include_str!("../../workspace/AGENTS.md"),
+            include_str!("../../memory/MEMORY.md"),
+        ];
+        // A local model reads about 30 tokens a second, and every request begins with these.
+        let bytes: usize = parts.iter().map(|part| part.len()).sum();
+        assert!(bytes <= 3_000, "{bytes}");
+    }
+
     proptest! {
         #[test]
         fn any_bytes_are_a_skill(bytes in any::<Vec<u8>>(), yaml in "\\PC{0,60}|[-a-z:\\[\\]{}&*!|>'\"%@ \\n#,?]{0,80}") {
