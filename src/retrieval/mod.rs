@@ -11,5 +11,6 @@ pub mod index;
 mod outline;
 mod stop_words;
 
+pub use bm25::Contribution;
 pub use chunk::{Chunk, Limits};
-pub use index::{Changes, FolderIndex, Listed};
+pub use index::{Changes, CountTokens, Explained, FolderIndex, Listed};
