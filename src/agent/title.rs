@@ -1,6 +1,6 @@
 //! A title for a session, after its first exchange.
 
-use crate::provider::{ChatMessage, Client, ModelRequest};
+use crate::provider::{ChatMessage, Client, ModelRequest, ProfileKind};
 
 /// The document's limits: 10 Chinese characters, or 6 words.
 const MAX_CJK: usize = 10;
@@ -10,19 +10,26 @@ const EXCERPT: usize = 400;
 
 /// Asks the model for a title; falls back to the beginning of the question. Never empty for a question that is not.
 pub async fn make(client: &Client, question: &str, answer: &str) -> String {
-    let request = ModelRequest {
-        messages: vec![ChatMessage::User(format!(
-            "Give this conversation a title in the language of the question: at most {MAX_WORDS} words, or at most \
-             {MAX_CJK} Chinese characters. Answer with the title only.\n\nQuestion: {}\n\nAnswer: {}\n\nTitle:",
-            excerpt(question),
-            excerpt(answer)
-        ))],
-        temperature: Some(0.3),
-        max_tokens: Some(512),
-        ..ModelRequest::default()
-    };
-    let told = client.complete(&request).await.ok().map(|text| tidy(&text)).filter(|title| !title.is_empty());
+    let told = client.complete(&request(client, question, answer)).await.ok();
+    let told = told.map(|text| tidy(&text)).filter(|title| !title.is_empty());
     told.unwrap_or_else(|| tidy(question))
+}
+
+fn request(client: &Client, question: &str, answer: &str) -> ModelRequest {
+    let mut ask = format!(
+        "Give this conversation a title in the language of the question: at most {MAX_WORDS} words, or at most \
+         {MAX_CJK} Chinese characters. Answer with the title only.\n\nQuestion: {}",
+        excerpt(question)
+    );
+    // The embedded model reads slowly, and the next question waits for it.
+    let is_slow = client.endpoint().profile.kind == ProfileKind::Local;
+    if !is_slow {
+        ask.push_str(&format!("\n\nAnswer: {}", excerpt(answer)));
+    }
+    let max_tokens = if is_slow { 24 } else { 512 };
+    ask.push_str("\n\nTitle:");
+    let messages = vec![ChatMessage::User(ask)];
+    ModelRequest { messages, temperature: Some(0.3), max_tokens: Some(max_tokens), ..ModelRequest::default() }
 }
 
 fn excerpt(text: &str) -> String {
@@ -43,7 +50,8 @@ pub fn tidy(text: &str) -> String {
         let mut in_word = false;
         for c in line.chars() {
             let word = c.is_alphanumeric() && !is_cjk(c);
-            if !(word && in_word) && !c.is_whitespace() {
+            let goes_on = word && in_word;
+            if !goes_on && !c.is_whitespace() {
                 length += 1;
             }
             if length > MAX_CJK {

@@ -1,11 +1,12 @@
 //! One exchange with the model: its stream, recorded as it comes.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
 use super::recorder::{NotRecorded, Recorder};
-use crate::domain::Usage;
+use crate::domain::{StatusKind, Usage};
 use crate::provider::{CallRequest, Chunk, Client, Finish, ModelRequest, ProviderError};
 
 /// What an exchange came to.
@@ -47,6 +48,7 @@ pub async fn exchange(
     let mut finish = Finish::Stop;
     let mut usage = Usage::default();
     let mut guard = LoopGuard::default();
+    let mut statuses = Statuses::default();
     loop {
         let chunk = tokio::select! {
             biased;
@@ -57,7 +59,9 @@ pub async fn exchange(
             None => break,
             Some(Err(error)) => return Err(NoAnswer::Provider(error)),
             Some(Ok(Chunk::Status { status, message, progress, retry_in_ms })) => {
-                recorder.send_status(status, message, progress, retry_in_ms).await?;
+                if statuses.is_worth_telling(status) {
+                    recorder.send_status(status, message, progress, retry_in_ms).await?;
+                }
             }
             Some(Ok(Chunk::Thinking(text))) => {
                 guard.check(&text)?;
@@ -81,6 +85,24 @@ pub async fn exchange(
         }
     }
     Ok(Answer { calls: calls.into_values().collect(), finish, usage })
+}
+
+/// Progress comes in small steps; people see a few a second.
+#[derive(Default)]
+struct Statuses {
+    last: Option<(StatusKind, Instant)>,
+}
+
+const STATUS_EVERY: Duration = Duration::from_millis(250);
+
+impl Statuses {
+    fn is_worth_telling(&mut self, kind: StatusKind) -> bool {
+        let told = self.last.is_some_and(|(last, at)| last == kind && at.elapsed() < STATUS_EVERY);
+        if !told {
+            self.last = Some((kind, Instant::now()));
+        }
+        !told
+    }
 }
 
 #[derive(Default)]

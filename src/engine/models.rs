@@ -177,7 +177,7 @@ impl Models {
     }
 
     /// The client to ask, started if need be.
-    pub async fn client(&self, watch: &mut impl Watch) -> Result<Arc<Client>, ModelError> {
+    pub async fn client(self: &Arc<Self>, watch: &mut impl Watch) -> Result<Arc<Client>, ModelError> {
         let local = match &*read(&self.choice) {
             Choice::None(reason) => return Err(ModelError::NoModel(reason.clone())),
             Choice::Remote(client) => return Ok(client.clone()),
@@ -187,7 +187,7 @@ impl Models {
         self.start(local, watch).await
     }
 
-    async fn start(&self, local: &LocalModel, watch: &mut impl Watch) -> Result<Arc<Client>, ModelError> {
+    async fn start(self: &Arc<Self>, local: &LocalModel, watch: &mut impl Watch) -> Result<Arc<Client>, ModelError> {
         let started = match local.ensure_started().await {
             Ok(started) => started,
             Err(reason) => {
@@ -201,8 +201,7 @@ impl Models {
             tokio::time::sleep(POLL).await;
         }
         if started.fresh {
-            started.read_prefix(&(self.shared_prefix)()).await;
-            self.set(ModelStatus { state: ModelState::Ready, ..local.status() });
+            self.prefix_changed().await;
         }
         Ok(started.client)
     }
@@ -214,9 +213,8 @@ impl Models {
         }
         let models = self.clone();
         tokio::spawn(async move {
-            match models.client(&mut Silent).await {
-                Ok(_) => models.follow_prefix().await,
-                Err(error) => tracing::warn!(%error, "the embedded model did not start"),
+            if let Err(error) = models.client(&mut Silent).await {
+                tracing::warn!(%error, "the embedded model did not start");
             }
         });
     }
