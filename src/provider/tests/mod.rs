@@ -190,15 +190,16 @@ async fn complete_is_the_text_alone() {
 async fn the_mock_matches_repeats_and_records() {
     let script = Script::from_value(&json!({"replies": [
         {"match": "weather", "repeat": true, "steps": [{"text": "rain"}, {"finish": "stop"}]},
-        {"steps": [{"text": "once"}, {"finish": "stop"}]},
+        {"steps": [{"gate": "door"}, {"text": "once"}, {"finish": "stop"}]},
     ]}));
     let server = start(script.unwrap()).await.unwrap();
     let client = Client::new(endpoint(ProfileKind::Other, &server.base_url)).unwrap();
+    let origin = server.base_url.join("/").unwrap();
+    let http = super::client::build(&origin, Default::default()).unwrap();
+    http.post(origin.join("gates/door").unwrap()).send().await.unwrap().error_for_status().unwrap();
     for (words, answer) in [("the weather?", "rain"), ("hi", "once"), ("weather!", "rain")] {
         assert_eq!(client.complete(&ask(words)).await.as_deref(), Ok(answer));
     }
-    let origin = server.base_url.join("/").unwrap();
-    let http = super::client::build(&origin, Default::default()).unwrap();
     let recorded: Value = http.get(origin.join("requests").unwrap()).send().await.unwrap().json().await.unwrap();
     assert_eq!(recorded, Value::Array(server.requests()));
     assert_eq!(recorded.as_array().map(Vec::len), Some(3));
@@ -214,4 +215,13 @@ async fn timed(client: &Client) -> (Vec<Chunk>, Option<ProviderError>, Duration)
     let begun = Instant::now();
     let (chunks, error) = run(client).await;
     (chunks, error, begun.elapsed())
+}
+
+#[test]
+fn a_turn_can_run_in_any_task() {
+    fn sendable<T: Send>() {}
+    fn shareable<T: Send + Sync>() {}
+    sendable::<Turn>();
+    shareable::<Client>();
+    shareable::<Endpoint>();
 }
