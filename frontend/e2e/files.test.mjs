@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { answers, openPage, say, shot, startBrowser, startMiniclaw, until } from './harness.mjs'
+import { answers, openPage, say, shot, startBrowser, startMiniclaw } from './harness.mjs'
 
 let app
 let browser
@@ -91,12 +91,8 @@ test('a new file is made once, and a second of its name is refused', async () =>
     await dialog.getByRole('textbox').fill('plans/autumn')
     await dialog.getByRole('button', { name: 'Create' }).click()
     if (expected === 'made') {
-      await until(
-        () => readFile(join(app.home, 'knowledge/plans/autumn.md'), 'utf8'),
-        t => t === '',
-        'the file',
-      )
       await dialog.waitFor({ state: 'detached' })
+      assert.equal(await readFile(join(app.home, 'knowledge/plans/autumn.md'), 'utf8'), '')
     } else await dialog.getByRole('alert').waitFor()
   }
   await close()

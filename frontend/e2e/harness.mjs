@@ -65,8 +65,8 @@ export async function startMiniclaw(replies = []) {
   return {
     url: server.url,
     home,
-    requests: async () => (await fetch(`${mock.url}/mock/requests`)).json(),
-    openGate: name => fetch(`${mock.url}/mock/gates/${name}`, { method: 'POST' }),
+    requests: async () => (await fetch(`${mock.url}/requests`)).json(),
+    openGate: name => fetch(`${mock.url}/gates/${name}`, { method: 'POST' }),
     stop: async () => {
       await server.stop()
       await mock.stop()

@@ -3,200 +3,702 @@
  * Do not make direct changes to the file.
  */
 
-export type paths = Record<string, never>;
+export interface paths {
+    "/api/chat": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Says something and follows the work: an SSE stream of frames, or one JSON object. */
+        post: operations["chat"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/config/rag-mode": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether memory is retrieved for each question instead of being in the prompt. */
+        get: operations["rag_mode"];
+        /** Switches it; kept in config.json. */
+        put: operations["set_rag_mode"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One multiplexed stream for a tab: the frames of all sessions, and notices. */
+        get: operations["all_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Reads a text file under workspace/, memory/, skills/ or knowledge/, or SKILLS_SNAPSHOT.md. */
+        get: operations["read"];
+        put?: never;
+        /**
+         * Saves a text file. `If-Match` with the hash that was read refuses to overwrite a change made meanwhile (412);
+         *     `If-None-Match: *` only makes new files.
+         */
+        post: operations["save"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/files/list": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The files under one of the four folders, with their token counts. */
+        get: operations["list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/login": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Trades the token for a cookie that only this browser's requests to this server carry. */
+        post: operations["login"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The model that answers, and the ones that could. */
+        get: operations["models"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/prompt": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The exact prompt of the next request. */
+        get: operations["prompt"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** All sessions, newest first. */
+        get: operations["list"];
+        put?: never;
+        /** A new session. */
+        post: operations["create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Gives a session another title. */
+        put: operations["rename"];
+        post?: never;
+        /** Moves a session to `sessions/archive/deleted/`. */
+        delete: operations["delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}/compress": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Summarises and archives the first half of the messages, at least four. */
+        post: operations["compress"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One session's frames, the same as `POST /api/chat` sends. Stays open, or closes with `until=settled`. */
+        get: operations["session_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}/generate-title": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Has the model make a title. */
+        post: operations["generate_title"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The conversation, tool calls included, as far as it has come. */
+        get: operations["history"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}/interrupt": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Stops what runs; what was said so far is kept. */
+        post: operations["interrupt"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}/messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The raw messages, with the system prompt first. */
+        get: operations["messages"];
+        put?: never;
+        /** Says something and answers at once; the work is observed through the event streams. */
+        post: operations["say"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Brings a deleted session back. */
+        post: operations["restore"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/skills": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The skills, broken ones with their error. */
+        get: operations["skills"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What is configured and what is going on. */
+        get: operations["status"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/tokens/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Counts files. */
+        post: operations["file_tokens"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/tokens/session/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the session's next request holds: the system prompt, and the messages. */
+        get: operations["session_tokens"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether it works. Needs no token and tells no content. */
+        get: operations["health"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        ModelStatus: {
+        /**
+         * @description How far a tool call came.
+         * @enum {string}
+         */
+        CallStatus: "running" | "done" | "error" | "cancelled" | "interrupted";
+        /** @description A model that could be chosen. */
+        Candidate: {
             provider: string;
             model: string;
             label: string;
-            /** @enum {string} */
-            state: "none" | "missing" | "starting" | "reading" | "ready" | "failed";
-            small: boolean;
-            context_window: number;
-            progress?: number | null;
-            detail?: string | null;
+            /** @description Where it was found: `.env`, `config.yml`, … */
+            from: string;
         };
-        SessionSummary: {
-            id: string;
-            title: string;
-            created_at: number;
-            updated_at: number;
-            message_count: number;
-            /** @enum {string} */
-            state: "idle" | "running" | "error";
-            quarantined?: boolean | null;
-        };
-        ToolCall: {
-            tool: string;
-            input: string;
-            output: string;
-            id?: string | null;
-            arguments?: unknown;
-            /** @enum {string|null} */
-            status?: "running" | "done" | "error" | "cancelled" | "interrupted" | null;
-            operation_code?: string[] | null;
-            dialogue?: number | null;
-            started_at?: number | null;
-            duration_ms?: number | null;
-        };
-        Message: {
-            /** @enum {string} */
-            role: "user" | "assistant" | "system";
+        /**
+         * @description Who changed a file.
+         * @enum {string}
+         */
+        ChangedBy: "disk" | "editor" | "run";
+        /** @description The answer to `stream: false`. */
+        ChatAnswer: {
             content: string;
-            id?: string | null;
-            work_id?: string | null;
-            created_at?: number | null;
-            thinking?: string | null;
-            tool_calls?: components["schemas"]["ToolCall"][] | null;
-            stop_reason?: string | null;
-            error?: string | null;
+            session_id: string;
+            work_id: string;
+            stop_reason: string;
+            /** @description The messages of this work, as they stand in the session's file. */
+            messages: components["schemas"]["Message"][];
         };
-        Hit: {
-            text: string;
-            score: number;
-            source: string;
-            heading?: string | null;
-            lines?: number[] | null;
+        ChatRequest: {
+            message: string;
+            /** @description A new session when absent; made when unknown. */
+            session_id?: string | null;
+            /** @description `false`: one JSON object at the end instead of a stream. */
+            stream?: boolean;
+        };
+        Compressed: {
+            archived_count: number;
+            remaining_count: number;
+            summary: string;
+        };
+        Deleted: {
+            deleted: boolean;
+            id: string;
+        };
+        /**
+         * @description What running a tool can do to the world. Decides what may run side by side and what a person must allow.
+         * @enum {string}
+         */
+        Effect: "read" | "write" | "execute" | "network";
+        /** @description The body of every error. */
+        ErrorBody: {
+            /** @description A word for programs, e.g. `not_found`. */
+            code: string;
+            /** @description What happened and what to do, for people. */
+            message: string;
+            /** @description The same as `message`, under the name of the mini-OpenClaw document. */
+            error: string;
+            /** @description With `changed_on_disk`: the hash of the file as it is now. */
+            etag?: string | null;
+        };
+        FileContent: {
+            path: string;
+            content: string;
+            /** @description Send it back in `If-Match` when saving. */
+            etag: string;
+            /** @description Bytes. */
+            size: number;
+            tokens: number;
         };
         FileEntry: {
             path: string;
+            /** Format: int64 */
             size: number;
+            /** Format: double */
             modified: number;
-            etag: string;
+            /** @description Absent where the file is not text. */
             tokens?: number | null;
+            etag?: string | null;
+            /** @description Why it cannot be shown or edited. */
             problem?: string | null;
         };
-        Skill: {
-            name: string;
-            description: string;
-            location: string;
-            error?: string | null;
-            notes?: string[] | null;
-            license?: string | null;
-            compatibility?: string | null;
-            metadata?: {
-                [key: string]: unknown;
-            } | null;
-            allowed_tools?: string[] | null;
+        FileList: {
+            root: string;
+            files: components["schemas"]["FileEntry"][];
         };
-        PromptPart: {
-            label: string;
-            bytes: number;
-            characters: number;
-            tokens: number;
-            truncated: boolean;
-            start: number;
-            end: number;
-            file?: string | null;
-            absent?: string | null;
+        FilePaths: {
+            paths: string[];
         };
+        FileTokens: {
+            /** @description By path; null where a file is missing or not text. */
+            tokens: {
+                [key: string]: number | null;
+            };
+            total_tokens: number;
+        };
+        /** @description One frame; `type` is also the SSE event's name. Frames of the document keep their fields; more stand beside them. */
         Frame: {
+            work_id: string;
+            message_id: string;
+            content: string;
             /** @enum {string} */
             type: "user_message";
-            work_id: string;
-            content: string;
-            message_id: string;
         } | {
-            /** @enum {string} */
-            type: "retrieval";
             query: string;
             results: components["schemas"]["Hit"][];
+            /** @enum {string} */
+            type: "retrieval";
         } | {
+            content: string;
             /** @enum {string} */
             type: "thinking";
-            content: string;
         } | {
+            content: string;
             /** @enum {string} */
             type: "token";
-            content: string;
         } | {
-            /** @enum {string} */
-            type: "tool_start";
             tool: string;
             input: string;
             id: string;
+            arguments: unknown;
+            /** Format: int32 */
             index: number;
+            /** Format: int32 */
             dialogue: number;
-            arguments?: unknown;
-        } | {
             /** @enum {string} */
-            type: "tool_end";
+            type: "tool_start";
+        } | {
             tool: string;
             output: string;
             id: string;
+            status: components["schemas"]["CallStatus"];
+            operation_code: string[];
+            /** Format: int64 */
+            duration_ms: number;
             /** @enum {string} */
-            status: "done" | "error" | "cancelled";
-            operation_code?: string[] | null;
-            duration_ms?: number | null;
+            type: "tool_end";
         } | {
             /** @enum {string} */
             type: "new_response";
         } | {
+            kind: components["schemas"]["StatusKind"];
+            message: string;
+            /** Format: float */
+            progress?: number | null;
+            /** Format: int64 */
+            retry_in_ms?: number | null;
             /** @enum {string} */
             type: "status";
-            /** @enum {string} */
-            kind: "reading_prompt" | "waiting" | "retrying" | "starting_model" | "loading";
-            message: string;
-            progress?: number | null;
-            retry_in_ms?: number | null;
         } | {
+            /** Format: int64 */
+            input_tokens: number;
+            /** Format: int64 */
+            output_tokens: number;
+            /** Format: int64 */
+            cached_tokens: number;
+            /** Format: int32 */
+            context_window: number;
             /** @enum {string} */
             type: "usage";
-            input_tokens: number;
-            output_tokens: number;
-            context_window: number;
-            model: string;
-            cached_tokens?: number | null;
         } | {
-            /** @enum {string} */
-            type: "done";
             content: string;
             session_id: string;
             work_id: string;
-            /** @enum {string} */
-            stop_reason: "done" | "interrupted" | "limit" | "length" | "refusal";
+            stop_reason: string;
             detail?: string | null;
-        } | {
             /** @enum {string} */
-            type: "error";
+            type: "done";
+        } | {
             error: string;
             session_id: string;
             work_id: string;
             code: string;
             retryable: boolean;
-        } | {
             /** @enum {string} */
-            type: "title";
+            type: "error";
+        } | {
             session_id: string;
             title: string;
+            /** @enum {string} */
+            type: "title";
+        } | {
+            archived_count: number;
+            /** @enum {string} */
+            type: "compressed";
         } | {
             /** @enum {string} */
             type: "gap";
         };
+        Health: {
+            status: components["schemas"]["HealthWord"];
+            version: string;
+            /** @description Files that did not parse and were moved aside since the start. */
+            quarantine: components["schemas"]["Quarantined"][];
+        };
+        /** @enum {string} */
+        HealthWord: "ok" | "degraded";
+        History: {
+            session_id: string;
+            title: string;
+            messages: components["schemas"]["Message"][];
+            compressed_context?: string | null;
+            /** @description Everything up to here is in `messages`: follow from here on. */
+            last_event_id: string;
+            running?: components["schemas"]["RunningWork"] | null;
+        };
+        /** @description One found piece of memory or knowledge. */
+        Hit: {
+            text: string;
+            /**
+             * Format: double
+             * @description Higher is better; comparable only within one answer.
+             */
+            score: number;
+            /** @description The home path of the file, e.g. `memory/MEMORY.md`. */
+            source: string;
+            /** @description The headings above it, joined by ` › `; absent at the top of a file. */
+            heading?: string | null;
+            /** @description First and last line in the file, counted from 1. */
+            lines?: [
+                number,
+                number
+            ] | null;
+        };
+        Interrupted: {
+            interrupted: boolean;
+        };
+        Login: {
+            token: string;
+        };
+        /** @description One message. An answer is one or several assistant messages (segments): text after a tool call begins a new one. */
+        Message: {
+            role: components["schemas"]["Role"];
+            content?: string;
+            tool_calls?: components["schemas"]["ToolCall"][];
+            id?: string | null;
+            work_id?: string | null;
+            /**
+             * Format: int32
+             * @description The exchange with the model, inside the work, that began this segment.
+             */
+            dialogue?: number | null;
+            /** Format: double */
+            created_at?: number | null;
+            /** @description What the model thought before it wrote. */
+            thinking?: string | null;
+            /** @description On the last message of a work that did not simply end: the outcome's word. */
+            stop_reason?: string | null;
+            /** @description Why the work failed. */
+            error?: string | null;
+        } & {
+            [key: string]: unknown;
+        };
+        Messages: {
+            session_id: string;
+            title: string;
+            /** @description The system prompt as it would be sent now comes first. */
+            messages: components["schemas"]["Message"][];
+            compressed_context?: string | null;
+        };
+        /** @enum {string} */
+        ModelState: "none" | "missing" | "starting" | "reading" | "ready" | "failed";
+        /** @description The model as the UI shows it. */
+        ModelStatus: {
+            /** @description `deepseek`, `openai`, `ollama`, `local`, … */
+            provider: string;
+            /** @description The model's id, as it is sent to the provider. */
+            model: string;
+            /** @description A name for people. */
+            label: string;
+            state: components["schemas"]["ModelState"];
+            /**
+             * Format: float
+             * @description 0 to 1 while starting or reading.
+             */
+            progress?: number | null;
+            /** @description A sentence: why it is in this state and what to do. */
+            detail?: string | null;
+            /** @description The embedded demo model: small, slow, often wrong. */
+            small: boolean;
+            /** Format: int32 */
+            context_window: number;
+        };
+        Models: {
+            current: components["schemas"]["ModelStatus"];
+            available: components["schemas"]["Candidate"][];
+        };
+        NewSession: {
+            title?: string;
+        };
+        /** @description The events of `GET /api/events`; `type` is also the SSE event's name. */
         Notice: {
-            /** @enum {string} */
-            type: "hello";
             boot_id: string;
             version: string;
-        } | {
             /** @enum {string} */
-            type: "frame";
+            type: "hello";
+        } | {
             session_id: string;
             frame: components["schemas"]["Frame"];
-            work_id?: string | null;
+            /** @enum {string} */
+            type: "frame";
         } | {
+            session_id: string;
             /** @enum {string} */
             type: "sessions_changed";
-            session_id?: string | null;
         } | {
+            path: string;
+            etag?: string | null;
+            by: components["schemas"]["ChangedBy"];
             /** @enum {string} */
             type: "file_changed";
-            path: string;
-            /** @enum {string} */
-            by: "disk" | "editor" | "run";
-            etag?: string | null;
         } | {
             /** @enum {string} */
             type: "skills_changed";
@@ -204,55 +706,205 @@ export interface components {
             /** @enum {string} */
             type: "model_changed";
         }) | {
+            rag_mode: boolean;
             /** @enum {string} */
             type: "config_changed";
-            rag_mode: boolean;
         } | {
             /** @enum {string} */
             type: "gap";
         };
-        Status: {
-            version: string;
-            boot_id: string;
-            home: string;
-            started_at: number;
-            live_sessions: number;
-            running: string[];
-            rag_mode: boolean;
-            model: components["schemas"]["ModelStatus"];
-            tools: {
-                name: string;
-                description: string;
-                effect: string;
-            }[];
-            sandbox: {
-                level: string;
-                note: string;
-            };
-            skills: number;
-            problems: string[];
-        };
-        History: {
-            session_id: string;
-            title: string;
-            messages: components["schemas"]["Message"][];
-            last_event_id: string;
-            compressed_context?: string | null;
-            running?: {
-                work_id: string;
-            } | null;
-        };
         Prompt: {
             system: string;
             parts: components["schemas"]["PromptPart"][];
+            /** @description The tools' names, descriptions and schemas. */
             tools_bytes: number;
             tools_tokens: number;
-            total_tokens: number;
+            /** @description Of the whole body. */
             total_bytes: number;
+            total_tokens: number;
+            /** @description How many, without the system prompt. */
             messages: number;
-            request: {
-                [key: string]: unknown;
-            };
+            /** @description Oldest messages that do not fit the context and are left out. */
+            dropped: number;
+            /** @description The body of the next request, without the new question. In RAG mode what is retrieved is added when it is asked. */
+            request: unknown;
+        };
+        /** @description One part of the system prompt. */
+        PromptPart: {
+            label: string;
+            /** @description Null for the text that RAG mode puts in memory's place. */
+            file?: string | null;
+            /** @description In the prompt, label included. */
+            bytes: number;
+            /** @description Of the file's text. */
+            characters: number;
+            tokens: number;
+            truncated: boolean;
+            /** @description Why it was left out. */
+            absent?: string | null;
+            /** @description Byte range in `system`. */
+            start: number;
+            end: number;
+        };
+        /** @description A damaged file and where it went. */
+        Quarantined: {
+            /** @description Its home path before. */
+            file: string;
+            reason: string;
+            /** @description Its home path now, under `storage/quarantine/`. */
+            moved_to: string;
+            /**
+             * Format: double
+             * @description Unix seconds.
+             */
+            at: number;
+        };
+        RagMode: {
+            enabled: boolean;
+        };
+        Rename: {
+            title: string;
+        };
+        /** @enum {string} */
+        Role: "user" | "assistant" | "system";
+        RunningWork: {
+            work_id: string;
+        };
+        Said: {
+            session_id: string;
+            work_id: string;
+            /** @description The work's events come after this id. */
+            after: string;
+        };
+        SandboxInfo: {
+            level: string;
+            note: string;
+        };
+        SaveFile: {
+            path: string;
+            content: string;
+        };
+        Saved: {
+            path: string;
+            etag: string;
+            size: number;
+            tokens: number;
+            saved: boolean;
+        };
+        Say: {
+            message: string;
+            /** @description The same key again answers as the first time and says nothing twice. */
+            idempotency_key?: string | null;
+        };
+        SessionList: {
+            /** @description Newest first. */
+            sessions: components["schemas"]["SessionSummary"][];
+        };
+        /** @enum {string} */
+        SessionState: "idle" | "running";
+        /** @description A session in a list. */
+        SessionSummary: {
+            id: string;
+            /** @description Empty until it has one. */
+            title: string;
+            /** Format: double */
+            created_at: number;
+            /** Format: double */
+            updated_at: number;
+            message_count: number;
+            state: components["schemas"]["SessionState"];
+        };
+        SessionTokens: {
+            system_tokens: number;
+            message_tokens: number;
+            total_tokens: number;
+            /**
+             * Format: int32
+             * @description Of the model that would answer; 0 when there is none.
+             */
+            context_window: number;
+        };
+        SignedIn: {
+            signed_in: boolean;
+        };
+        Skill: {
+            /** @description The folder's name where the file gives none. */
+            name: string;
+            description: string;
+            /** @description The home path of its file. */
+            location: string;
+            license?: string | null;
+            compatibility?: string | null;
+            metadata?: Record<string, never>;
+            allowed_tools?: string[];
+            /** @description Why the model is not offered this skill, and what to do about it. */
+            error?: string | null;
+            /** @description What other programs that read skills may stumble over. */
+            notes?: string[];
+        };
+        SkillList: {
+            skills: components["schemas"]["Skill"][];
+        };
+        Status: {
+            version: string;
+            /** @description Names this start of the server; ids of events begin with it. */
+            boot_id: string;
+            home: string;
+            /** Format: double */
+            started_at: number;
+            /** @description Sessions in memory. */
+            live_sessions: number;
+            /** @description Sessions with a run under way. */
+            running: string[];
+            rag_mode: boolean;
+            model: components["schemas"]["ModelStatus"];
+            tools: components["schemas"]["ToolInfo"][];
+            sandbox: components["schemas"]["SandboxInfo"];
+            skills: number;
+            /** @description What a person should look at. */
+            problems: string[];
+        };
+        /** @enum {string} */
+        StatusKind: "starting_model" | "reading_prompt" | "waiting" | "retrying";
+        Titled: {
+            session_id: string;
+            title: string;
+        };
+        /** @description One tool call with its result. */
+        ToolCall: {
+            tool: string;
+            /** @description For people: the one string argument, or the JSON of them all. */
+            input?: string;
+            /** @description What the model read. */
+            output?: string;
+            /** @description The id that pairs call and result for the provider. */
+            id?: string | null;
+            /** @description Exactly what the model sent: a JSON object, or a string where it was not valid JSON. */
+            arguments?: unknown;
+            status?: components["schemas"]["CallStatus"] | null;
+            /**
+             * Format: int32
+             * @description The exchange with the model that asked for it; calls of one exchange were asked for together.
+             */
+            dialogue?: number | null;
+            /**
+             * Format: int32
+             * @description The operation's place inside its dialogue, from 0.
+             */
+            index?: number | null;
+            /** Format: double */
+            started_at?: number | null;
+            /** Format: int64 */
+            duration_ms?: number | null;
+            /** @description `{status, message, data, operationCode}`, as the tool answered. */
+            result?: unknown;
+        } & {
+            [key: string]: unknown;
+        };
+        ToolInfo: {
+            name: string;
+            description: string;
+            effect: components["schemas"]["Effect"];
         };
     };
     responses: never;
@@ -262,4 +914,775 @@ export interface components {
     pathItems: never;
 }
 export type $defs = Record<string, never>;
-export type operations = Record<string, never>;
+export interface operations {
+    chat: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChatRequest"];
+            };
+        };
+        responses: {
+            /** @description SSE of Frame; with stream:false a ChatAnswer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChatAnswer"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    rag_mode: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RagMode"];
+                };
+            };
+        };
+    };
+    set_rag_mode: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RagMode"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RagMode"];
+                };
+            };
+        };
+    };
+    all_events: {
+        parameters: {
+            query?: {
+                /** @description The last id that was seen. The header `Last-Event-ID` wins over it. */
+                after?: string | null;
+                /** @description `settled`: close as soon as nothing runs. */
+                until?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description SSE of TabEvent */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": components["schemas"]["Notice"];
+                };
+            };
+        };
+    };
+    read: {
+        parameters: {
+            query: {
+                /** @description Relative to the home, e.g. `memory/MEMORY.md`. */
+                path: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileContent"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description not UTF-8 */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    save: {
+        parameters: {
+            query?: never;
+            header?: {
+                "If-Match"?: string | null;
+                "If-None-Match"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SaveFile"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Saved"];
+                };
+            };
+            /** @description changed on disk */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    list: {
+        parameters: {
+            query: {
+                /** @description `memory`, `workspace`, `skills` or `knowledge`. */
+                root: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileList"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    login: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Login"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignedIn"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    models: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Models"];
+                };
+            };
+        };
+    };
+    prompt: {
+        parameters: {
+            query?: {
+                /** @description A session whose history belongs into the request; without it, the request of a new one. */
+                session_id?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Prompt"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionList"];
+                };
+            };
+        };
+    };
+    create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewSession"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionSummary"];
+                };
+            };
+        };
+    };
+    rename: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Rename"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionSummary"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Deleted"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    compress: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Compressed"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    session_events: {
+        parameters: {
+            query?: {
+                /** @description The last id that was seen. The header `Last-Event-ID` wins over it. */
+                after?: string | null;
+                /** @description `settled`: close as soon as nothing runs. */
+                until?: string | null;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description SSE of Frame */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": components["schemas"]["Frame"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    generate_title: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Titled"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    history: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["History"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    interrupt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Interrupted"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    messages: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Messages"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    say: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Say"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Said"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    restore: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionSummary"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    skills: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SkillList"];
+                };
+            };
+        };
+    };
+    status: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Status"];
+                };
+            };
+        };
+    };
+    file_tokens: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FilePaths"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileTokens"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    session_tokens: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionTokens"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    health: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+        };
+    };
+}

@@ -32,7 +32,6 @@ export const en = {
   noSessions: 'No conversations yet.',
   running: 'Running',
   failed: 'Failed',
-  unreadable: 'Set aside: its file cannot be read',
   untitled: 'New chat',
   sessionMenu: 'Actions for {title}',
   rename: 'Rename',

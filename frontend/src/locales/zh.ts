@@ -31,7 +31,6 @@ export const zh: Record<keyof typeof en, string> = {
   noSessions: '还没有对话。',
   running: '执行中',
   failed: '失败',
-  unreadable: '已隔离：文件无法读取',
   untitled: '新对话',
   sessionMenu: '“{title}”的操作',
   rename: '重命名',

@@ -147,7 +147,6 @@ export function advance(thread: Thread, frame: Frame): Thread {
           inputTokens: frame.input_tokens,
           outputTokens: frame.output_tokens,
           contextWindow: frame.context_window,
-          model: frame.model,
         },
       }
     case 'done':
@@ -158,6 +157,8 @@ export function advance(thread: Thread, frame: Frame): Thread {
     }
     case 'title':
       return { ...thread, title: frame.title }
+    // Both say that the history is another one now; whoever follows the stream reads it again.
+    case 'compressed':
     case 'gap':
       return thread
     default:

@@ -12,9 +12,9 @@ const statusOf = (call: ToolCall): StepStatus =>
 const stepOf = (call: ToolCall, id: string): Step => ({
   id: call.id || id,
   tool: call.tool,
-  input: call.input,
+  input: call.input ?? '',
   arguments: call.arguments ?? undefined,
-  output: call.output,
+  output: call.output ?? '',
   status: statusOf(call),
   durationMs: call.duration_ms ?? null,
 })
@@ -69,7 +69,7 @@ export function fromHistory(history: History): Thread {
         kind: 'user',
         id,
         workId,
-        content: message.content,
+        content: message.content ?? '',
         createdAt: message.created_at ?? null,
       })
     } else if (message.role === 'assistant') addAssistant(entries, message, id)

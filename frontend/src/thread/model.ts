@@ -67,7 +67,6 @@ export interface Usage {
   inputTokens: number
   outputTokens: number
   contextWindow: number
-  model: string
 }
 
 export interface Thread {

@@ -8,7 +8,14 @@ function Host({ onSend, blocked = null }: { onSend: () => void; blocked?: string
   const [text, setText] = useState('你好')
   const [input] = useState(() => createRef<HTMLTextAreaElement>())
   return (
-    <Composer input={input} text={text} onText={setText} onSend={onSend} onStop={null} blocked={blocked} />
+    <Composer
+      input={input}
+      text={text}
+      onText={setText}
+      onSend={onSend}
+      onStop={null}
+      blocked={blocked === null ? null : { reason: blocked }}
+    />
   )
 }
 const field = () => screen.getByRole('textbox')

@@ -36,6 +36,10 @@ export const FRAMES: Frame[] = [
 
 export const ENVELOPES: Envelope[] = FRAMES.map((frame, i) => ({ id: `${BOOT}.${i + 1}`, frame }))
 
+function append(message: Message, text: string): void {
+  message.content = (message.content ?? '') + text
+}
+
 /** What `GET history` answers right after the first `count` frames, told by a writer of its own. */
 export function historyAt(count: number): History {
   const messages: Message[] = []
@@ -54,7 +58,7 @@ export function historyAt(count: number): History {
     if (frame.type === 'user_message') {
       messages.push({ role: 'user', content: frame.content, id: frame.message_id, work_id: WORK })
       running = { work_id: WORK }
-    } else if (frame.type === 'token') last().content += frame.content
+    } else if (frame.type === 'token') append(last(), frame.content)
     else if (frame.type === 'thinking') last().thinking = (last().thinking ?? '') + frame.content
     else if (frame.type === 'tool_start') {
       const { tool: name, input, id } = frame

@@ -9,7 +9,7 @@ import { Button, IconButton } from './Button'
 export function Toasts() {
   const list = useToasts(s => s.list)
   return (
-    <div className="pointer-events-none fixed inset-x-0 bottom-4 z-[60] flex flex-col items-center gap-2 px-3 max-md:bottom-20">
+    <div className="pointer-events-none fixed inset-x-0 bottom-32 z-[60] flex flex-col items-center gap-2 px-3 max-md:bottom-44">
       {list.map(item => (
         <ToastCard key={item.id} item={item} />
       ))}
@@ -43,7 +43,7 @@ function ToastCard({ item }: { item: Toast }) {
         <Button
           size="small"
           look="ghost"
-          className="text-accent"
+          className="text-accent!"
           onClick={() => {
             item.action?.run()
             dismiss(item.id)

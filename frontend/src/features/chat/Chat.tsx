@@ -3,7 +3,7 @@ import { Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
 import { type Outgoing, waiting } from '@/stores/live'
 import { type Loaded, shownThread } from '@/thread/loaded'
-import { Composer } from './Composer'
+import { type Blocked, Composer } from './Composer'
 import { EmptyState } from './EmptyState'
 import { type RowActions, rowsOf } from './rows'
 import { Transcript } from './Transcript'
@@ -19,7 +19,7 @@ interface Props {
   onDraft: (text: string) => void
   onSend: (text: string) => void
   onStop: () => void
-  blocked: string | null
+  blocked: Blocked | null
   model: ReactNode
 }
 

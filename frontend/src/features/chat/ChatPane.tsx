@@ -11,6 +11,7 @@ import { useUi } from '@/stores/ui'
 import { shownThread } from '@/thread/loaded'
 import { Chat } from './Chat'
 import { ChatHeader } from './ChatHeader'
+import type { Blocked } from './Composer'
 import { ConnectionBanner } from './ConnectionBanner'
 import { RawView } from './RawView'
 import type { RowActions } from './rows'
@@ -65,7 +66,13 @@ export function ChatPane({ sessionId, input, width, onLeft, onRight }: Props) {
   )
   const model = status?.model
   const noModel = model?.state === 'none' || model?.state === 'missing'
-  const blocked = connection === 'lost' ? t('cannotSendOffline') : noModel ? t('cannotSendModel') : null
+  const openModel = () => ui.set({ dialog: 'model' })
+  const blocked: Blocked | null =
+    connection === 'lost'
+      ? { reason: t('cannotSendOffline') }
+      : noModel
+        ? { reason: t('cannotSendModel'), remedy: { words: t('modelConnect'), run: openModel } }
+        : null
   const title = session?.title || thread?.title || (sessionId ? t('untitled') : t('newChat'))
   return (
     <section
@@ -97,7 +104,7 @@ export function ChatPane({ sessionId, input, width, onLeft, onRight }: Props) {
           onSend={onSend}
           onStop={() => sessionId && void stop(sessionId)}
           blocked={blocked}
-          model={model && <ModelChip model={model} onOpen={() => ui.set({ dialog: 'model' })} />}
+          model={model && <ModelChip model={model} onOpen={openModel} />}
         />
       )}
     </section>

@@ -7,6 +7,12 @@ import { useMedia } from '@/lib/useMedia'
 
 const TALLEST = 220
 
+export interface Blocked {
+  reason: string
+  /** What can be done about it here. */
+  remedy?: { words: string; run: () => void }
+}
+
 interface Props {
   input: RefObject<HTMLTextAreaElement | null>
   text: string
@@ -15,7 +21,7 @@ interface Props {
   /** Null while nothing runs. */
   onStop: (() => void) | null
   /** Why nothing can be sent just now. */
-  blocked: string | null
+  blocked: Blocked | null
   /** Shown at the lower left: the model. */
   children?: ReactNode
 }
@@ -85,7 +91,16 @@ export function Composer({ input, text, onText, onSend, onStop, blocked, childre
       </div>
       {blocked && (
         <p id="composer-blocked" className="px-3 pt-1.5 text-fg-2 text-small">
-          {blocked}
+          {blocked.reason}{' '}
+          {blocked.remedy && (
+            <button
+              type="button"
+              className="text-accent underline underline-offset-2"
+              onClick={blocked.remedy.run}
+            >
+              {blocked.remedy.words}
+            </button>
+          )}
         </p>
       )}
     </form>

@@ -18,10 +18,11 @@ export function ModelChip({ model, onOpen }: { model: ModelStatus; onOpen: () =>
       ) : (
         <Cpu size={14} aria-hidden className="shrink-0" />
       )}
-      <span className="truncate">{model.label || t('model')}</span>
+      <span className={cn('truncate', note && 'max-md:hidden')}>{model.label || t('model')}</span>
       {note && (
         <span className={cn('min-w-0 truncate font-normal', tone === 'bad' ? 'text-bad' : 'text-warn')}>
-          · {note}
+          <span className="max-md:hidden">· </span>
+          {note}
         </span>
       )}
     </Button>

@@ -11,6 +11,7 @@ import { RenameField } from './RenameField'
 interface Props {
   session: SessionSummary
   current: boolean
+  failed: boolean
   renaming: boolean
   onOpen: () => void
   onStartRename: () => void
@@ -20,7 +21,7 @@ interface Props {
 }
 
 export function SessionRow(props: Props) {
-  const { session, current, renaming, onOpen, onStartRename, onRename, onDelete } = props
+  const { session, current, failed, renaming, onOpen, onStartRename, onRename, onDelete } = props
   const t = useT()
   const title = session.title || t('untitled')
   if (renaming) return <RenameField title={title} onDone={onRename} />
@@ -39,7 +40,7 @@ export function SessionRow(props: Props) {
         className="flex min-w-0 flex-1 items-center gap-2 rounded-md py-1.5 ps-2 max-md:min-h-11 pointer-coarse:min-h-11"
       >
         <span className="min-w-0 flex-1 truncate">{title}</span>
-        <StateMark session={session} />
+        <StateMark running={session.state === 'running'} failed={failed} />
       </Link>
       <Menu
         trigger={
@@ -63,22 +64,21 @@ export function SessionRow(props: Props) {
   )
 }
 
-function StateMark({ session }: { session: SessionSummary }): ReactNode {
+function StateMark({ running, failed }: { running: boolean; failed: boolean }): ReactNode {
   const t = useT()
-  if (session.quarantined || session.state === 'error') {
-    const word = t(session.quarantined ? 'unreadable' : 'failed')
+  if (running) {
     return (
-      <span title={word} className="shrink-0 text-bad">
-        <TriangleAlert size={13} aria-hidden />
-        <span className="sr-only">{word}</span>
+      <span className="flex shrink-0 items-center gap-1 text-[11px] text-accent">
+        <span aria-hidden className="spin size-3 rounded-full border-2 border-current border-t-transparent" />
+        {t('running')}
       </span>
     )
   }
-  if (session.state !== 'running') return null
+  if (!failed) return null
   return (
-    <span className="flex shrink-0 items-center gap-1 text-[11px] text-accent">
-      <span aria-hidden className="spin size-3 rounded-full border-2 border-current border-t-transparent" />
-      {t('running')}
+    <span title={t('failed')} className="shrink-0 text-bad">
+      <TriangleAlert size={13} aria-hidden />
+      <span className="sr-only">{t('failed')}</span>
     </span>
   )
 }
