@@ -1,6 +1,7 @@
 //! What the agent may do. A tool is a name with a schema, and a run that gives an answer to the model.
 
 pub mod library;
+mod fetch_url;
 mod python_repl;
 mod read_file;
 mod registry;
@@ -18,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::{SessionId, ToolAnswer, ToolSpec};
 use crate::sandbox::{Level, Sandbox, SandboxError};
 
+pub use fetch_url::{FetchConfig, FetchUrl, Lookup, system_lookup};
 pub use python_repl::{Limits as PythonLimits, PythonRepl};
 pub use read_file::ReadFile;
 pub use registry::{Checked, Registry, Rejection};

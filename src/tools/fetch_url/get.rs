@@ -1,0 +1,119 @@
+//! One GET with every hop checked, no credentials, and bounds on time and size.
+
+use std::error::Error;
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
+use reqwest::{Client, Response, StatusCode};
+use url::Url;
+
+use super::guard::{Guard, GuardedResolver, LeadsInside, Lookup, Reach, Refused};
+
+/// Bytes of a page, after decompression.
+pub const SIZE_LIMIT: usize = 3 << 20;
+const REDIRECTS: usize = 5;
+const CONNECT: Duration = Duration::from_secs(7);
+
+pub struct Fetched {
+    /// Where the redirects ended.
+    pub url: Url,
+    pub status: StatusCode,
+    /// As the server says it; empty when it says nothing.
+    pub content_type: String,
+    pub body: Vec<u8>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    #[error("the page leads to {to}, and {why}")]
+    RedirectRefused { to: String, why: Refused },
+    #[error(transparent)]
+    LeadsInside(#[from] LeadsInside),
+    #[error("more than five redirects")]
+    TooManyRedirects,
+    #[error("larger than 3 MB")]
+    TooLarge,
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Two clients without proxy, cookies or redirects of their own: one for public addresses, one for listed hosts.
+pub struct Getter {
+    pub guard: Guard,
+    public: Client,
+    allowed: Client,
+}
+
+impl Getter {
+    pub fn new(guard: Guard, lookup: Lookup) -> Result<Self, reqwest::Error> {
+        // The client panics without one. Whoever came first has installed it, and it is the same everywhere.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = |reach| {
+            Client::builder()
+                .no_proxy()
+                .redirect(reqwest::redirect::Policy::none())
+                .referer(false)
+                .dns_resolver(std::sync::Arc::new(GuardedResolver { lookup: lookup.clone(), reach }))
+                // A kept connection would be used again without asking where the name leads now.
+                .pool_max_idle_per_host(0)
+                .connect_timeout(CONNECT)
+                .user_agent(concat!("miniclaw/", env!("CARGO_PKG_VERSION")))
+                .build()
+        };
+        Ok(Self { guard, public: client(Reach::Public)?, allowed: client(Reach::Allowed)? })
+    }
+
+    pub async fn get(&self, text: &str) -> Result<Fetched, FetchError> {
+        let mut url = self.guard.parse(text)?;
+        let mut reach = self.guard.check(&url)?;
+        for _ in 0..=REDIRECTS {
+            let client = match reach {
+                Reach::Public => &self.public,
+                Reach::Allowed => &self.allowed,
+            };
+            let accept = "text/html,application/json;q=0.9,text/*;q=0.8,*/*;q=0.1";
+            let response = client.get(url.clone()).header(ACCEPT, accept).send().await.map_err(explain)?;
+            let Some(next) = next_hop(&url, &response) else { return read(url, response).await };
+            reach = self.guard.check(&next).map_err(|why| FetchError::RedirectRefused { to: next.to_string(), why })?;
+            url = next;
+        }
+        Err(FetchError::TooManyRedirects)
+    }
+}
+
+fn next_hop(url: &Url, response: &Response) -> Option<Url> {
+    if !response.status().is_redirection() {
+        return None;
+    }
+    let location = response.headers().get(LOCATION)?;
+    url.join(&String::from_utf8_lossy(location.as_bytes())).ok()
+}
+
+async fn read(url: Url, mut response: Response) -> Result<Fetched, FetchError> {
+    let content_type = response.headers().get(CONTENT_TYPE);
+    let content_type = content_type.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    let mut body = Vec::new();
+    // The length a server announces is its word; the bytes that come, unpacked, are counted.
+    while let Some(chunk) = response.chunk().await.map_err(explain)? {
+        if body.len() + chunk.len() > SIZE_LIMIT {
+            return Err(FetchError::TooLarge);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Fetched { url, status: response.status(), content_type: content_type.unwrap_or_default(), body })
+}
+
+/// The innermost cause: the outer ones repeat the URL.
+fn explain(error: reqwest::Error) -> FetchError {
+    let mut cause: &dyn Error = &error;
+    while let Some(next) = cause.source() {
+        if let Some(LeadsInside(name)) = next.downcast_ref() {
+            return FetchError::LeadsInside(LeadsInside(name.clone()));
+        }
+        cause = next;
+    }
+    let kind = if error.is_connect() { "no connection: " } else { "" };
+    FetchError::Failed(format!("{kind}{cause}"))
+}

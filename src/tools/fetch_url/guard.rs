@@ -1,0 +1,274 @@
+//! Where `fetch_url` may go: public addresses by HTTP, and what a person listed in the configuration.
+//!
+//! A page can name any address and the model follows it, so nothing on this machine or its network may be reachable:
+//! routers, databases, cloud metadata, miniclaw itself. Three checks are needed: of the URL (a client asks no resolver
+//! for literal addresses), of every address a name resolves to (the one that is checked is the one that is dialled), and
+//! both again at every redirect.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use url::{Host, Url};
+
+/// Ports web servers use; others could be databases, mail or printers that take an HTTP request for commands.
+const PORTS: [u16; 4] = [80, 443, 8080, 8443];
+
+/// How a checked URL may be dialled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Public addresses only.
+    Public,
+    /// Listed by a person: any address.
+    Allowed,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    #[error("this is not a complete URL; it must begin with http:// or https://")]
+    NotAUrl,
+    #[error("only http and https can be fetched, not {0}")]
+    Scheme(String),
+    #[error("a URL with a user name or password is not fetched")]
+    Userinfo,
+    #[error("port {0} is not fetched; only 80, 443, 8080 and 8443 are")]
+    Port(u16),
+    #[error("{0} is on this machine or a private network, which this tool may not reach")]
+    Private(String),
+}
+
+/// `host` (any port) or `host:port`, where a name of a local machine or an address such as `127.0.0.1` may stand.
+#[derive(Clone, Debug)]
+pub struct Guard {
+    allowed: Vec<(String, Option<u16>)>,
+}
+
+impl Guard {
+    /// Entries that are no host are left out: they allow nothing.
+    pub fn new(allow_hosts: &[String]) -> Self {
+        let allowed = allow_hosts.iter().filter_map(|entry| {
+            let url = Url::parse(&format!("http://{entry}/")).ok()?;
+            let has_port = url.port().is_some() || entry.ends_with(":80");
+            Some((host_name(&url)?, has_port.then(|| url.port_or_known_default()).flatten()))
+        });
+        Self { allowed: allowed.collect() }
+    }
+
+    pub fn parse(&self, text: &str) -> Result<Url, Refused> {
+        Url::parse(text.trim()).map_err(|_| Refused::NotAUrl)
+    }
+
+    /// Checks what can be known without asking a resolver.
+    pub fn check(&self, url: &Url) -> Result<Reach, Refused> {
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(Refused::Scheme(url.scheme().to_owned()));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(Refused::Userinfo);
+        }
+        let (Some(name), Some(port)) = (host_name(url), url.port_or_known_default()) else {
+            return Err(Refused::NotAUrl);
+        };
+        if self.allowed.iter().any(|(host, only)| *host == name && only.is_none_or(|only| only == port)) {
+            return Ok(Reach::Allowed);
+        }
+        if !PORTS.contains(&port) {
+            return Err(Refused::Port(port));
+        }
+        let private = match url.host() {
+            Some(Host::Ipv4(address)) => !is_public_v4(address),
+            Some(Host::Ipv6(address)) => !is_public_v6(address),
+            Some(Host::Domain(_)) => name == "localhost" || name.ends_with(".localhost"),
+            None => true,
+        };
+        if private { Err(Refused::Private(name)) } else { Ok(Reach::Public) }
+    }
+}
+
+/// In lower case and without the dot that may end a full name.
+fn host_name(url: &Url) -> Option<String> {
+    let name = url.host_str()?.trim_end_matches('.').to_ascii_lowercase();
+    (!name.is_empty()).then_some(name)
+}
+
+pub fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => is_public_v4(address),
+        IpAddr::V6(address) => is_public_v6(address),
+    }
+}
+
+/// Not one of the special-purpose blocks of RFC 6890 and its registry.
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    let [a, b, c, _] = address.octets();
+    !(address.is_loopback()
+        || address.is_private()
+        || address.is_link_local()
+        || address.is_documentation()
+        || address.is_multicast()
+        || a == 0
+        || a >= 240
+        || (a == 100 && (64..128).contains(&b)) // carrier-grade NAT; 100.100.100.200 is a cloud's metadata
+        || (a, b, c) == (192, 0, 0)
+        || (a, b, c) == (192, 88, 99)
+        || (a == 198 && (b == 18 || b == 19)))
+}
+
+/// Global unicast (2000::/3) without its special blocks. NAT64 (64:ff9b::/96), unique local and link local addresses lie
+/// outside of it; 6to4 and Teredo carry an IPv4 address of anyone's choice.
+fn is_public_v6(address: Ipv6Addr) -> bool {
+    if let Some(mapped) = address.to_ipv4_mapped() {
+        return is_public_v4(mapped);
+    }
+    let [a, b, ..] = address.segments();
+    (0x2000..0x4000).contains(&a)
+        && !(a == 0x2001 && b < 0x0200) // protocol assignments, Teredo among them
+        && !(a == 0x2001 && b == 0x0db8) // documentation
+        && a != 0x2002 // 6to4
+        && !(a == 0x3fff && b < 0x1000) // documentation
+}
+
+/// Asks for the addresses of a name. Given from outside so that a test can play a hostile name server.
+pub type Lookup = Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync>;
+
+pub fn system_lookup() -> Lookup {
+    Arc::new(|name| {
+        Box::pin(async move { Ok(tokio::net::lookup_host((name, 0)).await?.map(|address| address.ip()).collect()) })
+    })
+}
+
+/// The error of a name that leads only to places that may not be reached.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} is on this machine or a private network, which this tool may not reach")]
+pub struct LeadsInside(pub String);
+
+/// Gives a client only addresses it may dial.
+pub struct GuardedResolver {
+    pub lookup: Lookup,
+    pub reach: Reach,
+}
+
+impl Resolve for GuardedResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let (asked, reach, name) = ((self.lookup)(name.as_str().to_owned()), self.reach, name.as_str().to_owned());
+        Box::pin(async move {
+            let found = asked.await?;
+            let dialled: Vec<SocketAddr> = found
+                .iter()
+                .filter(|address| match reach {
+                    Reach::Public => is_public(**address),
+                    Reach::Allowed => true,
+                })
+                .map(|address| SocketAddr::new(*address, 0))
+                .collect();
+            if dialled.is_empty() && !found.is_empty() {
+                return Err(LeadsInside(name).into());
+            }
+            Ok(Box::new(dialled.into_iter()) as Addrs)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str) -> &'static str {
+        let guard = Guard::new(&["127.0.0.1:9000".into(), "wiki.local".into(), "not a host".into()]);
+        match guard.parse(text).and_then(|url| guard.check(&url)) {
+            Ok(Reach::Public) => "public",
+            Ok(Reach::Allowed) => "allowed",
+            Err(Refused::NotAUrl) => "not a url",
+            Err(Refused::Scheme(_)) => "scheme",
+            Err(Refused::Userinfo) => "userinfo",
+            Err(Refused::Port(_)) => "port",
+            Err(Refused::Private(_)) => "private",
+        }
+    }
+
+    #[test]
+    fn every_disguise_of_a_private_address_is_seen_through() {
+        for (text, verdict) in [
+            ("http://127.0.0.1/", "private"),
+            ("http://2130706433/", "private"),
+            ("http://0x7f.1/", "private"),
+            ("http://0177.0.0.1/", "private"),
+            ("http://127.1/", "private"),
+            ("http://[::1]/", "private"),
+            ("http://[::ffff:127.0.0.1]/", "private"),
+            ("http://[::ffff:169.254.169.254]/", "private"),
+            ("http://[::ffff:a9fe:a9fe]/", "private"),
+            ("http://[64:ff9b::7f00:1]/", "private"),
+            ("http://[2002:7f00:1::]/", "private"),
+            ("http://[2001:0:7f00:1::]/", "private"),
+            ("http://169.254.169.254/latest/", "private"),
+            ("http://①②⑦.⓪.⓪.①/", "private"),
+            ("http://localhost/", "private"),
+            ("http://localhost./", "private"),
+            ("http://x.LOCALHOST/", "private"),
+            ("http://127.0.0.1\\@example.com/", "private"),
+            ("http:///127.0.0.1/", "private"),
+            ("http://0/", "private"),
+            ("http://0.0.0.0:8080/", "private"),
+            ("http://[::]/", "private"),
+            ("http://[fd00:ec2::254]/", "private"),
+            ("http://[fe80::1]/", "private"),
+            ("http://100.100.100.200/", "private"),
+            ("http://10.1.2.3/", "private"),
+            ("http://172.16.0.1/", "private"),
+            ("http://192.168.1.1/", "private"),
+            ("http://198.18.0.1/", "private"),
+            ("http://255.255.255.255/", "private"),
+            ("http://224.0.0.1/", "private"),
+            ("http://example.com@127.0.0.1/", "userinfo"),
+            ("http://user:secret@example.com/", "userinfo"),
+            ("http://example.com:6379/", "port"),
+            ("http://example.com:22/", "port"),
+            ("file:///etc/passwd", "scheme"),
+            ("gopher://x/", "scheme"),
+            ("ftp://example.com/", "scheme"),
+            ("data:text/html,x", "scheme"),
+            ("example.com", "not a url"),
+            ("", "not a url"),
+            ("http://1.1.1.1/", "public"),
+            ("http://example.com/", "public"),
+            ("https://example.com:8443/x?y#z", "public"),
+            ("http://exa\tmple.com/", "public"),
+            ("http://[2606:4700:4700::1111]/", "public"),
+            ("http://127.0.0.1:9000/x", "allowed"),
+            ("http://127.0.0.1:9001/", "port"),
+            ("http://127.0.0.1:8080/", "private"),
+            ("http://WIKI.local./", "allowed"),
+            ("http://wiki.local:3000/", "allowed"),
+            ("ftp://wiki.local/", "scheme"),
+        ] {
+            assert_eq!(check(text), verdict, "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_that_changes_its_address_is_checked_every_time() {
+        let calls = std::sync::atomic::AtomicUsize::new(0);
+        let lookup: Lookup = Arc::new(move |_| {
+            let first = calls.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0;
+            let address: IpAddr = if first { [93, 184, 216, 34].into() } else { [127, 0, 0, 1].into() };
+            Box::pin(async move { Ok(vec![address]) })
+        });
+        let resolver = GuardedResolver { lookup, reach: Reach::Public };
+        let resolve = || resolver.resolve("flip.test".parse().unwrap());
+        assert_eq!(resolve().await.unwrap().count(), 1);
+        let second = resolve().await.err().unwrap();
+        assert!(second.downcast_ref::<LeadsInside>().is_some(), "{second}");
+    }
+
+    #[tokio::test]
+    async fn private_addresses_among_public_ones_are_dropped() {
+        let lookup: Lookup =
+            Arc::new(|_| Box::pin(async { Ok(vec![[127, 0, 0, 1].into(), [93, 184, 216, 34].into()]) }));
+        let resolver = GuardedResolver { lookup, reach: Reach::Public };
+        let addresses: Vec<SocketAddr> = resolver.resolve("mixed.test".parse().unwrap()).await.unwrap().collect();
+        assert_eq!(addresses, [SocketAddr::from(([93, 184, 216, 34], 0))]);
+    }
+}

@@ -1,0 +1,242 @@
+//! HTML as Markdown: the main text of a page, with links that lead somewhere, without what a reader does not see.
+//!
+//! The converters recurse over the page's tree and a hostile page can be deep enough to overflow any stack, which would
+//! end the whole server. So the page is measured first, in one pass; what is too deep gets a plainer conversion, and all
+//! of it happens on a thread of its own with a large stack and a limit of time.
+
+use std::time::Duration;
+
+use dom_smoothie::{Config, Readability};
+use htmd::HtmlToMarkdown;
+use htmd::options::{BulletListMarker, Options};
+use url::Url;
+
+use super::depth::{Depth, measure};
+
+const STACK: usize = 64 << 20;
+const TIME: Duration = Duration::from_secs(10);
+/// An extracted article shorter than this is taken for a failure of the extraction.
+const ARTICLE: usize = 200;
+/// Beyond this many elements the extraction takes too long.
+const ELEMENTS: usize = 60_000;
+/// Not text of the page.
+const SKIPPED: [&str; 14] = [
+    "script", "style", "nav", "footer", "aside", "template", "svg", "noscript", "iframe", "button", "select", "input",
+    "head", "object",
+];
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct Page {
+    pub title: Option<String>,
+    pub text: String,
+}
+
+/// None when it takes too long; the thread then ends by itself later, unheard.
+pub async fn convert(html: String, url: Url) -> Option<Page> {
+    let waiting = tokio::task::spawn_blocking(move || {
+        let (send, receive) = std::sync::mpsc::sync_channel(1);
+        let body = move || {
+            let page = std::panic::catch_unwind(|| convert_here(&html, &url));
+            let _ = send.send(page.unwrap_or_else(|_| Page { title: None, text: strip(&html) }));
+        };
+        std::thread::Builder::new().name("html".to_owned()).stack_size(STACK).spawn(body).ok()?;
+        receive.recv_timeout(TIME).ok()
+    });
+    waiting.await.ok().flatten()
+}
+
+fn convert_here(html: &str, url: &Url) -> Page {
+    match measure(html) {
+        Depth::Normal => markdown(html, url).unwrap_or_else(|| plain(html)),
+        Depth::Deep => plain(html),
+        Depth::Hostile => Page { title: None, text: strip(html) },
+    }
+}
+
+fn markdown(html: &str, url: &Url) -> Option<Page> {
+    let config = Config { keep_classes: true, max_elements_to_parse: ELEMENTS, ..Config::default() };
+    let mut readability = Readability::new(html, None, Some(config)).ok()?;
+    remove_hidden(&readability);
+    complete_links(&readability, url);
+    let title = readability.get_article_title().trim().to_owned();
+    let title = (!title.is_empty()).then_some(title);
+    // The extraction takes the tree apart.
+    let whole = readability.doc.html();
+    let article = readability.parse().ok().filter(|article| article.length >= ARTICLE);
+    let main = article.map_or_else(|| whole.to_string(), |article| article.content.to_string());
+    let options = Options {
+        bullet_list_marker: BulletListMarker::Dash,
+        ul_bullet_spacing: 1,
+        ol_number_spacing: 1,
+        ..Options::default()
+    };
+    let converter = HtmlToMarkdown::builder().options(options).skip_tags(SKIPPED.into()).build();
+    let text = converter.convert(&main).ok()?;
+    let text = without_repeated_title(&text, title.as_deref());
+    Some(Page { title, text: tidy(text) })
+}
+
+/// A page's own first heading that says what the title says is left out: the title stands on top anyway.
+fn without_repeated_title<'a>(text: &'a str, title: Option<&str>) -> &'a str {
+    let (first, rest) = text.trim_start().split_once('\n').unwrap_or((text.trim_start(), ""));
+    match (first.trim_start_matches('#').trim(), title) {
+        (heading, Some(title)) if first.starts_with('#') && heading == title => rest,
+        _ => text,
+    }
+}
+
+/// Text a reader does not see is where instructions to a model are hidden.
+fn remove_hidden(page: &Readability) {
+    page.doc.select("[hidden], [aria-hidden=true], template").remove();
+    for node in page.doc.select("[style]").iter() {
+        let style: String =
+            node.attr("style").unwrap_or_default().chars().filter(|char| !char.is_whitespace()).collect();
+        let style = style.to_ascii_lowercase();
+        let zero = |property: &str| {
+            let value = style.split(';').find_map(|rule| rule.strip_prefix(property)).unwrap_or("1");
+            value.trim_end_matches(|char: char| char.is_ascii_alphabetic() || char == '%' || char == '!') == "0"
+        };
+        if style.contains("display:none")
+            || style.contains("visibility:hidden")
+            || zero("font-size:")
+            || zero("opacity:")
+        {
+            node.remove();
+        }
+    }
+}
+
+/// Links and pictures with their full address; those that lead to no page (`javascript:`, `data:`) lose it.
+fn complete_links(page: &Readability, url: &Url) {
+    let base = page.doc.select("base[href]").attr("href").and_then(|href| url.join(&href).ok());
+    let base = base.unwrap_or_else(|| url.clone());
+    for (selector, attribute) in [("a[href]", "href"), ("img[src]", "src")] {
+        for node in page.doc.select(selector).iter() {
+            let target = node.attr(attribute).and_then(|target| base.join(&target).ok());
+            match target.filter(|target| matches!(target.scheme(), "http" | "https" | "mailto")) {
+                Some(target) => node.set_attr(attribute, target.as_str()),
+                None => node.remove_attr(attribute),
+            }
+        }
+    }
+    page.doc.select("img:not([src])").remove();
+}
+
+/// The simpler converter, which does not recurse.
+fn plain(html: &str) -> Page {
+    let text = html2text::from_read(html.as_bytes(), 100).unwrap_or_else(|_| strip(html));
+    Page { title: None, text: tidy(&text) }
+}
+
+/// The text between the tags, for pages no parser should be given.
+fn strip(html: &str) -> String {
+    let mut text = String::new();
+    let mut rest = html;
+    while let Some(at) = rest.find('<') {
+        text.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let lower = rest.get(..8).unwrap_or(rest).to_ascii_lowercase();
+        let end = ["script", "style"].iter().find(|name| lower.get(1..).is_some_and(|tag| tag.starts_with(**name)));
+        let end = match end {
+            Some(name) => rest.find(&format!("</{name}")).map_or(rest.len(), |at| at + 1),
+            None => 1,
+        };
+        rest = rest[end..].find('>').map_or("", |close| &rest[end + close + 1..]);
+        text.push(' ');
+    }
+    text.push_str(rest);
+    tidy(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// No spaces at line ends, at most one empty line, nothing empty around.
+fn tidy(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut empty = 0;
+    for line in text.trim().lines() {
+        let line = line.trim_end();
+        empty = if line.is_empty() { empty + 1 } else { 0 };
+        if empty < 2 {
+            out.push_str(line);
+            out.push('\n');
+        }
+    }
+    out.truncate(out.trim_end().len());
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(html: &str) -> Page {
+        convert_here(html, &"https://example.com/docs/page.html".parse().unwrap())
+    }
+
+    #[test]
+    fn the_main_text_becomes_markdown_with_complete_links() {
+        let paragraph = "This is a paragraph of the article, long enough to be taken for its text. ".repeat(4);
+        let page = page(&format!(
+            "<html><head><title>The Title</title></head><body><nav><a href='/home'>Home</a></nav><article><h1>The Title</h1>\
+             <p>{paragraph}<a href='../other.html'>other</a> <a href='javascript:alert(1)'>bad</a></p><ul><li>one</li><li>two</li></ul>\
+             <pre><code class='language-rust'>fn main() {{}}</code></pre><p>{paragraph}</p></article><footer>Imprint</footer></body></html>"
+        ));
+        assert_eq!(page.title.as_deref(), Some("The Title"));
+        for part in ["[other](https://example.com/other.html)", "- one\n- two", "```rust\nfn main() {}\n```"] {
+            assert!(page.text.contains(part), "{part} in {}", page.text);
+        }
+        for gone in ["Home", "Imprint", "javascript", "# The Title"] {
+            assert!(!page.text.contains(gone), "{gone} in {}", page.text);
+        }
+    }
+
+    #[test]
+    fn what_a_reader_does_not_see_the_model_does_not_read() {
+        let page = page(
+            "<p>Seen.</p><p style='DISPLAY : none'>h1</p><div hidden>h2</div><span aria-hidden='true'>h3</span>\
+             <p style='color:red;visibility: hidden'>h4</p><p style='font-size:0px'>h5</p><p style='opacity: 0'>h6</p>\
+             <template>h7</template><!-- h8 --><script>h9</script><style>h10</style><noscript>h11</noscript>\
+             <p style='font-size:0.9em'>Small.</p><p style='opacity:0.5'>Pale.</p>",
+        );
+        for seen in ["Seen.", "Small.", "Pale."] {
+            assert!(page.text.contains(seen), "{seen} in {}", page.text);
+        }
+        assert!(!page.text.contains("h1") && !(2..10).any(|n| page.text.contains(&format!("h{n}"))), "{}", page.text);
+    }
+
+    #[test]
+    fn short_pages_and_tables_are_kept_whole() {
+        let page = page("<h1>Prices</h1><table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table>");
+        assert!(page.text.contains("| a") && page.text.contains("| 1"), "{}", page.text);
+    }
+
+    #[test]
+    fn hostile_pages_neither_overflow_nor_take_for_ever() {
+        let nested = |tag: &str, count: usize| {
+            format!("{}deep{}", format!("<{tag}>").repeat(count), format!("</{tag}>").repeat(count))
+        };
+        let many_formats: String = (0..50_000).map(|n| format!("<div><b id={n}></div>x")).collect();
+        for html in [
+            nested("div", 2_000),
+            nested("div", 300_000),
+            nested("b", 2_000),
+            nested("b", 300_000),
+            nested("table", 5_000),
+            nested("span", 200),
+            "<p>deep".repeat(10_000),
+            "<li>deep".repeat(10_000),
+            "<div></x>deep".repeat(100_000),
+            many_formats,
+            "<".repeat(100_000),
+            "<!--".repeat(100_000),
+            "<a href=\"".repeat(50_000),
+            "deep &amp;".repeat(100_000),
+        ] {
+            let url = "https://example.com/".parse().unwrap();
+            let started = std::time::Instant::now();
+            let start = html.get(..20).unwrap_or_default().to_owned();
+            let thread = std::thread::Builder::new().stack_size(STACK).spawn(move || convert_here(&html, &url));
+            thread.unwrap().join().unwrap();
+            assert!(started.elapsed() < Duration::from_secs(60), "{start} took {:?}", started.elapsed());
+        }
+    }
+}

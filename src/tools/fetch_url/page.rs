@@ -1,0 +1,128 @@
+//! What came over the wire as text for the model.
+
+use encoding_rs::{Encoding, UTF_8};
+
+use super::get::Fetched;
+use super::html::{self, Page};
+
+/// Why there is no text.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoText {
+    #[error("it is {kind}, {bytes} bytes; only web pages, JSON and text can be read")]
+    NotText { kind: String, bytes: usize },
+    #[error("its HTML could not be turned into text in time")]
+    TooSlow,
+}
+
+pub async fn text(fetched: &Fetched) -> Result<Page, NoText> {
+    let kind = kind(&fetched.content_type);
+    let is_text = matches!(
+        kind.as_str(),
+        "application/xml"
+            | "application/javascript"
+            | "application/yaml"
+            | "application/x-yaml"
+            | "application/toml"
+            | "application/x-ndjson"
+            | "application/jsonl"
+            | "application/sql"
+            | "application/x-sh"
+    ) || kind.starts_with("text/")
+        || kind.ends_with("+xml")
+        || kind.ends_with("+yaml");
+    if is_html(&kind, &fetched.body) {
+        let text = decode(fetched);
+        return html::convert(text, fetched.url.clone()).await.ok_or(NoText::TooSlow);
+    }
+    if matches!(kind.as_str(), "application/json" | "text/json") || kind.ends_with("+json") {
+        let text = decode(fetched);
+        let pretty = serde_json::from_str::<serde_json::Value>(&text).ok();
+        let pretty = pretty.and_then(|value| serde_json::to_string_pretty(&value).ok());
+        return Ok(Page { title: None, text: pretty.unwrap_or(text) });
+    }
+    // A server that says nothing, or "some bytes", may still send text.
+    let unsaid = matches!(kind.as_str(), "" | "application/octet-stream") && looks_like_text(&fetched.body);
+    if is_text || unsaid {
+        return Ok(Page { title: None, text: decode(fetched) });
+    }
+    let kind = if kind.is_empty() { "of unknown type".to_owned() } else { kind };
+    Err(NoText::NotText { kind, bytes: fetched.body.len() })
+}
+
+/// The media type without its parameters.
+fn kind(content_type: &str) -> String {
+    content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+fn is_html(kind: &str, body: &[u8]) -> bool {
+    let start = || String::from_utf8_lossy(&body[..body.len().min(256)]).trim_start().to_ascii_lowercase();
+    matches!(kind, "text/html" | "application/xhtml+xml")
+        || (kind.is_empty() && ["<!doctype html", "<html"].iter().any(|tag| start().starts_with(tag)))
+}
+
+fn looks_like_text(body: &[u8]) -> bool {
+    let start = &body[..body.len().min(1024)];
+    !start.contains(&0) && (std::str::from_utf8(start).is_ok() || body.len() > 1024)
+}
+
+/// By byte order mark, else by the header's charset, else by the one the page itself names, else as UTF-8.
+fn decode(fetched: &Fetched) -> String {
+    let named = charset(&fetched.content_type).or_else(|| {
+        let start = &fetched.body[..fetched.body.len().min(2048)];
+        charset(&String::from_utf8_lossy(start).to_ascii_lowercase())
+    });
+    named.unwrap_or(UTF_8).decode(&fetched.body).0.into_owned()
+}
+
+fn charset(text: &str) -> Option<&'static Encoding> {
+    let (_, label) = text.split_once("charset=")?;
+    let label = label.trim_start_matches(['"', '\'']);
+    let end = label.find(['"', '\'', ';', ' ', '>', '/', '\n']).unwrap_or(label.len());
+    Encoding::for_label(&label.as_bytes()[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reqwest::StatusCode;
+
+    async fn read(content_type: &str, body: &[u8]) -> Result<String, NoText> {
+        let url = "http://example.com/".parse().unwrap();
+        let content_type = content_type.to_owned();
+        text(&Fetched { url, status: StatusCode::OK, content_type, body: body.into() }).await.map(|page| page.text)
+    }
+
+    #[tokio::test]
+    async fn json_is_laid_out_and_text_left_alone() {
+        assert_eq!(
+            read("application/json", br#"{"a":[1],"b":2}"#).await.unwrap(),
+            "{\n  \"a\": [\n    1\n  ],\n  \"b\": 2\n}"
+        );
+        assert_eq!(read("application/ld+json", b"{broken").await.unwrap(), "{broken");
+        assert_eq!(read("text/plain; charset=utf-8", b"<b>x</b>\n").await.unwrap(), "<b>x</b>\n");
+        assert_eq!(read("", b"hello").await.unwrap(), "hello");
+        assert!(read("", b"<!DOCTYPE html><p>hello <b>you</b>").await.unwrap().contains("hello **you**"));
+    }
+
+    #[tokio::test]
+    async fn what_is_not_text_is_named() {
+        for (kind, body) in [("image/png", b"\x89PNG".as_slice()), ("application/pdf", b"%PDF"), ("", b"\0\x01\xff")] {
+            let refused = read(kind, body).await;
+            assert!(
+                matches!(&refused, Err(NoText::NotText { bytes, .. }) if *bytes == body.len()),
+                "{kind} {refused:?}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn the_charset_is_taken_from_where_it_is_named() {
+        let gbk = b"\xca\xfd\xbe\xdd";
+        assert_eq!(read("text/plain; charset=gbk", gbk).await.unwrap(), "数据");
+        assert_eq!(read("text/plain; charset=\"GB2312\"", gbk).await.unwrap(), "数据");
+        let page =
+            [b"<html><head><meta charset=\"gbk\"></head><body><p>".as_slice(), gbk, b"</p></body></html>"].concat();
+        assert!(read("text/html", &page).await.unwrap().contains("数据"));
+        assert_eq!(read("text/plain", "数据".as_bytes()).await.unwrap(), "数据");
+    }
+}
