@@ -26,7 +26,9 @@ use crate::sandbox::{Interpreter, Level, Sandbox, SandboxConfig};
 use crate::store::Home;
 use crate::tokens::Counter;
 use crate::tools::library::Library;
-use crate::tools::{PythonRepl, ReadFile, Registry, SearchKnowledgeBase, Terminal, Tool, Workshop};
+use crate::tools::{
+    FetchConfig, FetchUrl, PythonRepl, ReadFile, Registry, SearchKnowledgeBase, Terminal, Tool, Workshop,
+};
 
 #[derive(Args)]
 pub struct ServeArguments {
@@ -85,8 +87,9 @@ async fn run(folder: PathBuf, config: Config, address: SocketAddr) -> anyhow::Re
     let hub = Arc::new(Hub::new());
     let tokens = Arc::new(Counter::new());
     let sandbox = Sandbox::new(SandboxConfig::new(config.sandbox));
-    let registry = registry(&home, &sandbox, &config, &tokens);
-    let models = models(&home, &sandbox, &config, &hub, &registry, &tokens);
+    let materials = Materials { config: &config, home: &home, sandbox: &sandbox, tokens: &tokens };
+    let registry = materials.registry();
+    let models = materials.models(&hub, &registry);
     let memory = Arc::new(Library::new(home.clone(), "memory", tokens.clone()));
     let services = Arc::new(Services {
         home: home.clone(),
@@ -148,44 +151,48 @@ async fn serve_until(
     Ok(ExitCode::SUCCESS)
 }
 
-fn registry(home: &Home, sandbox: &Sandbox, _config: &Config, tokens: &Arc<Counter>) -> Arc<Registry> {
-    let workshop = Workshop { sandbox: sandbox.clone(), scratch: home.scratch(), readable: Vec::new() };
-    let knowledge = Arc::new(Library::new(home.clone(), "knowledge", tokens.clone()));
-    let mut tools: Vec<Arc<dyn Tool>> = vec![Arc::new(Terminal::new(workshop.clone()))];
-    match Interpreter::python(&std::env::var_os("PATH").unwrap_or_default()) {
-        Some(python) => tools.push(Arc::new(PythonRepl::new(workshop, python))),
-        None => tracing::warn!("no python3 was found, so there is no python_repl"),
-    }
-    let others: [Arc<dyn Tool>; 2] =
-        [Arc::new(ReadFile::new(home.clone())), Arc::new(SearchKnowledgeBase::new(knowledge))];
-    tools.extend(others);
-    Arc::new(Registry::new(tools))
+/// What the parts of the server are made from.
+struct Materials<'a> {
+    config: &'a Config,
+    home: &'a Home,
+    sandbox: &'a Sandbox,
+    tokens: &'a Arc<Counter>,
 }
 
-fn models(
-    home: &Home,
-    sandbox: &Sandbox,
-    config: &Config,
-    hub: &Arc<Hub>,
-    registry: &Arc<Registry>,
-    tokens: &Arc<Counter>,
-) -> Arc<Models> {
-    let embedded = &config.embedded;
-    let files = LocalModelFiles {
-        program: embedded.program.clone(),
-        weights: embedded.weights.clone(),
-        cache: home.path().join("storage/model"),
-        threads: embedded.threads,
-        context_window: embedded.context_window,
-    };
-    let local = files.program.is_file().then(|| LocalModel::new(files, sandbox.clone()));
-    let (home, registry, tokens, window) = (home.clone(), registry.clone(), tokens.clone(), embedded.context_window);
-    let shared_prefix = move || {
-        let retrieved = home.settings().rag_mode;
-        let fitting = Fitting { context_window: window, tools: registry.specs(), tokens: &tokens };
-        prepare(&home, Vec::new(), retrieved.then_some(&[]), &fitting).request
-    };
-    Models::new(hub.clone(), local, Box::new(shared_prefix))
+impl Materials<'_> {
+    fn registry(&self) -> Arc<Registry> {
+        let workshop = Workshop { sandbox: self.sandbox.clone(), scratch: self.home.scratch(), readable: Vec::new() };
+        let knowledge = Arc::new(Library::new(self.home.clone(), "knowledge", self.tokens.clone()));
+        let mut tools: Vec<Arc<dyn Tool>> = vec![Arc::new(Terminal::new(workshop.clone()))];
+        match Interpreter::python(&std::env::var_os("PATH").unwrap_or_default()) {
+            Some(python) => tools.push(Arc::new(PythonRepl::new(workshop, python))),
+            None => tracing::warn!("no python3 was found, so there is no python_repl"),
+        }
+        tools.push(Arc::new(FetchUrl::new(FetchConfig::new(self.config.fetch_allow_hosts.clone()))));
+        tools.push(Arc::new(ReadFile::new(self.home.clone())));
+        tools.push(Arc::new(SearchKnowledgeBase::new(knowledge)));
+        Arc::new(Registry::new(tools))
+    }
+
+    fn models(&self, hub: &Arc<Hub>, registry: &Arc<Registry>) -> Arc<Models> {
+        let embedded = &self.config.embedded;
+        let files = LocalModelFiles {
+            program: embedded.program.clone(),
+            weights: embedded.weights.clone(),
+            cache: self.home.path().join("storage/model"),
+            threads: embedded.threads,
+            context_window: embedded.context_window,
+        };
+        let local = files.program.is_file().then(|| LocalModel::new(files, self.sandbox.clone()));
+        let (home, registry, tokens) = (self.home.clone(), registry.clone(), self.tokens.clone());
+        let context_window = embedded.context_window;
+        let shared_prefix = move || {
+            let retrieved = home.settings().rag_mode;
+            let fitting = Fitting { context_window, tools: registry.specs(), tokens: &tokens };
+            prepare(&home, Vec::new(), retrieved.then_some(&[]), &fitting).request
+        };
+        Models::new(hub.clone(), local, Box::new(shared_prefix))
+    }
 }
 
 /// Chooses among what is configured; without anything configured, looks for a model on this machine meanwhile.

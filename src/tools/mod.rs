@@ -1,7 +1,7 @@
 //! What the agent may do. A tool is a name with a schema, and a run that gives an answer to the model.
 
-pub mod library;
 mod fetch_url;
+pub mod library;
 mod python_repl;
 mod read_file;
 mod registry;
