@@ -245,7 +245,7 @@ async fn a_job_inherits_neither_environment_nor_descriptors() {
 }
 
 /// Name, command that must fail behind the fence.
-const ESCAPES: [(&str, &str); 24] = [
+const ESCAPES: [(&str, &str); 29] = [
     ("read the home", "cat $HOME_ROOT/secret.key"),
     ("list the home", "ls $HOME_ROOT/"),
     ("write the home", "echo x > $HOME_ROOT/new.txt"),
@@ -265,6 +265,15 @@ const ESCAPES: [(&str, &str); 24] = [
     ("udp", "python3 -c 'import socket;socket.socket(2,2).sendto(b\"x\",(\"127.0.0.1\",9))'"),
     ("unix socket", "python3 -c 'import socket;socket.socket(1).bind(\"s\")'"),
     ("datagram pair", "python3 -c 'import socket;socket.socketpair(1,2)'"),
+    ("raw socket", "python3 -c 'import socket;socket.socket(2,3,1)'"),
+    ("abstract socket", "python3 -c 'import socket,os;socket.socket(1).bind(\"\\0miniclaw\"+str(os.getpid()))'"),
+    ("become root", "python3 -c 'import os;os.setuid(0);open(\"/etc/shadow\").read()'"),
+    ("trace", "python3 -c 'import ctypes,sys;sys.exit(ctypes.CDLL(None).ptrace(0,0,0,0) != 0)'"),
+    (
+        "type into a terminal",
+        "python3 -c 'import os,fcntl,termios;m,s=os.openpty();os.setsid() if os.getsid(0)!=os.getpid() else 0;\
+         fcntl.ioctl(s,termios.TIOCSCTTY,0);fcntl.ioctl(s,termios.TIOCSTI,b\"x\")'",
+    ),
     ("netlink", "python3 -c 'import socket;socket.socket(16,3,0)'"),
     ("signal outside", "kill -0 $SERVER"),
     ("user namespace", "unshare -Ur true"),
@@ -406,4 +415,46 @@ async fn a_service_gets_only_its_own_environment_and_ends_with_us() {
     assert!(process.is_running(), "its standard input is held open");
     drop(process);
     until("dropping it ended it", || processes_with(&mark) == 0).await;
+}
+
+#[tokio::test]
+async fn without_landlock_nothing_runs() {
+    use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
+    // Only this test's thread, and what it starts, has a kernel without Landlock.
+    let rules = [(libc::SYS_landlock_create_ruleset, Vec::new())].into();
+    let missing = SeccompAction::Errno(libc::ENOSYS as u32);
+    let arch = std::env::consts::ARCH.try_into().unwrap();
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, missing, arch).unwrap();
+    apply_filter(&BpfProgram::try_from(filter).unwrap()).unwrap();
+
+    let home = open();
+    let refused = home.sandbox.run(home.job(&["/bin/bash", "-c", "touch ran"]), CancellationToken::new()).await;
+    let Err(SandboxError::Fence(why)) = refused else { panic!("{refused:?}") };
+    assert!(why.contains("offers Landlock version 0"), "{why}");
+    assert!(home.sandbox.describe().starts_with("Commands are refused"));
+    assert!(!home.path("scratch/ran").exists());
+}
+
+/// Not a test: the server that [`a_server_killed_at_once_leaves_nothing`] kills.
+#[tokio::test]
+#[ignore = "runs until it is killed"]
+async fn a_server_to_be_killed() {
+    let Ok(mark) = std::env::var("SERVER_MARK") else { return };
+    open().bash(&format!("setsid sleep {mark} & sleep {mark}")).await;
+}
+
+#[tokio::test]
+async fn a_server_killed_at_once_leaves_nothing() {
+    // The killed one cannot tidy up: its folder lies in ours.
+    let (home, mark) = (open(), marker());
+    let mut server = std::process::Command::new(std::env::current_exe().unwrap());
+    server
+        .args(["--ignored", "--exact", "a_server_to_be_killed"])
+        .env("SERVER_MARK", &mark)
+        .env("TMPDIR", home.root.path());
+    let mut server = server.stdout(std::process::Stdio::null()).spawn().unwrap();
+    until("both sleepers run", || processes_with(&format!("sleep\0{mark}")) == 2).await;
+    server.kill().unwrap();
+    server.wait().unwrap();
+    until("they died with the server", || processes_with(&mark) == 0).await;
 }

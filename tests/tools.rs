@@ -115,7 +115,7 @@ async fn terminal_explains_its_failures() {
 
     let gone = Workshop { scratch: home.workshop.scratch.join("missing"), ..home.workshop.clone() };
     let answer = bash(&Terminal::new(gone), "true").await;
-    assert!(!answer.ok && answer.text.contains("could not be set up"), "{}", answer.text);
+    assert!(!answer.ok && answer.text.contains("its working directory"), "{}", answer.text);
 }
 
 #[tokio::test]

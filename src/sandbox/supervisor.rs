@@ -173,6 +173,9 @@ fn start(order: &Order) -> Result<Pid, (NotStarted, String)> {
     let Some((program, arguments)) = order.argv.split_first() else {
         return Err((NotStarted::Program, "no program was named".to_owned()));
     };
+    if !order.cwd.is_dir() {
+        return Err((NotStarted::Program, format!("its working directory {} does not exist", order.cwd.display())));
+    }
     let mut command = Command::new(program);
     command.args(arguments).env_clear().envs(order.env.iter().map(|(name, value)| (name, value)));
     command.current_dir(&order.cwd).stdin(Stdio::inherit());

@@ -71,11 +71,19 @@ pub struct Workshop {
 }
 
 impl Workshop {
+    /// What the model is told a command can do here.
+    fn bounds(&self) -> &'static str {
+        match self.sandbox.level() {
+            Level::Standard => "Can write only there; no network.",
+            Level::Off => "",
+        }
+    }
+
     /// What to tell the model when nothing could be run.
     fn refusal(error: &SandboxError) -> ToolAnswer {
         let advice = match error {
             SandboxError::Fence(_) => "No command can run here; go on without, and tell the user.",
-            SandboxError::Program { .. } => "Check that the command is not too long.",
+            SandboxError::Program { .. } => "A command over 128 KB is too long; otherwise tell the user.",
             SandboxError::Lost => "Look at what it changed before you run it again.",
             SandboxError::Supervisor(_) => "The system may be out of memory or processes; try once more.",
         };

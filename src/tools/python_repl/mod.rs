@@ -86,10 +86,11 @@ impl PythonRepl {
     pub fn with_limits(workshop: Workshop, python: Interpreter, limits: Limits) -> Self {
         let spec = ToolSpec {
             name: "python_repl".to_owned(),
-            description:
-                "Run Python 3 code. Variables stay for later calls; the last expression's value is shown. Works in \
-                          scratch/, no network, 30 s. Returns output (up to 5,000 characters)."
-                    .to_owned(),
+            description: format!(
+                "Run Python 3 code in scratch/. Variables stay for later calls; the last expression's value is shown. \
+                 {} 30 s. Returns output (up to 5,000 characters).",
+                workshop.bounds()
+            ),
             parameters: json!({
                 "type": "object",
                 "properties": {"code": {"type": "string", "minLength": 1}},

@@ -28,10 +28,11 @@ impl Terminal {
     pub fn new(workshop: Workshop) -> Self {
         let spec = ToolSpec {
             name: "terminal".to_owned(),
-            description:
-                "Run a bash command line in scratch/, the only folder it can write. No network, 30 s, no stdin. \
-                          Returns output (up to 5,000 characters) and exit code."
-                    .to_owned(),
+            description: format!(
+                "Run a bash command line, starting in scratch/. {} 30 s, no stdin. Returns output (up to 5,000 \
+                 characters) and exit code.",
+                workshop.bounds()
+            ),
             parameters: json!({
                 "type": "object",
                 "properties": {"command": {"type": "string", "minLength": 1}},
