@@ -23,7 +23,7 @@ use crate::engine::watch::{self, Saves, Skills};
 use crate::engine::{Engine, Runs, Services};
 use crate::provider::find_local;
 use crate::sandbox::{Interpreter, Level, Sandbox, SandboxConfig};
-use crate::store::Home;
+use crate::store::{Home, ROOTS};
 use crate::tokens::Counter;
 use crate::tools::library::Library;
 use crate::tools::{
@@ -161,7 +161,9 @@ struct Materials<'a> {
 
 impl Materials<'_> {
     fn registry(&self) -> Arc<Registry> {
-        let workshop = Workshop { sandbox: self.sandbox.clone(), scratch: self.home.scratch(), readable: Vec::new() };
+        // Commands may look at what read_file may, and at nothing else of the home.
+        let readable = ROOTS.map(|root| self.home.path().join(root)).to_vec();
+        let workshop = Workshop { sandbox: self.sandbox.clone(), scratch: self.home.scratch(), readable };
         let knowledge = Arc::new(Library::new(self.home.clone(), "knowledge", self.tokens.clone()));
         let mut tools: Vec<Arc<dyn Tool>> = vec![Arc::new(Terminal::new(workshop.clone()))];
         match Interpreter::python(&std::env::var_os("PATH").unwrap_or_default()) {

@@ -9,13 +9,13 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::hub::What;
+use super::ledger::{Ledger, OnDisk};
 use super::notice::Notice;
 use super::work::{make_summary, make_title, work};
 use super::{EngineError, Services};
 use crate::agent::{Entry, Kind, Recorder, compress};
 use crate::clock;
-use crate::domain::{Event, Fact, Outcome, Session, SessionId, WorkId};
-use crate::store::{Durability, Journal, StoreError};
+use crate::domain::{Event, Outcome, Session, SessionId, WorkId};
 
 /// Asks of a session. Each is answered once.
 pub enum Command {
@@ -78,14 +78,9 @@ const KEYS: usize = 32;
 const CLOSE_GRACE: Duration = Duration::from_secs(8);
 
 pub struct Actor {
-    id: SessionId,
+    ledger: Ledger,
     services: Arc<Services>,
-    session: Arc<Session>,
-    /// Absent only while a blocking task writes it.
-    journal: Option<Journal>,
     running: Option<Running>,
-    /// Number of the session's last publication.
-    last: u64,
     keys: VecDeque<(String, Started)>,
     /// A summary is being made: messages must stay as they are.
     compressing: bool,
@@ -116,18 +111,8 @@ enum Wake {
 
 impl Actor {
     pub fn new(id: SessionId, session: Session, services: Arc<Services>) -> Self {
-        let journal = Journal::new(&services.home, &id);
-        Self {
-            id,
-            last: services.hub.last(),
-            services,
-            session: Arc::new(session),
-            journal: Some(journal),
-            running: None,
-            keys: VecDeque::new(),
-            compressing: false,
-            errands: mpsc::channel(4),
-        }
+        let ledger = Ledger::new(id, session, services.home.clone(), services.hub.clone());
+        Self { ledger, services, running: None, keys: VecDeque::new(), compressing: false, errands: mpsc::channel(4) }
     }
 
     pub async fn live(mut self, mut commands: mpsc::Receiver<Command>) {
@@ -153,11 +138,36 @@ impl Actor {
                     let _ = reply.send(Ok(()));
                     return;
                 }
-                Wake::Command(Some(command)) => self.command(command).await,
+                Wake::Command(Some(command)) => {
+                    if self.file_is_gone().await {
+                        // The asker finds the session closed and asks again, which tells what there is now.
+                        return;
+                    }
+                    self.command(command).await;
+                }
                 Wake::Command(None) | Wake::Idle => {
                     self.stop().await;
                     return;
                 }
+            }
+        }
+    }
+
+    /// While nothing runs, a person may edit or remove the session's file: what they did counts.
+    async fn file_is_gone(&mut self) -> bool {
+        if self.running.is_some() || self.compressing {
+            return false;
+        }
+        match self.ledger.refresh().await {
+            Ok(OnDisk::AsKnown) => false,
+            Ok(OnDisk::ReadAgain) => {
+                self.changed();
+                false
+            }
+            Ok(OnDisk::Gone) => true,
+            Err(error) => {
+                tracing::error!(session = %self.ledger.id, %error, "could not look at the session's file");
+                false
             }
         }
     }
@@ -170,7 +180,9 @@ impl Actor {
             Command::Rename { title, reply } => drop(reply.send(self.rename(title).await)),
             Command::Retitle { reply } => self.retitle(None, Some(reply)),
             Command::Compress { reply } => self.compress(reply),
-            Command::View { reply } => drop(reply.send(Ok(View { session: self.session.clone(), last: self.last }))),
+            Command::View { reply } => {
+                drop(reply.send(Ok(View { session: self.ledger.session.clone(), last: self.ledger.last })))
+            }
             Command::Close { reply } => drop(reply.send(Ok(()))),
         }
     }
@@ -190,7 +202,7 @@ impl Actor {
             model: self.services.models.status().model,
         };
         let after = self.services.hub.last();
-        self.fact(event).await?;
+        self.ledger.fact(event).await?;
         self.start_run(work_id.clone());
         self.changed();
         let started = Started { work_id, after };
@@ -204,60 +216,22 @@ impl Actor {
     fn start_run(&mut self, work_id: WorkId) {
         let (to, entries) = mpsc::channel(256);
         let cancel = CancellationToken::new();
-        let recorder = Recorder::new(work_id.clone(), (*self.session).clone(), to);
-        let task = tokio::spawn(work(self.services.clone(), self.id.clone(), recorder, cancel.clone()));
-        self.services.runs.started(&self.id);
+        let recorder = Recorder::new(work_id.clone(), (*self.ledger.session).clone(), to);
+        let task = tokio::spawn(work(self.services.clone(), self.ledger.id.clone(), recorder, cancel.clone()));
+        self.services.runs.started(&self.ledger.id);
         self.running = Some(Running { work_id, cancel, entries, task });
     }
 
     async fn record(&mut self, entry: Entry) {
         match entry.kind {
-            Kind::Preview => {
-                Arc::make_mut(&mut self.session).apply(&entry.event, clock::now());
-                self.publish(What::Event(entry.event));
-            }
-            Kind::Piece => {
-                let fact = self.next_fact(entry.event);
-                if let Some(journal) = &mut self.journal
-                    && let Err(error) = journal.append(std::slice::from_ref(&fact), Durability::Written)
-                {
-                    // The text is still in memory and in the next piece's fact or the snapshot.
-                    tracing::warn!(session = %self.id, %error, "could not journal a piece of text");
-                    return;
-                }
-                Arc::make_mut(&mut self.session).apply_fact(&fact);
-            }
+            Kind::Preview => self.ledger.preview(entry.event),
+            Kind::Piece => self.ledger.piece(entry.event),
             Kind::Fact(done) => {
-                let kept = self.fact(entry.event).await.map_err(|error| error.to_string());
+                let kept = self.ledger.fact(entry.event).await.map_err(|error| error.to_string());
                 // A run that was cut off does not wait for the answer.
                 let _ = done.send(kept);
             }
         }
-    }
-
-    /// Journals a fact, waits for the disk, folds it and tells everybody.
-    async fn fact(&mut self, event: Event) -> Result<(), EngineError> {
-        let fact = self.next_fact(event);
-        let mut journal = self.journal.take().unwrap_or_else(|| Journal::new(&self.services.home, &self.id));
-        let (journal, fact, written) = tokio::task::spawn_blocking(move || {
-            let written = journal.append(std::slice::from_ref(&fact), Durability::Synced);
-            (journal, fact, written)
-        })
-        .await
-        .map_err(|_| EngineError::Internal("a journal write was cut off"))?;
-        self.journal = Some(journal);
-        written?;
-        Arc::make_mut(&mut self.session).apply_fact(&fact);
-        self.publish(What::Event(fact.event));
-        Ok(())
-    }
-
-    fn next_fact(&self, event: Event) -> Fact {
-        Fact { seq: self.session.seq + 1, at: clock::now(), event }
-    }
-
-    fn publish(&mut self, what: What) {
-        self.last = self.services.hub.publish(&self.id, what);
     }
 
     /// The run's task has let go of its recorder: record how it ended, write the snapshot, see to a title.
@@ -271,45 +245,25 @@ impl Actor {
         };
         let work_id = running.work_id;
         let done = outcome == Outcome::Done;
-        for event in self.session.repairs().into_iter().filter(|e| matches!(e, Event::ToolFinished { .. })) {
-            if self.fact(event).await.is_err() {
+        for event in self.ledger.session.repairs().into_iter().filter(|e| matches!(e, Event::ToolFinished { .. })) {
+            if self.ledger.fact(event).await.is_err() {
                 break;
             }
         }
-        let content = self.session.work_text(&work_id).into();
+        let content = self.ledger.session.work_text(&work_id).into();
         let event = Event::WorkFinished { work_id: work_id.clone(), outcome, content };
-        if let Err(error) = self.fact(event.clone()).await {
+        if let Err(error) = self.ledger.fact(event.clone()).await {
             // The disk refuses, but the person must still learn that it is over.
-            tracing::error!(session = %self.id, %error, "could not record the end of a run");
-            Arc::make_mut(&mut self.session).apply(&event, clock::now());
-            self.publish(What::Event(event));
+            tracing::error!(session = %self.ledger.id, %error, "could not record the end of a run");
+            self.ledger.preview(event);
         }
-        self.services.runs.ended(&self.id);
-        self.settle().await;
+        self.services.runs.ended(&self.ledger.id);
+        self.ledger.settle().await;
         self.changed();
-        if done && self.session.title.is_empty() && self.session.works.len() == 1 {
+        if done && self.ledger.session.title.is_empty() && self.ledger.session.works.len() == 1 {
             self.retitle(Some(work_id), None);
         } else {
-            self.publish(What::Settled(work_id));
-        }
-    }
-
-    /// Writes the snapshot and drops the journal. A failure keeps the journal, which holds everything.
-    async fn settle(&mut self) {
-        let (home, id, session) = (self.services.home.clone(), self.id.clone(), self.session.clone());
-        let mut journal = self.journal.take().unwrap_or_else(|| Journal::new(&home, &id));
-        let written = tokio::task::spawn_blocking(move || -> (Journal, Result<(), StoreError>) {
-            let written = home.save_snapshot(&id, &session).and_then(|()| journal.remove());
-            (journal, written)
-        })
-        .await;
-        match written {
-            Ok((journal, Ok(()))) => self.journal = Some(journal),
-            Ok((journal, Err(error))) => {
-                tracing::error!(session = %self.id, %error, "could not write the session's file; its journal is kept");
-                self.journal = Some(journal);
-            }
-            Err(_) => tracing::error!(session = %self.id, "the writing of a session's file was cut off"),
+            self.ledger.publish(What::Settled(work_id));
         }
     }
 
@@ -339,9 +293,9 @@ impl Actor {
     }
 
     async fn rename(&mut self, title: String) -> Result<(), EngineError> {
-        self.fact(Event::Titled { title }).await?;
+        self.ledger.fact(Event::Titled { title }).await?;
         if self.running.is_none() {
-            self.settle().await;
+            self.ledger.settle().await;
         }
         self.changed();
         Ok(())
@@ -349,7 +303,7 @@ impl Actor {
 
     /// Has the model make a title, in the background.
     fn retitle(&mut self, settles: Option<WorkId>, reply: Option<Reply<String>>) {
-        let (services, session, to) = (self.services.clone(), self.session.clone(), self.errands.0.clone());
+        let (services, session, to) = (self.services.clone(), self.ledger.session.clone(), self.errands.0.clone());
         tokio::spawn(async move {
             let title = make_title(&services, &session).await;
             drop(session);
@@ -360,13 +314,13 @@ impl Actor {
 
     async fn titled(&mut self, title: String, settles: Option<WorkId>, reply: Option<Reply<String>>) {
         // A person's own title, given meanwhile, stays.
-        let wanted = reply.is_some() || self.session.title.is_empty();
+        let wanted = reply.is_some() || self.ledger.session.title.is_empty();
         let mut kept = Ok(());
         if wanted && !title.is_empty() {
             kept = self.rename(title.clone()).await;
         }
         if let Some(work_id) = settles {
-            self.publish(What::Settled(work_id));
+            self.ledger.publish(What::Settled(work_id));
         }
         if let Some(reply) = reply {
             // The asker may have gone; the title is kept.
@@ -376,13 +330,13 @@ impl Actor {
 
     /// Has the model summarise the older half, in the background; until then nothing else may be said.
     fn compress(&mut self, reply: Reply<Compression>) {
-        let refused = match compress::share(self.session.messages.len()) {
+        let refused = match compress::share(self.ledger.session.messages.len()) {
             _ if self.running.is_some() || self.compressing => EngineError::Busy,
             None => EngineError::TooShort,
             Some(count) => {
                 self.compressing = true;
-                let older = self.session.messages[..count].to_vec();
-                let (services, id, to) = (self.services.clone(), self.id.clone(), self.errands.0.clone());
+                let older = self.ledger.session.messages[..count].to_vec();
+                let (services, id, to) = (self.services.clone(), self.ledger.id.clone(), self.errands.0.clone());
                 tokio::spawn(async move {
                     let made = make_summary(&services, &id, older).await;
                     // If the session was closed meanwhile, the archive holds a copy and the session is as it was.
@@ -401,14 +355,14 @@ impl Actor {
     ) -> Result<Compression, EngineError> {
         self.compressing = false;
         let (summary, archive) = made?;
-        self.fact(Event::Compressed { count, summary: summary.clone(), archive }).await?;
-        self.settle().await;
+        self.ledger.fact(Event::Compressed { count, summary: summary.clone(), archive }).await?;
+        self.ledger.settle().await;
         self.changed();
-        Ok(Compression { archived: count, remaining: self.session.messages.len(), summary })
+        Ok(Compression { archived: count, remaining: self.ledger.session.messages.len(), summary })
     }
 
     fn changed(&self) {
-        self.services.hub.notice(Notice::SessionsChanged { session_id: self.id.to_string() });
+        self.services.hub.notice(Notice::SessionsChanged { session_id: self.ledger.id.to_string() });
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod actor;
 pub mod hub;
+mod ledger;
 pub mod local_model;
 pub mod models;
 pub mod notice;

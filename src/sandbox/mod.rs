@@ -139,7 +139,7 @@ fn describe_standard(kernel: i32) -> String {
         return format!("Commands are refused: {}.", no_landlock(kernel));
     }
     let mut text = "Commands run in a sandbox (Landlock and seccomp): they write only in scratch/, read only system \
-                    files, and have no network"
+                    files and the home's four folders, and have no network"
         .to_owned();
     if kernel < paths::SIGNALS_ABI {
         text.push_str("; on this kernel (before Linux 6.12) they can still send signals to processes of the same user");

@@ -19,6 +19,6 @@ pub use files::{Expect, FileEntry, ROOTS, SNAPSHOT, TextFile, etag};
 pub use home::Home;
 pub use journal::{Durability, Journal};
 pub use quarantine::Quarantined;
-pub use sessions::{Loaded, SessionSummary};
+pub use sessions::{Loaded, SessionSummary, Stamp};
 pub use settings::{Settings, config_text, script_text};
 pub use starter::{Placed, place};

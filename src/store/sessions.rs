@@ -29,6 +29,13 @@ pub struct Loaded {
     pub repaired: bool,
 }
 
+/// What a file looked like: another stamp means another content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    modified: SystemTime,
+    size: u64,
+}
+
 /// Summaries by file name, with the time and size of the file they were read from.
 pub(super) type SummaryCache = HashMap<String, (SystemTime, u64, SessionSummary)>;
 
@@ -173,6 +180,22 @@ impl Home {
         let name = file_name(id);
         atomic::replace(self.sessions_dir(), &name, &session_file::encode(session), 0o600)
             .map_err(StoreError::io(format!("saving sessions/{name}")))
+    }
+
+    /// Time and size of a session's file; `None` when there is none.
+    pub fn session_stamp(&self, id: &SessionId) -> Option<Stamp> {
+        let meta = self.sessions_dir().metadata(file_name(id)).ok()?;
+        Some(Stamp { modified: meta.modified().ok()?.into_std(), size: meta.len() })
+    }
+
+    /// [`Home::save_snapshot`] over the file that has the stamp `known`; another file is moved aside first.
+    pub fn settle_session(&self, id: &SessionId, session: &Session, known: Option<Stamp>) -> Result<Stamp, StoreError> {
+        let found = self.session_stamp(id);
+        if found.is_some() && found != known {
+            self.quarantine(&file_name(id), "changed by another program while the session was at work".to_owned())?;
+        }
+        self.save_snapshot(id, session)?;
+        self.session_stamp(id).ok_or_else(|| StoreError::NotFound { what: format!("session {id}") })
     }
 
     /// Keeps messages that a summary will stand for, and returns the file's name under `sessions/archive/`.
