@@ -13,7 +13,7 @@ const WITHOUT_TOOL: [&str; 10] = [
     "谢谢，很有帮助",
     "Summarise this in one sentence: The meeting moved to Friday because the hall is being painted.",
     "把“早上好”翻译成法语",
-    "What is a binary tree?",
+    "写一个反转字符串的 JavaScript 函数",
     "你觉得我应该学钢琴吗？",
     "My name is Li Wei",
 ];

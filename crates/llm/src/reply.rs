@@ -155,7 +155,7 @@ fn usage(steps: &[StepUsage]) -> Value {
             "completion_tokens": s.completion});
         if let Some(choice) = &s.choice {
             step["chosen"] = json!(choice.name);
-            step["none_probability"] = json!((choice.none * 100.0).round() / 100.0);
+            step["none_probability"] = json!((f64::from(choice.none) * 100.0).round() / 100.0);
         }
         step
     };

@@ -14,7 +14,7 @@ use llama_cpp_2::token::LlamaToken;
 /// The word for "no tool".
 pub const NONE: &str = "none";
 /// A tool is called only when "none" is less likely than this.
-const NONE_ENOUGH: f32 = 0.35;
+const NONE_ENOUGH: f32 = 0.5;
 /// The same for a question that names a file, an address or a command.
 const NONE_ENOUGH_WITH_SIGN: f32 = 0.8;
 /// After a tool has already returned something, a further call needs more certainty.
@@ -80,8 +80,7 @@ pub fn first_sentence(description: &str) -> String {
     let line = one_line(description);
     let ends = line.char_indices().filter(|(i, c)| match c {
         '。' | '！' | '；' => true,
-        // not after "e.g"
-        '.' if line[..*i].rsplit(' ').next().is_some_and(|word| word.contains('.')) => false,
+        '.' if line[..*i].ends_with("e.g") || line[..*i].ends_with("i.e") => false,
         '.' | '!' | ';' => line[i + 1..].starts_with(' ') || line.len() == i + 1,
         _ => false,
     });
