@@ -32,6 +32,7 @@ const REPLIES = [
     match: 'count for me',
     steps: [{ text: 'alpha beta ' }, { gate: 'count' }, { text: 'gamma delta' }, { finish: 'stop' }],
   },
+  { match: 'run until Esc', steps: [{ text: 'Under way. ' }, { gate: 'esc' }, { finish: 'stop' }] },
   {
     match: 'go on forever',
     steps: [{ text: 'Begun. ' }, { gate: 'never' }, { text: 'x' }, { finish: 'stop' }],
@@ -118,6 +119,35 @@ test('stop ends the work and keeps what was said', async () => {
   await answers(page).getByText('Begun.').waitFor()
   await say(page, 'and now something else')
   await answers(page).getByText('All right.').waitFor()
+  await close()
+})
+
+test('Esc in the conversation stops the work too', async () => {
+  const { page, close } = await openPage(browser, app)
+  await say(page, 'run until Esc')
+  await answers(page).getByText('Under way.').waitFor()
+  await composer(page).press('Escape')
+  await answers(page).getByText('Stopped', { exact: true }).waitFor()
+  await close()
+})
+
+test('with knowledge retrieval on, the passages that were found stand above the answer', async () => {
+  const { page, close } = await openPage(browser, app)
+  await page.getByRole('switch', { name: 'Knowledge retrieval' }).click()
+  await page.locator('[role=switch][aria-checked=true]').waitFor()
+  await say(page, 'Who is Ada Lovelace?')
+  const card = answers(page).locator('details', { hasText: 'found' })
+  await card.getByRole('button', { name: 'memory/MEMORY.md' }).first().waitFor()
+  await answers(page).getByText('All right.').waitFor()
+  await shot(page, 'retrieval')
+  await card.getByRole('button', { name: 'memory/MEMORY.md' }).first().click()
+  await page
+    .getByRole('region', { name: 'Inspector' })
+    .locator('.cm-content')
+    .getByText('Ada Lovelace')
+    .waitFor()
+  await page.getByRole('switch', { name: 'Knowledge retrieval' }).click()
+  await page.locator('[role=switch][aria-checked=false]').waitFor()
   await close()
 })
 

@@ -4,6 +4,9 @@ import type { FileEntry, History, Message, SessionSummary, Skill, Status } from 
 
 const session = (id: string): string => `/api/sessions/${encodeURIComponent(id)}`
 
+export const signIn = (token: string) =>
+  call<{ signed_in: boolean }>('/api/login', { method: 'POST', body: { token } })
+
 export const getStatus = () => call<Status>('/api/status')
 
 export const listSessions = () => call<{ sessions: SessionSummary[] }>('/api/sessions').then(r => r.sessions)

@@ -1,22 +1,36 @@
+import { ApiError } from '@/api/client'
 import { useStatus } from '@/api/queries'
 import { ConfirmDialog } from '@/components/ui/ConfirmDialog'
+import { SignIn } from '@/features/auth/SignIn'
 import { ModelDialog } from '@/features/model/ModelDialog'
 import { useT } from '@/lib/i18n'
 import { toast } from '@/stores/toasts'
 import { type DialogName, useUi } from '@/stores/ui'
+import { reconnect } from './follow'
 import { ShortcutSheet } from './ShortcutSheet'
-import { compressSession } from './threads'
+import { compressSession, signIn } from './threads'
 
 export function Dialogs({ sessionId }: { sessionId: string | null }) {
   const t = useT()
   const { dialog, set } = useUi()
-  const model = useStatus().data?.model
+  const status = useStatus()
+  const model = status.data?.model
+  const signedOut = status.error instanceof ApiError && status.error.code === 'signed_out'
   const props = (name: DialogName) => ({
     open: dialog === name,
     onOpenChange: (open: boolean) => set({ dialog: open ? name : null }),
   })
   return (
     <>
+      {signedOut && (
+        <SignIn
+          onSignIn={async token => {
+            const problem = await signIn(token)
+            if (problem === null) reconnect()
+            return problem
+          }}
+        />
+      )}
       <ShortcutSheet {...props('shortcuts')} />
       <ModelDialog model={model} {...props('model')} />
       <ConfirmDialog

@@ -146,6 +146,18 @@ export async function switchRag(enabled: boolean): Promise<void> {
   refresh(keys.status)
 }
 
+/** Null when it worked, else why it did not. */
+export async function signIn(token: string): Promise<string | null> {
+  try {
+    await api.signIn(token)
+  } catch (error) {
+    return reasonOf(error)
+  }
+  await queryClient.invalidateQueries()
+  for (const id of Object.keys(useLive.getState().threads)) void loadThread(id)
+  return null
+}
+
 async function attempt(run: () => Promise<unknown>): Promise<boolean> {
   try {
     await run()

@@ -186,6 +186,9 @@ export const en = {
   saveFailed: 'Not saved: {reason}',
   backToList: 'Back to the list',
   editorLabel: 'Text of {path}',
+  signIn: 'Sign in',
+  signInHint: 'This server asks for its token (MINICLAW_TOKEN).',
+  token: 'Token',
   // keyboard and palette
   shortcuts: 'Keyboard shortcuts',
   palette: 'Command palette',

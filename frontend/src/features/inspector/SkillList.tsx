@@ -48,7 +48,7 @@ export function SkillList({ skills, current, dirty, onOpen }: Props) {
                 <span className="line-clamp-2 text-fg-2 text-small">{skill.description}</span>
               )}
               {skill.notes?.map(note => (
-                <span key={note} className="block text-meta text-warn">
+                <span key={note} className="block text-fg-3 text-meta">
                   {note}
                 </span>
               ))}

@@ -1,0 +1,50 @@
+import { KeyRound } from 'lucide-react'
+import { type FormEvent, useState } from 'react'
+import { Button } from '@/components/ui/Button'
+import { useT } from '@/lib/i18n'
+
+/** Over the page, which stays as it is beneath: a draft survives signing in again. */
+export function SignIn({ onSignIn }: { onSignIn: (token: string) => Promise<string | null> }) {
+  const t = useT()
+  const [token, setToken] = useState('')
+  const [problem, setProblem] = useState<string | null>(null)
+  const submit = async (event: FormEvent) => {
+    event.preventDefault()
+    setProblem(await onSignIn(token.trim()))
+  }
+  return (
+    <div
+      role="dialog"
+      aria-modal="true"
+      aria-labelledby="sign-in"
+      className="fixed inset-0 z-50 grid place-items-center bg-black/30 p-4"
+    >
+      <form onSubmit={submit} className="floating appear w-[min(380px,100%)] space-y-3 rounded-xl p-5">
+        <h2 id="sign-in" className="flex items-center gap-2 font-semibold text-[15px]">
+          <KeyRound size={16} aria-hidden />
+          {t('signIn')}
+        </h2>
+        <p className="text-[13px] text-fg-2">{t('signInHint')}</p>
+        <input
+          type="password"
+          autoComplete="current-password"
+          aria-label={t('token')}
+          placeholder={t('token')}
+          value={token}
+          onChange={event => setToken(event.target.value)}
+          className="h-9 w-full rounded-md border bg-card px-2.5 max-md:text-[16px]"
+        />
+        {problem && (
+          <p role="alert" className="text-bad text-small">
+            {problem}
+          </p>
+        )}
+        <div className="flex justify-end">
+          <Button type="submit" look="solid" disabled={token.trim() === ''}>
+            {t('signIn')}
+          </Button>
+        </div>
+      </form>
+    </div>
+  )
+}
