@@ -26,6 +26,9 @@ export function SignIn({ onSignIn }: { onSignIn: (token: string) => Promise<stri
         </h2>
         <p className="text-[13px] text-fg-2">{t('signInHint')}</p>
         <input
+          // Nothing else on the page can be used before this.
+          // biome-ignore lint/a11y/noAutofocus: see above
+          autoFocus
           type="password"
           autoComplete="current-password"
           aria-label={t('token')}

@@ -60,7 +60,9 @@ function HitRow({ hit }: { hit: Hit }) {
           {hit.score.toFixed(2)}
         </span>
       </div>
-      <p className="line-clamp-2 whitespace-pre-line text-fg-2 text-small">{hit.text}</p>
+      <p title={hit.text} className="line-clamp-3 text-fg-2 text-small [overflow-wrap:anywhere]">
+        {hit.text}
+      </p>
     </li>
   )
 }
