@@ -23,7 +23,7 @@ build: frontend ## Build the web UI and the server
 frontend: frontend/dist/index.html ## Build the web UI
 
 frontend/node_modules/.installed: frontend/package-lock.json
-	cd frontend && npm install --no-save --no-audit --no-fund
+	cd frontend && npm ci --no-audit --no-fund
 	@touch $@
 
 frontend/dist/index.html: frontend/node_modules/.installed $(shell find frontend/src frontend/public frontend/scripts frontend/index.html frontend/vite.config.ts -type f 2>/dev/null)

@@ -133,7 +133,7 @@ test('Esc in the conversation stops the work too', async () => {
 
 test('with knowledge retrieval on, the passages that were found stand above the answer', async () => {
   const { page, close } = await openPage(browser, app)
-  await page.getByRole('switch', { name: 'Knowledge retrieval' }).click()
+  await page.getByRole('switch', { name: 'Memory retrieval' }).click()
   await page.locator('[role=switch][aria-checked=true]').waitFor()
   await say(page, 'Who is Ada Lovelace?')
   const card = answers(page).locator('details', { hasText: 'found' })
@@ -146,7 +146,7 @@ test('with knowledge retrieval on, the passages that were found stand above the 
     .locator('.cm-content')
     .getByText('Ada Lovelace')
     .waitFor()
-  await page.getByRole('switch', { name: 'Knowledge retrieval' }).click()
+  await page.getByRole('switch', { name: 'Memory retrieval' }).click()
   await page.locator('[role=switch][aria-checked=false]').waitFor()
   await close()
 })

@@ -31,6 +31,8 @@ pub struct SessionSummary {
 pub enum SessionState {
     Idle,
     Running,
+    /// Its last work failed.
+    Error,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -257,7 +259,11 @@ fn shown(app: &App, summary: store::SessionSummary) -> SessionSummary {
         created_at: summary.created_at,
         updated_at: summary.updated_at,
         message_count: summary.message_count,
-        state: if running { SessionState::Running } else { SessionState::Idle },
+        state: match running {
+            true => SessionState::Running,
+            false if summary.failed => SessionState::Error,
+            false => SessionState::Idle,
+        },
     }
 }
 

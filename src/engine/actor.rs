@@ -13,7 +13,7 @@ use super::ledger::{Ledger, OnDisk};
 use super::notice::Notice;
 use super::work::{make_summary, make_title, work};
 use super::{EngineError, Services};
-use crate::agent::{Entry, Kind, Recorder, compress};
+use crate::agent::{Entry, Kind, Recorder, compress, title};
 use crate::clock;
 use crate::domain::{Event, Outcome, Session, SessionId, WorkId};
 
@@ -260,11 +260,19 @@ impl Actor {
         self.services.runs.ended(&self.ledger.id);
         self.ledger.settle().await;
         self.changed();
-        if done && self.ledger.session.title.is_empty() && self.ledger.session.works.len() == 1 {
+        let untitled = self.ledger.session.title.is_empty() && self.ledger.session.works.len() == 1;
+        if untitled && done {
             self.retitle(Some(work_id), None);
-        } else {
-            self.ledger.publish(What::Settled(work_id));
+            return;
         }
+        if untitled {
+            // Nothing was answered that a model could name: the question's beginning must do.
+            let question = self.ledger.session.messages.first().map(|m| title::tidy(&m.content)).unwrap_or_default();
+            if let Err(error) = self.rename(question).await {
+                tracing::warn!(session = %self.ledger.id, %error, "could not name the session");
+            }
+        }
+        self.ledger.publish(What::Settled(work_id));
     }
 
     fn interrupt(&self) -> bool {

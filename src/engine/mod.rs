@@ -119,7 +119,7 @@ impl Engine {
         let id = SessionId::parse(&clock::new_id()).map_err(|_| EngineError::Internal("a new id was not an id"))?;
         let session = Session::new(title, clock::now());
         self.save_new(&id, &session).await?;
-        Ok(summary(&id, &session))
+        Ok(SessionSummary::of(&id, &session))
     }
 
     /// Begins a work. An unknown session is made. A known idempotency key answers as it did the first time.
@@ -135,7 +135,7 @@ impl Engine {
     pub async fn rename(&self, id: &SessionId, title: &str) -> Result<SessionSummary, EngineError> {
         self.ask(id, Missing::IsAnError, |reply| Command::Rename { title: title.to_owned(), reply }).await?;
         let view = self.view(id).await?;
-        Ok(summary(id, &view.session))
+        Ok(SessionSummary::of(id, &view.session))
     }
 
     /// Has the model make a title now.
@@ -181,7 +181,7 @@ impl Engine {
         }
         self.services.hub.notice(Notice::SessionsChanged { session_id: id.to_string() });
         let view = self.view(id).await?;
-        Ok(summary(id, &view.session))
+        Ok(SessionSummary::of(id, &view.session))
     }
 
     /// Stops all runs and writes everything. New asks are refused from now on.
@@ -252,16 +252,6 @@ async fn close(handle: &mpsc::Sender<Command>) {
     if handle.send(Command::Close { reply }).await.is_ok() {
         // An actor that ended by itself in this moment answers by dropping the question.
         let _ = closed.await;
-    }
-}
-
-fn summary(id: &SessionId, session: &Session) -> SessionSummary {
-    SessionSummary {
-        id: id.to_string(),
-        title: session.title.clone(),
-        created_at: session.created_at,
-        updated_at: session.updated_at,
-        message_count: session.messages.len(),
     }
 }
 

@@ -10,7 +10,7 @@ use super::error::StoreError;
 use super::home::Home;
 use super::{Durability, Journal, atomic, journal, session_file};
 use crate::clock;
-use crate::domain::{Fact, Message, Session, SessionId};
+use crate::domain::{Fact, Message, Outcome, Session, SessionId};
 
 /// A session as a list shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
@@ -20,6 +20,21 @@ pub struct SessionSummary {
     pub created_at: f64,
     pub updated_at: f64,
     pub message_count: usize,
+    /// Its last work failed.
+    pub failed: bool,
+}
+
+impl SessionSummary {
+    pub fn of(id: &SessionId, session: &Session) -> Self {
+        Self {
+            id: id.to_string(),
+            title: session.title.clone(),
+            created_at: session.created_at,
+            updated_at: session.updated_at,
+            message_count: session.messages.len(),
+            failed: failed(session.works.last().and_then(|work| work.outcome.as_ref())),
+        }
+    }
 }
 
 /// A session read from disk, made whole.
@@ -48,6 +63,14 @@ struct Head {
     #[serde(default)]
     updated_at: f64,
     messages: Vec<serde::de::IgnoredAny>,
+    #[serde(default)]
+    works: Vec<WorkHead>,
+}
+
+#[derive(Deserialize)]
+struct WorkHead {
+    #[serde(default)]
+    outcome: Option<Outcome>,
 }
 
 impl Home {
@@ -83,16 +106,11 @@ impl Home {
                 created_at: head.created_at,
                 updated_at: head.updated_at,
                 message_count: head.messages.len(),
+                failed: failed(head.works.last().and_then(|work| work.outcome.as_ref())),
             }));
         }
         // Version 1, or damaged: the full reader knows.
-        Ok(self.load(id)?.map(|loaded| SessionSummary {
-            id: id.to_string(),
-            title: loaded.session.title,
-            created_at: loaded.session.created_at,
-            updated_at: loaded.session.updated_at,
-            message_count: loaded.session.messages.len(),
-        }))
+        Ok(self.load(id)?.map(|loaded| SessionSummary::of(id, &loaded.session)))
     }
 
     /// Sessions whose run was cut off by a crash: they have a journal.
@@ -246,6 +264,10 @@ impl Home {
         self.sessions_dir().create_dir_all(name).map_err(StoreError::io(format!("creating sessions/{name}/")))?;
         self.sessions_dir().open_dir(name).map_err(StoreError::io(format!("opening sessions/{name}/")))
     }
+}
+
+fn failed(outcome: Option<&Outcome>) -> bool {
+    matches!(outcome, Some(Outcome::Error { .. }))
 }
 
 fn file_name(id: &SessionId) -> String {

@@ -801,7 +801,7 @@ export interface components {
             sessions: components["schemas"]["SessionSummary"][];
         };
         /** @enum {string} */
-        SessionState: "idle" | "running";
+        SessionState: "idle" | "running" | "error";
         /** @description A session in a list. */
         SessionSummary: {
             id: string;
@@ -1011,7 +1011,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description SSE of TabEvent */
+            /** @description SSE of Notice */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -5,7 +5,7 @@ import type { Frame, Notice } from '@/api/types'
 import { diskChanged } from '@/features/editor/actions'
 import { t } from '@/lib/i18n'
 import { announce } from '@/stores/announcer'
-import { deliver, setConnection, setFailed, useLive } from '@/stores/live'
+import { deliver, setConnection, useLive } from '@/stores/live'
 import { toast } from '@/stores/toasts'
 import type { Envelope } from '@/thread/advance'
 import { loadThread } from './threads'
@@ -62,7 +62,6 @@ function sideEffects(sessionId: string, frame: Frame): void {
   switch (frame.type) {
     case 'user_message':
       patchSession(sessionId, { state: 'running' })
-      setFailed(sessionId, false)
       refresh(keys.sessions)
       announce(t('statusGenerating'))
       break
@@ -71,8 +70,7 @@ function sideEffects(sessionId: string, frame: Frame): void {
       break
     case 'done':
     case 'error':
-      patchSession(sessionId, { state: 'idle' })
-      setFailed(sessionId, frame.type === 'error')
+      patchSession(sessionId, { state: frame.type === 'error' ? 'error' : 'idle' })
       refresh(keys.sessions)
       refresh(keys.sessionTokens(sessionId))
       refresh(keys.raw(sessionId))

@@ -17,16 +17,11 @@ interface Live {
   connection: Connection
   threads: Record<string, Loaded>
   outbox: Record<string, Outgoing[]>
-  /** Sessions whose last work failed while this tab watched. */
-  failed: Record<string, boolean>
 }
 
-export const useLive = create<Live>(() => ({ connection: 'connecting', threads: {}, outbox: {}, failed: {} }))
+export const useLive = create<Live>(() => ({ connection: 'connecting', threads: {}, outbox: {} }))
 
 export const setConnection = (connection: Connection): void => useLive.setState({ connection })
-
-export const setFailed = (id: string, failed: boolean): void =>
-  useLive.setState(s => ({ failed: { ...s.failed, [id]: failed } }))
 
 export function updateThread(id: string, change: (loaded: Loaded | undefined) => Loaded | undefined): void {
   useLive.setState(s => {

@@ -9,13 +9,12 @@ interface Props {
   sessions: SessionSummary[] | undefined
   error: string | null
   current: string | null
-  failed: Record<string, boolean>
   onOpen: () => void
   onRename: (session: SessionSummary, title: string) => void
   onDelete: (session: SessionSummary) => void
 }
 
-export function SessionList({ sessions, error, current, failed, onOpen, onRename, onDelete }: Props) {
+export function SessionList({ sessions, error, current, onOpen, onRename, onDelete }: Props) {
   const t = useT()
   const [renaming, setRenaming] = useState<string | null>(null)
   if (!sessions) {
@@ -42,7 +41,6 @@ export function SessionList({ sessions, error, current, failed, onOpen, onRename
                 <SessionRow
                   session={session}
                   current={session.id === current}
-                  failed={failed[session.id] ?? false}
                   renaming={renaming === session.id}
                   onOpen={onOpen}
                   onStartRename={() => setRenaming(session.id)}

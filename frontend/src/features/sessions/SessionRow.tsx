@@ -11,7 +11,6 @@ import { RenameField } from './RenameField'
 interface Props {
   session: SessionSummary
   current: boolean
-  failed: boolean
   renaming: boolean
   onOpen: () => void
   onStartRename: () => void
@@ -21,7 +20,7 @@ interface Props {
 }
 
 export function SessionRow(props: Props) {
-  const { session, current, failed, renaming, onOpen, onStartRename, onRename, onDelete } = props
+  const { session, current, renaming, onOpen, onStartRename, onRename, onDelete } = props
   const t = useT()
   const title = session.title || t('untitled')
   if (renaming) return <RenameField title={title} onDone={onRename} />
@@ -40,7 +39,7 @@ export function SessionRow(props: Props) {
         className="flex min-w-0 flex-1 items-center gap-2 rounded-md py-1.5 ps-2 max-md:min-h-11 pointer-coarse:min-h-11"
       >
         <span className="min-w-0 flex-1 truncate">{title}</span>
-        <StateMark running={session.state === 'running'} failed={failed} />
+        <StateMark state={session.state} />
       </Link>
       <Menu
         trigger={
@@ -64,9 +63,9 @@ export function SessionRow(props: Props) {
   )
 }
 
-function StateMark({ running, failed }: { running: boolean; failed: boolean }): ReactNode {
+function StateMark({ state }: { state: SessionSummary['state'] }): ReactNode {
   const t = useT()
-  if (running) {
+  if (state === 'running') {
     return (
       <span className="flex shrink-0 items-center gap-1 text-[11px] text-accent">
         <span aria-hidden className="spin size-3 rounded-full border-2 border-current border-t-transparent" />
@@ -74,7 +73,7 @@ function StateMark({ running, failed }: { running: boolean; failed: boolean }): 
       </span>
     )
   }
-  if (!failed) return null
+  if (state !== 'error') return null
   return (
     <span title={t('failed')} className="shrink-0 text-bad">
       <TriangleAlert size={13} aria-hidden />

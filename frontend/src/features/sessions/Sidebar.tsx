@@ -26,7 +26,6 @@ export function Sidebar({ sessionId, onNew }: Props) {
   const status = useStatus().data
   const tokens = useTokens(sessionId).data ?? null
   const connection = useLive(s => s.connection)
-  const failed = useLive(s => s.failed)
   const onDelete = async (id: string, title: string) => {
     if ((await remove(id, title)) && id === sessionId) navigate('/')
   }
@@ -70,7 +69,6 @@ export function Sidebar({ sessionId, onNew }: Props) {
           sessions={sessions.data}
           error={sessions.error?.message ?? null}
           current={sessionId}
-          failed={failed}
           onOpen={() => set({ pane: 'chat' })}
           onRename={(session, title) => void rename(session.id, title)}
           onDelete={session => void onDelete(session.id, session.title || t('untitled'))}
