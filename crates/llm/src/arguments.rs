@@ -166,8 +166,21 @@ fn without_long_blanks(grammar: &str) -> String {
 
 /// The arguments as sent: the JSON the model wrote, compact; None when it is not a JSON object.
 pub fn finished(text: &str) -> Option<String> {
-    let value: Map<String, Value> = serde_json::from_str(text).ok()?;
+    let mut value: Map<String, Value> = serde_json::from_str(text).ok()?;
+    for text in value.values_mut() {
+        if let Value::String(text) = text {
+            drop_stray_brace(text);
+        }
+    }
     Some(Value::Object(value).to_string())
+}
+
+/// The model sometimes closes the object before the string: `{"code":"print(1)}"}`. One closing brace too many at
+/// the very end is taken off.
+fn drop_stray_brace(text: &mut String) {
+    if text.ends_with('}') && text.matches('}').count() == text.matches('{').count() + 1 {
+        text.pop();
+    }
 }
 
 #[cfg(test)]

@@ -77,3 +77,9 @@ fn only_a_whole_object_is_sent() {
     assert_eq!(finished("{\"a\": "), None);
     assert_eq!(finished("[1]"), None);
 }
+
+#[test]
+fn a_brace_that_slipped_into_a_string_is_taken_off() {
+    assert_eq!(finished(r#"{"code":"print(2**9)}"}"#).as_deref(), Some(r#"{"code":"print(2**9)"}"#));
+    assert_eq!(finished(r#"{"code":"x = {1: 2}"}"#).as_deref(), Some(r#"{"code":"x = {1: 2}"}"#));
+}

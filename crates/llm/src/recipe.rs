@@ -90,7 +90,7 @@ impl<'r, 'm> Run<'r, 'm> {
             ToolChoice::Only(index) => return Ok(Some(index)),
             ToolChoice::Required => Leaning::MustCall,
             ToolChoice::Auto if turn.results.len() >= MAX_CALLS || turn.question.trim().is_empty() => return Ok(None),
-            ToolChoice::Auto if turn.results.is_empty() => router::leaning(router::asked(&turn.question)),
+            ToolChoice::Auto if turn.results.is_empty() => router::leaning(conversation),
             ToolChoice::Auto => Leaning::AfterResult,
         };
         let mut tokens = self.tokenizer.prompt(&router::prefix(&request.tools));

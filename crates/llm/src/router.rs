@@ -8,13 +8,15 @@ use crate::chatml::{Prompt, Tokenizer};
 use crate::lm::{Lm, LmError, Reading};
 use crate::request::Tool;
 use crate::signs;
-use crate::turns::{Conversation, cut_middle, head};
+use crate::turns::{Conversation, cut_middle, head, is_chinese};
 use llama_cpp_2::token::LlamaToken;
 
 /// The word for "no tool".
 pub const NONE: &str = "none";
 /// A tool is called only when "none" is less likely than this.
 const NONE_ENOUGH: f32 = 0.5;
+/// The same later in a conversation, which may hold the answer already.
+const NONE_ENOUGH_LATER: f32 = 0.35;
 /// The same for a question that names a file, an address or a command.
 const NONE_ENOUGH_WITH_SIGN: f32 = 0.8;
 /// After a tool has already returned something, a further call needs more certainty.
@@ -50,10 +52,10 @@ pub fn question(conversation: &Conversation) -> Prompt {
     let turn = conversation.last();
     let mut text = String::new();
     if let [.., before, _] = conversation.turns.as_slice()
-        && turn.question.chars().count() < 40
+        && leans_on_the_last(&turn.question)
         && !before.question.is_empty()
     {
-        text.push_str(&format!("(Before: {})\n", head(&one_line(&before.question), CONTEXT_CHARS)));
+        text.push_str(&format!("{} ", head(&one_line(&before.question), CONTEXT_CHARS)));
     }
     text.push_str(&cut_middle(asked(&turn.question), QUESTION_CHARS));
     for result in &turn.results {
@@ -63,6 +65,16 @@ pub fn question(conversation: &Conversation) -> Prompt {
     let mut prompt = Prompt::default();
     prompt.message("user", &text).assistant();
     prompt
+}
+
+/// Whether a question makes sense only after the one before it, such as "and tomorrow?". With the earlier question
+/// in front of every question the router sees tools everywhere, so only these get it.
+fn leans_on_the_last(question: &str) -> bool {
+    let question = question.trim().to_lowercase();
+    let short = question.chars().count() <= if is_chinese(&question) { 12 } else { 40 };
+    let starts = ["那", "还有", "再", "换成", "and ", "what about", "how about", "also ", "now "];
+    let ends = ["呢", "呢？", "呢?"];
+    short && (starts.iter().any(|s| question.starts_with(s)) || ends.iter().any(|e| question.ends_with(e)))
 }
 
 /// What the person asked, without passages the server added.
@@ -93,19 +105,22 @@ pub fn first_sentence(description: &str) -> String {
 pub enum Leaning {
     /// A tool must be called.
     MustCall,
-    /// The question is new.
-    Fresh,
-    /// The question is new and names a file, an address or a command.
+    /// The first question.
+    First,
+    /// A later question of a conversation.
+    Later,
+    /// The question names a file, an address or a command.
     Sign,
     /// A tool has already returned something for it.
     AfterResult,
 }
 
-/// The leaning for a new question.
-pub fn leaning(question: &str) -> Leaning {
-    match signs::any(question) {
-        true => Leaning::Sign,
-        false => Leaning::Fresh,
+/// The leaning for a question nothing was done for yet.
+pub fn leaning(conversation: &Conversation) -> Leaning {
+    match (signs::any(asked(&conversation.last().question)), conversation.turns.len()) {
+        (true, _) => Leaning::Sign,
+        (false, ..=1) => Leaning::First,
+        (false, _) => Leaning::Later,
     }
 }
 
@@ -137,7 +152,8 @@ pub fn choose(
     }
     let enough = match leaning {
         Leaning::MustCall => None,
-        Leaning::Fresh => Some(NONE_ENOUGH),
+        Leaning::First => Some(NONE_ENOUGH),
+        Leaning::Later => Some(NONE_ENOUGH_LATER),
         Leaning::Sign => Some(NONE_ENOUGH_WITH_SIGN),
         Leaning::AfterResult => Some(NONE_ENOUGH_AFTER_RESULT),
     };

@@ -38,6 +38,28 @@ fn added_passages_are_not_routed() {
 }
 
 #[test]
+fn only_a_question_that_leans_on_the_last_brings_it_along() {
+    let two = |second: &str| {
+        let mut conversation = asking("北京明天天气怎么样？");
+        conversation.turns.extend(asking(second).turns);
+        text(&question(&conversation))
+    };
+    assert!(two("那上海呢？").contains("北京"));
+    assert!(two("and in Rome?").contains("北京"));
+    assert!(!two("谢谢你").contains("北京"));
+    assert!(!two("What is the capital of Peru?").contains("北京"));
+}
+
+#[test]
+fn a_named_file_speaks_for_a_tool_and_a_later_question_against_one() {
+    let mut conversation = asking("hello");
+    assert_eq!(leaning(&conversation), Leaning::First);
+    conversation.turns.extend(asking("when is it?").turns);
+    assert_eq!(leaning(&conversation), Leaning::Later);
+    assert_eq!(leaning(&asking("read a.md")), Leaning::Sign);
+}
+
+#[test]
 fn results_are_mentioned_shortly() {
     let mut conversation = asking("What is in a.md?");
     conversation.turns[0].results.push(CallResult {

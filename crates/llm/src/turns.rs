@@ -120,8 +120,10 @@ impl Turn {
         }
         let asked = match (self.results.is_empty(), chinese) {
             (true, _) => self.question.clone(),
-            (false, true) => format!("请根据以上结果，用中文回答：{}", self.question),
-            (false, false) => format!("Use the result above to answer: {}", self.question),
+            (false, true) => format!("请根据以上结果，用中文回答（结果里没有的就直说没有）：{}", self.question),
+            (false, false) => {
+                format!("Use the result above to answer; if it does not say, tell me so: {}", self.question)
+            }
         };
         join(&mut text, &asked);
         text
