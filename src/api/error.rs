@@ -39,6 +39,12 @@ impl ApiError {
         Self { status, code, message: message.into(), etag: None }
     }
 
+    /// What is answered in place of a handler that panicked.
+    pub fn panicked() -> Response {
+        let message = "an internal error ended this request; the log has more";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message).into_response()
+    }
+
     pub fn bad_request(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, code, message)
     }

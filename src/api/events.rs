@@ -16,7 +16,7 @@ use super::error::ApiError;
 use super::frame::{Frame, project};
 use crate::domain::SessionId;
 use crate::engine::hub::{EventId, Hub, Published, Subscription, What};
-use crate::engine::models::ModelStatus;
+use crate::engine::model_status::ModelStatus;
 use crate::engine::{self, ChangedBy};
 
 /// A comment line so often keeps proxies and browsers from giving up; it carries no id.

@@ -10,6 +10,8 @@ mod frame;
 mod guard;
 mod openapi;
 mod prompt;
+mod routes;
+mod server;
 mod sessions;
 mod settings;
 mod status;
@@ -17,5 +19,6 @@ mod tokens;
 mod web;
 
 pub use access::Access;
-pub use app::{App, serve};
+pub use app::App;
 pub use openapi::document;
+pub use server::serve;

@@ -1,15 +1,15 @@
 //! The API's own description, and a page to try it.
 
-use axum::http::{StatusCode, header};
+use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use utoipa::OpenApi;
 
-use super::app::{App, described};
-use super::error::ApiError;
+use super::app::App;
 use super::events::Notice;
 use super::frame::Frame;
+use super::routes::described;
 
 #[derive(OpenApi)]
 #[openapi(
@@ -38,10 +38,4 @@ fn asset(kind: &'static str, body: &'static str) -> Response {
     let policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; \
                   form-action 'none'; frame-ancestors 'none'";
     ([(header::CONTENT_TYPE, kind), (header::CONTENT_SECURITY_POLICY, policy)], body).into_response()
-}
-
-/// What is answered in place of a handler that panicked.
-pub(super) fn panicked() -> Response {
-    let message = "an internal error ended this request; the log has more";
-    ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message).into_response()
 }

@@ -11,7 +11,7 @@ use super::app::App;
 use super::error::{ApiError, ErrorBody};
 use crate::domain::Effect;
 use crate::engine::blocking;
-use crate::engine::models::{Candidate, ModelStatus};
+use crate::engine::model_status::{Candidate, ModelStatus};
 use crate::store::Quarantined;
 
 #[derive(Serialize, utoipa::ToSchema)]

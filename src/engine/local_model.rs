@@ -8,7 +8,7 @@ use secrecy::SecretString;
 use tokio::sync::Mutex;
 use url::Url;
 
-use super::models::{Candidate, ModelState, ModelStatus};
+use super::model_status::{Candidate, ModelState, ModelStatus};
 use crate::clock;
 use crate::provider::local::LocalServer;
 use crate::provider::{Client, Endpoint, ModelRequest, Profile, ProfileKind};

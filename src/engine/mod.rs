@@ -4,6 +4,7 @@ mod actor;
 pub mod hub;
 mod ledger;
 pub mod local_model;
+pub mod model_status;
 pub mod models;
 pub mod notice;
 pub mod watch;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::models::ModelStatus;
+use super::model_status::ModelStatus;
 
 /// Who changed a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]

@@ -1,0 +1,34 @@
+//! Every route there is, once: it serves, and it describes itself.
+
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::app::App;
+use super::{chat, events, files, prompt, sessions, settings, status, tokens};
+
+/// All routes that the OpenAPI document describes.
+pub fn described() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(status::health))
+        .routes(routes!(status::status))
+        .routes(routes!(status::models))
+        .routes(routes!(status::login))
+        .routes(routes!(chat::chat))
+        .routes(routes!(events::all_events))
+        .routes(routes!(events::session_events))
+        .routes(routes!(sessions::list, sessions::create))
+        .routes(routes!(sessions::rename, sessions::delete))
+        .routes(routes!(sessions::restore))
+        .routes(routes!(sessions::messages, sessions::say))
+        .routes(routes!(sessions::history))
+        .routes(routes!(sessions::interrupt))
+        .routes(routes!(sessions::generate_title))
+        .routes(routes!(sessions::compress))
+        .routes(routes!(files::read, files::save))
+        .routes(routes!(files::list))
+        .routes(routes!(files::skills))
+        .routes(routes!(tokens::session_tokens))
+        .routes(routes!(tokens::file_tokens))
+        .routes(routes!(settings::rag_mode, settings::set_rag_mode))
+        .routes(routes!(prompt::prompt))
+}

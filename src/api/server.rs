@@ -1,0 +1,34 @@
+//! The server: routes, guard and limits put together, for as long as it runs.
+
+use axum::extract::DefaultBodyLimit;
+use axum::{Router, middleware};
+use tokio::net::TcpListener;
+use tower_http::catch_panic::CatchPanicLayer;
+
+use super::app::App;
+use super::error::ApiError;
+use super::routes::described;
+use super::{guard, openapi, web};
+
+/// The largest body of a request: a file for the editor, with room for its JSON.
+const MAX_BODY: usize = 24 << 20;
+
+/// Serves until `app.stopping` is cancelled; open streams end then.
+pub async fn serve(app: App, listener: TcpListener) -> std::io::Result<()> {
+    let (routes, _) = described().split_for_parts();
+    let stopping = app.stopping.clone();
+    let router: Router = routes
+        .merge(openapi::routes())
+        .fallback(web::asset)
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| ApiError::panicked()))
+        .layer(middleware::from_fn_with_state(app.clone(), guard::guard))
+        .with_state(app);
+    let listener = axum::serve::ListenerExt::tap_io(listener, |stream| {
+        // Tokens are small packets that must not wait for each other.
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "no TCP_NODELAY");
+        }
+    });
+    axum::serve(listener, router).with_graceful_shutdown(async move { stopping.cancelled().await }).await
+}
