@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
@@ -11,6 +11,9 @@ use crate::domain::path::BadPath;
 use crate::engine::EngineError;
 use crate::engine::models::ModelError;
 use crate::store::StoreError;
+
+/// The most bytes of the framework's own words that are passed on.
+const LONGEST_WORDS: usize = 4096;
 
 /// The body of every error.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -60,6 +63,31 @@ impl IntoResponse for ApiError {
         };
         (self.status, Json(body)).into_response()
     }
+}
+
+/// Refusals that the framework words by itself (a query without a field, a method an address does not take) as this API
+/// words its own.
+pub(super) async fn worded(answer: Response) -> Response {
+    let status = answer.status();
+    let kind = answer.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if !(status.is_client_error() || status.is_server_error()) || kind.starts_with("application/json") {
+        return answer;
+    }
+    let (parts, body) = answer.into_parts();
+    let said = axum::body::to_bytes(body, LONGEST_WORDS).await.unwrap_or_default();
+    let said = String::from_utf8_lossy(&said).trim().to_owned();
+    let (code, default) = match status {
+        StatusCode::METHOD_NOT_ALLOWED => {
+            ("wrong_method", "this address does not take this method; GET /api/docs shows what there is")
+        }
+        _ => ("bad_request", status.canonical_reason().unwrap_or("the request was refused")),
+    };
+    let mut worded =
+        ApiError::new(status, code, if said.is_empty() { default.to_owned() } else { said }).into_response();
+    if let Some(allow) = parts.headers.get(header::ALLOW) {
+        worded.headers_mut().insert(header::ALLOW, allow.clone());
+    }
+    worded
 }
 
 impl From<StoreError> for ApiError {

@@ -8,13 +8,14 @@ use axum::response::{IntoResponse, Response};
 
 use super::access::COOKIE;
 use super::app::App;
-use super::error::ApiError;
+use super::error::{ApiError, worded};
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 
 pub async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
     let answer = match check(&app, &request) {
+        Ok(()) if request.uri().path().starts_with("/api") => worded(next.run(request).await).await,
         Ok(()) => next.run(request).await,
         Err(error) => error.into_response(),
     };
