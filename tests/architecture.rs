@@ -1,0 +1,334 @@
+//! The floors of `ARCHITECTURE.md`, and who alone may touch what, read from the sources. Every check is itself checked
+//! with a made-up source that must fail.
+
+use std::path::{Path, PathBuf};
+
+/// The modules by floor: a module uses only lower ones, and modules of one floor do not use each other, except at the top.
+const FLOORS: [&[&str]; 6] = [
+    &["domain", "clock"],
+    &["store", "provider", "retrieval", "skills", "sandbox", "tokens"],
+    &["tools", "prompt"],
+    &["agent"],
+    &["engine"],
+    &["api", "cli", "config", "main", "lib"],
+];
+const TOP: usize = FLOORS.len() - 1;
+
+/// One source file without its comments, texts and tests.
+struct Source {
+    /// Below `src/`, with `/`.
+    path: String,
+    code: String,
+}
+
+impl Source {
+    fn new(path: &str, text: &str) -> Self {
+        Self { path: path.to_owned(), code: without_tests(&blank(text)) }
+    }
+
+    /// The floor's module this file belongs to.
+    fn module(&self) -> &str {
+        let first = self.path.split('/').next().unwrap_or_default();
+        first.strip_suffix(".rs").unwrap_or(first)
+    }
+
+    fn is_below(&self, places: &[&str]) -> bool {
+        places.iter().any(|place| self.path.starts_with(place))
+    }
+}
+
+#[test]
+fn a_module_uses_only_floors_below_its_own() {
+    assert_clean(floors);
+}
+
+#[test]
+fn nobody_climbs_out_of_a_module_with_super() {
+    assert_clean(climbing);
+}
+
+#[test]
+fn each_door_to_the_outside_has_one_keeper() {
+    assert_clean(doors);
+}
+
+#[test]
+fn nothing_unfinished_and_no_unwrap_outside_tests() {
+    assert_clean(unfinished);
+}
+
+#[test]
+fn every_check_fails_where_it_must() {
+    let complaint =
+        |check: fn(&Source) -> Vec<String>, path: &str, text: &str| check(&Source::new(path, text)).join("; ");
+    let fails = |check: fn(&Source) -> Vec<String>, path: &str, text: &str, with: &str| {
+        let complaint = complaint(check, path, text);
+        assert!(complaint.contains(with), "{path}: {text}: {complaint:?}");
+    };
+    let passes = |check: fn(&Source) -> Vec<String>, path: &str, text: &str| {
+        assert_eq!(complaint(check, path, text), "", "{path}: {text}");
+    };
+
+    fails(floors, "store/x.rs", "use crate::api::App;", "`store` may not use `api`");
+    fails(floors, "store/x.rs", "fn f() { crate::provider::x() }", "`store` may not use `provider`");
+    fails(floors, "domain/x.rs", "use crate::{clock, tools::{a, b}};", "`domain` may not use `tools`");
+    fails(floors, "prompt/x.rs", "use crate::{\n    domain::X,\n    agent,\n};", "`prompt` may not use `agent`");
+    fails(floors, "newcomer/x.rs", "", "`newcomer` stands on no floor");
+    fails(floors, "agent/x.rs", "use crate::newcomer::X;", "`newcomer` stands on no floor");
+    passes(floors, "api/x.rs", "use crate::cli::X; use crate::domain::{Event, work::Outcome};");
+    passes(floors, "store/x.rs", "// use crate::api::App;\nconst X: &str = \"crate::api\"; macro!($crate::api);");
+
+    fails(climbing, "agent/x.rs", "use super::super::store::Home;", "climbs");
+    fails(climbing, "agent/mod.rs", "use super::store::Home;", "climbs");
+    fails(climbing, "config.rs", "use super::store::Home;", "climbs");
+    passes(climbing, "agent/x.rs", "use super::recorder::Recorder;");
+    passes(climbing, "agent/mod.rs", "#[cfg(test)]\nmod tests { use super::*; }");
+
+    fails(doors, "tools/x.rs", "std::process::Command::new(\"sh\")", "starts a process");
+    fails(doors, "engine/x.rs", "tokio::fs::read(path)", "opens files");
+    fails(doors, "engine/x.rs", "use std::{fs, io};", "opens files");
+    fails(doors, "engine/x.rs", "let file = File::open(path)?;", "opens files");
+    fails(doors, "cli/x.rs", "use cap_std::fs::Dir;", "opens files");
+    fails(doors, "engine/x.rs", "reqwest::get(url)", "talks HTTP");
+    fails(doors, "engine/x.rs", "use axum::Json;", "serves HTTP");
+    passes(doors, "store/x.rs", "use std::fs::File; use cap_std::fs::Dir;");
+    passes(doors, "provider/scripted/x.rs", "use axum::Json; use reqwest::Client;");
+    passes(doors, "sandbox/x.rs", "Command::new(\"bash\"); std::fs::read(x)");
+
+    fails(unfinished, "agent/x.rs", "let x = y.unwrap();", "unwrap()");
+    fails(unfinished, "agent/x.rs", "todo!()", "todo!");
+    fails(unfinished, "agent/x.rs", "dbg!(x)", "dbg!");
+    passes(
+        unfinished,
+        "agent/x.rs",
+        "x.unwrap_or_default() // .unwrap()\n#[cfg(test)]\nmod tests {\n fn f() { x.unwrap() }\n}",
+    );
+    fails(unfinished, "agent/x.rs", "#[cfg(test)]\nmod tests { fn f() { \"}\" } }\nfn g() { x.unwrap() }", "unwrap()");
+    fails(unfinished, "agent/x.rs", "fn g<'a>(c: &'a str) { let quote = '\"'; x.unwrap() }", "unwrap()");
+    fails(unfinished, "agent/x.rs", "const T: &str = r#\" \" \"#; fn g() { x.unwrap() }", "unwrap()");
+}
+
+fn floor_of(module: &str) -> Option<usize> {
+    FLOORS.iter().position(|floor| floor.contains(&module))
+}
+
+fn floors(source: &Source) -> Vec<String> {
+    let user = source.module();
+    let Some(own) = floor_of(user) else { return vec![format!("`{user}` stands on no floor")] };
+    let used = crate_paths(&source.code).into_iter().filter(|used| used != user);
+    used.filter_map(|used| match floor_of(&used) {
+        None => Some(format!("`{user}` uses `{used}`, but `{used}` stands on no floor")),
+        Some(floor) if floor < own || (floor == TOP && own == TOP) => None,
+        Some(_) => Some(format!("`{user}` may not use `{used}`")),
+    })
+    .collect()
+}
+
+fn climbing(source: &Source) -> Vec<String> {
+    let mut complaints = Vec::new();
+    if source.code.contains("super::super::") {
+        complaints.push("climbs with `super::super::`; write `crate::…`".to_owned());
+    }
+    // The parent of these is the crate itself, so that `super` hides which floor is used.
+    let names: Vec<&str> = source.path.split('/').collect();
+    let is_root = names.len() == 1 || (names.len() == 2 && names[1] == "mod.rs");
+    if is_root && source.code.contains("super::") {
+        complaints.push("climbs to the crate's root with `super::`; write `crate::…`".to_owned());
+    }
+    complaints
+}
+
+fn doors(source: &Source) -> Vec<String> {
+    let doors: [(&str, &[&str], &[&str]); 4] = [
+        ("starts a process", &["sandbox/"], &["Command::new", "libc::fork", "posix_spawn"]),
+        (
+            "opens files",
+            &["store/", "sandbox/"],
+            &[
+                "std::fs",
+                "tokio::fs",
+                "File::open",
+                "File::create",
+                "OpenOptions",
+                "cap_std",
+                "std::{fs",
+                "fs::read",
+                "fs::write",
+            ],
+        ),
+        ("talks HTTP", &["provider/", "tools/fetch_url"], &["reqwest", "hyper::", "TcpStream"]),
+        ("serves HTTP", &["api/", "provider/scripted/"], &["axum"]),
+    ];
+    let mut complaints = Vec::new();
+    for (what, keepers, signs) in doors {
+        let found = signs.iter().find(|sign| holds(&source.code, sign)).filter(|_| !source.is_below(keepers));
+        complaints.extend(found.map(|sign| format!("{what} (`{sign}`), which only {} may", keepers.join(", "))));
+    }
+    complaints
+}
+
+fn unfinished(source: &Source) -> Vec<String> {
+    let signs = [".unwrap()", "todo!", "unimplemented!", "dbg!"];
+    signs.iter().filter(|sign| source.code.contains(**sign)).map(|sign| format!("has `{sign}` outside tests")).collect()
+}
+
+/// Whether `sign` stands there as a word of its own.
+fn holds(code: &str, sign: &str) -> bool {
+    code.match_indices(sign).any(|(at, _)| !code[..at].ends_with(is_of_name))
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// The first names after every `crate::`, also those in braces.
+fn crate_paths(code: &str) -> Vec<String> {
+    let mut paths = Vec::new();
+    for (at, _) in code.match_indices("crate::") {
+        if code[..at].ends_with(|c: char| is_of_name(c) || c == '$') {
+            continue;
+        }
+        let rest = &code[at + "crate::".len()..];
+        let Some(group) = rest.strip_prefix('{') else {
+            paths.push(first_name(rest));
+            continue;
+        };
+        let mut depth = 0;
+        let mut start = 0;
+        for (at, c) in group.char_indices() {
+            let ends_item = depth == 0 && (c == ',' || c == '}');
+            if ends_item {
+                paths.push(first_name(group[start..at].trim_start()));
+                start = at + 1;
+            }
+            match c {
+                '{' => depth += 1,
+                '}' if depth == 0 => break,
+                '}' => depth -= 1,
+                _ => {}
+            }
+        }
+    }
+    paths.retain(|path| !path.is_empty());
+    paths
+}
+
+fn first_name(text: &str) -> String {
+    text.chars().take_while(|c| is_of_name(*c)).collect()
+}
+
+/// The code with comments, texts and character literals as spaces, so that what is said there does not count.
+fn blank(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = bytes.to_vec();
+    let mut at = 0;
+    while at < bytes.len() {
+        let rest = &text[at..];
+        let end = if rest.starts_with("//") {
+            rest.find('\n').unwrap_or(rest.len())
+        } else if rest.starts_with("/*") {
+            rest.find("*/").map_or(rest.len(), |end| end + 2)
+        } else if let Some(length) = raw_text(rest).filter(|_| !text[..at].ends_with(is_of_name)) {
+            length
+        } else if rest.starts_with('"') {
+            plain_text(rest)
+        } else if let Some(length) = character(rest) {
+            length
+        } else {
+            at += rest.chars().next().map_or(1, char::len_utf8);
+            continue;
+        };
+        out[at..at + end].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
+        at += end;
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn raw_text(rest: &str) -> Option<usize> {
+    let after = rest.strip_prefix("br").or_else(|| rest.strip_prefix('r'))?;
+    let marks = after.bytes().take_while(|byte| *byte == b'#').count();
+    let body = after[marks..].strip_prefix('"')?;
+    let closing = format!("\"{}", "#".repeat(marks));
+    let begun = rest.len() - body.len();
+    Some(begun + body.find(&closing).map_or(body.len(), |end| end + closing.len()))
+}
+
+fn plain_text(rest: &str) -> usize {
+    let mut escaped = false;
+    for (at, c) in rest.char_indices().skip(1) {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => return at + 1,
+            _ => {}
+        }
+    }
+    rest.len()
+}
+
+/// The length of a character literal; none for a lifetime.
+fn character(rest: &str) -> Option<usize> {
+    let body = rest.strip_prefix('\'')?;
+    if body.starts_with('\\') {
+        return Some(3 + body[2..].find('\'')?);
+    }
+    let c = body.chars().next()?;
+    body[c.len_utf8()..].starts_with('\'').then_some(c.len_utf8() + 2)
+}
+
+/// The code without what stands under `#[cfg(test)]`.
+fn without_tests(code: &str) -> String {
+    let mut out = String::new();
+    let mut rest = code;
+    while let Some((before, after)) = rest.split_once("#[cfg(test)]") {
+        out.push_str(before);
+        rest = &after[item_end(after)..];
+    }
+    out + rest
+}
+
+/// Where the item that begins here ends: behind its braces, or behind its semicolon.
+fn item_end(code: &str) -> usize {
+    let mut depth = 0;
+    for (at, c) in code.char_indices() {
+        match c {
+            ';' if depth == 0 => return at + 1,
+            '{' => depth += 1,
+            '}' if depth == 1 => return at + 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+    }
+    code.len()
+}
+
+#[track_caller]
+fn assert_clean(check: fn(&Source) -> Vec<String>) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut complaints = Vec::new();
+    let mut read = 0;
+    for path in sources(&root) {
+        let text = std::fs::read_to_string(&path).expect("a source file");
+        let below = path.strip_prefix(&root).expect("below src/").to_string_lossy().replace('\\', "/");
+        read += 1;
+        complaints.extend(check(&Source::new(&below, &text)).into_iter().map(|what| format!("src/{below}: {what}")));
+    }
+    assert!(read > 60, "only {read} files were read");
+    assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+}
+
+/// All sources but the tests beside them.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+        let name = entry.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let is_test = name == "tests" || name == "tests.rs" || name.ends_with("_tests.rs");
+        if entry.is_dir() && !is_test {
+            found.extend(sources(&entry));
+        } else if name.ends_with(".rs") && !is_test {
+            found.push(entry);
+        }
+    }
+    found.sort();
+    found
+}
