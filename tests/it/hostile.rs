@@ -1,0 +1,124 @@
+//! Bodies and addresses nobody should send: each is answered with a reason, and the server goes on.
+
+use serde_json::json;
+
+use crate::http::{open, raw};
+use crate::script::{says, script};
+use crate::world::{Server, World};
+
+const JSON: [(&str, &str); 1] = [("Content-Type", "application/json")];
+
+async fn lives(server: &Server<'_>) {
+    assert_eq!(server.get("/health").await.ok()["status"], "ok");
+}
+
+#[tokio::test]
+async fn a_body_that_is_no_json_is_refused_with_a_reason() {
+    let world = World::new(script([])).await;
+    let server = world.serve().await;
+    let deep = "[".repeat(100_000);
+    let bodies: [&[u8]; 12] = [
+        b"{",
+        b"nonsense",
+        b"{\"message\": \"hi\"",
+        b"{\"message\": \"\xff\xfe\"}",
+        b"\xef\xbb\xbf{}",
+        b"null",
+        b"[]",
+        b"3",
+        b"{\"message\": {\"a\": 1}}",
+        b"{\"message\": \"\\ud800\"}",
+        b"{\"message\": \"hi\"} trailing",
+        deep.as_bytes(),
+    ];
+    for (method, path) in [
+        ("POST", "/api/chat"),
+        ("POST", "/api/sessions/s/messages"),
+        ("POST", "/api/files"),
+        ("PUT", "/api/sessions/s"),
+        ("PUT", "/api/config/rag-mode"),
+        ("POST", "/api/tokens/files"),
+        ("POST", "/api/login"),
+    ] {
+        for body in bodies {
+            let (status, code) = server.send(method, path, &JSON, body).await.refused();
+            let shown = String::from_utf8_lossy(&body[..body.len().min(40)]).into_owned();
+            assert!((400..423).contains(&status) && code == "bad_json", "{method} {path} {shown}: {status} {code}");
+        }
+    }
+    lives(&server).await;
+    assert_eq!(server.get("/api/sessions").await.ok(), json!({"sessions": []}));
+}
+
+#[tokio::test]
+async fn a_body_of_25_megabytes_is_refused() {
+    let world = World::new(script([])).await;
+    let server = world.serve().await;
+    let huge = format!("{{\"path\": \"memory/x.md\", \"content\": \"{}\"}}", "x".repeat(25 << 20));
+    let (status, _) = server.send("POST", "/api/files", &JSON, huge.as_bytes()).await.refused();
+    assert_eq!(status, 413);
+    assert!(!world.path("memory/x.md").exists());
+    // Within the limit of a request, over the limit of a file.
+    let large = json!({"path": "memory/x.md", "content": "x".repeat(11 << 20)});
+    assert_eq!(server.post("/api/files", large).await.refused(), (413, "too_large".to_owned()));
+    lives(&server).await;
+}
+
+#[tokio::test]
+async fn a_request_that_breaks_off_harms_nobody() {
+    let world = World::new(script([says(["Yes."])])).await;
+    let server = world.serve().await;
+    use tokio::io::AsyncWriteExt;
+    let whole = server.request("POST", "/api/chat", &JSON, br#"{"message": "hi", "session_id": "cut"}"#);
+    for cut in (1..whole.len()).step_by(7) {
+        let mut connection = tokio::net::TcpStream::connect(server.address).await.unwrap();
+        connection.write_all(&whole[..cut]).await.unwrap();
+    }
+    lives(&server).await;
+    assert_eq!(server.get("/api/sessions").await.ok(), json!({"sessions": []}));
+    assert!(server.chat("s", "hi").await.iter().any(|frame| frame.is("done")));
+}
+
+#[tokio::test]
+async fn addresses_that_lead_nowhere_are_errors_with_a_reason() {
+    let world = World::new(script([])).await;
+    let server = world.serve().await;
+    for (method, path, status) in [
+        ("GET", "/api/nothing", 404),
+        ("GET", "/api", 404),
+        ("GET", "/api/", 404),
+        ("GET", "/api/files", 400),
+        ("GET", "/api/files/list", 400),
+        ("GET", "/api/files/list?root=sessions", 400),
+        ("GET", "/api/files/list?root=.", 400),
+        ("GET", "/api/sessions/%ff/history", 400),
+        ("GET", "/api/sessions/..%2f..%2fetc/history", 400),
+        ("GET", "/api/sessions/%2e%2e/history", 400),
+        ("GET", "/api/sessions/a%00b/history", 400),
+        ("DELETE", "/api/status", 405),
+        ("GET", "/api/sessions/s", 405),
+        ("PATCH", "/api/sessions/s", 405),
+    ] {
+        let (got, code) = server.send(method, path, &JSON, b"").await.refused();
+        assert_eq!(got, status, "{method} {path}: {code}");
+    }
+    let endless = format!("GET /{} HTTP/1.1\r\nHost: {}\r\n\r\n", "a".repeat(1 << 20), server.address);
+    assert!((400..500).contains(&raw(server.address, endless.as_bytes()).await.status()));
+    let header = format!("GET / HTTP/1.1\r\nHost: {}\r\nX: {}\r\n\r\n", server.address, "a".repeat(1 << 20));
+    assert!((400..500).contains(&raw(server.address, header.as_bytes()).await.status()));
+    lives(&server).await;
+}
+
+#[tokio::test]
+async fn a_reader_that_never_reads_holds_nobody_up() {
+    let texts: Vec<_> = (0..3000).map(|n| json!({"text": format!("{n} {}", "x".repeat(200))})).collect();
+    let reply = json!({"steps": texts.into_iter().chain([json!({"finish": "stop"})]).collect::<Vec<_>>()});
+    let world = World::new(script([reply, says(["Yes."])])).await;
+    let server = world.serve().await;
+    let request = server.request("POST", "/api/chat", &JSON, br#"{"message": "hi", "session_id": "s"}"#);
+    let unread = open(server.address, &request).await;
+    let history = server.settled("s").await;
+    assert!(history["messages"][1]["content"].as_str().unwrap().len() > 600_000);
+    assert!(server.chat("other", "hi").await.iter().any(|frame| frame.is("done")));
+    drop(unread);
+}

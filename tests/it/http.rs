@@ -1,0 +1,231 @@
+//! A small HTTP/1.1 client: one connection a request, streams of server-sent events, and bytes no client should send.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+
+use crate::world::KEY;
+
+/// How long anything may take before a test gives up. Never reached by a test that passes.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+#[derive(Debug)]
+pub struct Head {
+    pub status: u16,
+    headers: Vec<(String, String)>,
+}
+
+impl Head {
+    /// The value of a header, names in lower case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+#[derive(Debug)]
+pub struct Answer {
+    pub head: Head,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    pub fn status(&self) -> u16 {
+        self.head.status
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON in {}: {}", self.status(), self.text()))
+    }
+
+    /// The body of a request that had to succeed.
+    #[track_caller]
+    pub fn ok(&self) -> Value {
+        assert!((200..300).contains(&self.status()), "{}: {}", self.status(), self.text());
+        self.json()
+    }
+
+    /// Status and `code` of a request that had to be refused, which must also say why.
+    #[track_caller]
+    pub fn refused(&self) -> (u16, String) {
+        let body = self.json();
+        assert!(self.status() >= 400, "{}: {}", self.status(), self.text());
+        assert!(body["message"].as_str().is_some_and(|m| !m.is_empty()), "no message: {body}");
+        assert_eq!(body["message"], body["error"]);
+        (self.status(), body["code"].as_str().expect("a code").to_owned())
+    }
+}
+
+/// One server-sent event.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frame {
+    pub id: Option<String>,
+    pub event: String,
+    pub data: Value,
+}
+
+impl Frame {
+    pub fn is(&self, event: &str) -> bool {
+        self.event == event
+    }
+}
+
+/// An answer whose body is still coming. Dropping it closes the connection.
+pub struct Incoming {
+    pub head: Head,
+    body: Body,
+    text: String,
+    _write: OwnedWriteHalf,
+}
+
+impl Incoming {
+    /// The next event; none when the server has ended the stream.
+    pub async fn next(&mut self) -> Option<Frame> {
+        loop {
+            while let Some((message, rest)) = self.text.split_once("\n\n") {
+                let frame = parse_event(message);
+                self.text = rest.to_owned();
+                if let Some(frame) = frame {
+                    assert!(!frame.data.to_string().contains(KEY), "the key is in a frame: {frame:?}");
+                    return Some(frame);
+                }
+            }
+            let chunk = within(self.body.next()).await?;
+            self.text.push_str(std::str::from_utf8(&chunk).expect("events are whole UTF-8 chunks"));
+        }
+    }
+
+    /// Reads up to and including the first event of this name.
+    pub async fn until(&mut self, event: &str) -> Vec<Frame> {
+        let mut frames = Vec::new();
+        while let Some(frame) = self.next().await {
+            frames.push(frame);
+            if frames.last().is_some_and(|frame| frame.is(event)) {
+                return frames;
+            }
+        }
+        panic!("the stream ended without {event}: {frames:#?}");
+    }
+
+    pub async fn rest(mut self) -> Vec<Frame> {
+        let mut frames = Vec::new();
+        while let Some(frame) = self.next().await {
+            frames.push(frame);
+        }
+        frames
+    }
+}
+
+fn parse_event(message: &str) -> Option<Frame> {
+    let field =
+        |name: &str| message.lines().find_map(|line| line.strip_prefix(name)).map(|v| v.trim_start().to_owned());
+    let event = field("event:")?;
+    let data = serde_json::from_str(&field("data:").expect("an event has data")).expect("data is JSON");
+    Some(Frame { id: field("id:"), event, data })
+}
+
+/// Sends exactly `request` and reads the head of what comes back.
+pub async fn open(address: SocketAddr, request: &[u8]) -> Incoming {
+    let (read, mut write) = TcpStream::connect(address).await.expect("the server listens").into_split();
+    let mut read = BufReader::new(read);
+    let head_only = request.starts_with(b"HEAD ");
+    // A server may answer and close before it has read all.
+    let send = async {
+        let _ = write.write_all(request).await;
+    };
+    let (head, ()) = tokio::join!(within(read_head(&mut read)), send);
+    let body = if head_only || head.status == 204 || head.status == 304 {
+        Body { read, left: Left::Exactly(0) }
+    } else if head.header("transfer-encoding") == Some("chunked") {
+        Body { read, left: Left::Chunks }
+    } else {
+        let length = head.header("content-length").map(|length| length.parse().expect("a length"));
+        Body { read, left: length.map_or(Left::UntilClosed, Left::Exactly) }
+    };
+    Incoming { head, body, text: String::new(), _write: write }
+}
+
+/// Sends exactly `request` and reads the whole answer.
+pub async fn raw(address: SocketAddr, request: &[u8]) -> Answer {
+    let mut incoming = open(address, request).await;
+    let mut body = Vec::new();
+    while let Some(chunk) = within(incoming.body.next()).await {
+        body.extend(chunk);
+    }
+    let answer = Answer { head: incoming.head, body };
+    assert!(!answer.text().contains(KEY), "the key is in an answer: {answer:?}");
+    answer
+}
+
+async fn within<T>(what: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, what).await.expect("the server says something in time")
+}
+
+async fn read_head(read: &mut BufReader<OwnedReadHalf>) -> Head {
+    let mut lines = Vec::new();
+    loop {
+        let mut line = String::new();
+        let count = read.read_line(&mut line).await.expect("a head of text");
+        assert!(count > 0, "the server closed the connection without an answer");
+        let line = line.trim_end();
+        if line.is_empty() {
+            break;
+        }
+        lines.push(line.to_owned());
+    }
+    let status = lines[0].split(' ').nth(1).and_then(|code| code.parse().ok()).expect("a status line");
+    let headers = lines[1..].iter().filter_map(|line| line.split_once(':'));
+    Head { status, headers: headers.map(|(n, v)| (n.to_ascii_lowercase(), v.trim().to_owned())).collect() }
+}
+
+struct Body {
+    read: BufReader<OwnedReadHalf>,
+    left: Left,
+}
+
+enum Left {
+    Exactly(usize),
+    Chunks,
+    UntilClosed,
+}
+
+impl Body {
+    /// The next piece. A connection that breaks off ends the body.
+    async fn next(&mut self) -> Option<Vec<u8>> {
+        match self.left {
+            Left::Exactly(0) => None,
+            Left::Exactly(length) => {
+                self.left = Left::Exactly(0);
+                self.exactly(length).await
+            }
+            Left::Chunks => {
+                let mut line = String::new();
+                self.read.read_line(&mut line).await.ok()?;
+                let length = usize::from_str_radix(line.trim(), 16).ok()?;
+                let mut chunk = self.exactly(length + 2).await?;
+                chunk.truncate(length);
+                (length > 0).then_some(chunk)
+            }
+            Left::UntilClosed => {
+                self.left = Left::Exactly(0);
+                let mut all = Vec::new();
+                self.read.read_to_end(&mut all).await.ok()?;
+                Some(all)
+            }
+        }
+    }
+
+    async fn exactly(&mut self, length: usize) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        self.read.read_exact(&mut bytes).await.ok()?;
+        Some(bytes)
+    }
+}

@@ -1,0 +1,109 @@
+//! Stopping a work at any moment: one end, what was said is kept, and the next message works.
+
+use serde_json::json;
+
+use crate::http::Frame;
+use crate::script::{call, calls, says, script, steps};
+use crate::world::{Server, World, eventually};
+
+/// Stops the session's work and returns the frames from then on.
+async fn stop(server: &Server<'_>, stream: crate::http::Incoming) -> Vec<Frame> {
+    assert_eq!(server.post("/api/sessions/s/interrupt", json!({})).await.ok(), json!({"interrupted": true}));
+    let rest = stream.rest().await;
+    let ends: Vec<_> = rest.iter().filter(|frame| frame.is("done") || frame.is("error")).collect();
+    assert_eq!(ends.len(), 1, "{rest:#?}");
+    assert_eq!(ends[0].data["stop_reason"], "interrupted");
+    assert!(ends[0].data["detail"].is_string());
+    rest
+}
+
+async fn goes_on(server: &Server<'_>) {
+    server.settled("s").await;
+    let frames = server.chat("s", "go on").await;
+    assert_eq!(frames.iter().filter(|frame| frame.is("done")).count(), 1, "{frames:#?}");
+    assert_eq!(server.post("/api/sessions/s/interrupt", json!({})).await.ok(), json!({"interrupted": false}));
+}
+
+#[tokio::test]
+async fn before_the_first_token() {
+    let world = World::new(script([steps([json!({"gate": "never"}), json!({"text": "x"})]), says(["Next."])])).await;
+    let server = world.serve().await;
+    let stream = server.open_chat("s", "hi").await;
+    eventually("the model is asked", async || world.asked().len() == 1).await;
+    stop(&server, stream).await;
+    goes_on(&server).await;
+    let messages = world.session("s")["messages"].take();
+    assert_eq!(messages[1]["stop_reason"], "interrupted");
+    assert_eq!(messages[1]["content"], "");
+}
+
+#[tokio::test]
+async fn in_the_middle_of_the_text() {
+    let held = steps([json!({"text": "Half "}), json!({"text": "a th"}), json!({"gate": "never"})]);
+    let world = World::new(script([held, says(["Next."])])).await;
+    let server = world.serve().await;
+    let mut stream = server.open_chat("s", "hi").await;
+    stream.until("token").await;
+    stream.until("token").await;
+    let rest = stop(&server, stream).await;
+    let done = rest.iter().find(|frame| frame.is("done")).unwrap();
+    assert_eq!(done.data["content"], "Half a th");
+    goes_on(&server).await;
+    assert_eq!(world.session("s")["messages"][1]["content"], "Half a th");
+    let next = world.asked().pop().unwrap()["messages"].to_string();
+    assert!(next.contains("Half a th"), "the model knows what was said: {next}");
+}
+
+#[tokio::test]
+async fn during_a_slow_tool_whose_processes_end_with_it() {
+    let slow = call("c1", "terminal", json!({"command": "echo begun; sleep 4711.25 & sleep 4711.25"}));
+    let quick = call("c2", "terminal", json!({"command": "echo never > ran.txt"}));
+    let world = World::new(script([calls([slow, quick]), says(["Next."])])).await;
+    let server = world.serve().await;
+    let mut stream = server.open_chat("s", "hi").await;
+    stream.until("tool_start").await;
+    eventually("the tool runs", async || is_running("4711.25")).await;
+    let rest = stop(&server, stream).await;
+    let ends: Vec<_> = rest.iter().filter(|frame| frame.is("tool_end")).map(|f| f.data["status"].clone()).collect();
+    assert_eq!(ends, ["cancelled", "cancelled"]);
+    eventually("its processes end", async || !is_running("4711.25")).await;
+    assert!(!world.path("scratch/ran.txt").exists());
+    goes_on(&server).await;
+}
+
+#[tokio::test]
+async fn while_waiting_to_try_again() {
+    let later = json!({"steps": [{"status": 503}, {"headers": {"retry-after": "50"}}]});
+    let world = World::new(script([later, says(["Next."])])).await;
+    let server = world.serve().await;
+    let mut stream = server.open_chat("s", "hi").await;
+    let status = stream.until("status").await.pop().unwrap();
+    assert_eq!(status.data["kind"], "retrying");
+    assert!(status.data["retry_in_ms"].as_u64().unwrap() > 40_000, "{status:?}");
+    stop(&server, stream).await;
+    goes_on(&server).await;
+}
+
+#[tokio::test]
+async fn twice_is_still_one_end() {
+    let world = World::new(script([steps([json!({"text": "a"}), json!({"gate": "never"})]), says(["Next."])])).await;
+    let server = world.serve().await;
+    let mut stream = server.open_chat("s", "hi").await;
+    stream.until("token").await;
+    let both = futures_util::future::join(
+        server.post("/api/sessions/s/interrupt", json!({})),
+        server.post("/api/sessions/s/interrupt", json!({})),
+    );
+    let (one, two) = both.await;
+    assert!(one.ok()["interrupted"] == true || two.ok()["interrupted"] == true);
+    let ends = stream.rest().await.iter().filter(|frame| frame.is("done") || frame.is("error")).count();
+    assert_eq!(ends, 1);
+    goes_on(&server).await;
+}
+
+/// Whether any process was started with this argument.
+pub fn is_running(argument: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").expect("/proc").filter_map(Result::ok);
+    let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
+    lines.into_iter().any(|line| line.split(|byte| *byte == 0).any(|word| word == argument.as_bytes()))
+}

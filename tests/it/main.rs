@@ -1,0 +1,16 @@
+//! The whole program, as people meet it: the real binary over real HTTP, against a provider that says what a script says.
+//!
+//! No test sleeps: it waits for a frame or asks again until a condition holds. Every test has a home and a server of its
+//! own, and when it ends, all requests the provider got are checked ([`transcript::problems`]), the server's log must
+//! hold no panic, and the key must stand nowhere ([`world`]).
+
+mod http;
+mod script;
+mod transcript;
+mod world;
+
+mod chat;
+mod guard;
+mod hostile;
+mod interrupt;
+mod resume;

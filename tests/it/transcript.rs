@@ -1,0 +1,86 @@
+//! What every provider demands of a conversation, checked on the bodies it was sent.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+/// What is wrong with the messages of a chat request; empty when a strict provider would take them.
+pub fn problems(body: &Value) -> Vec<String> {
+    let mut problems = Vec::new();
+    let mut say = |at: usize, what: &str| problems.push(format!("message {at}: {what}"));
+    let Some(messages) = body["messages"].as_array().filter(|messages| !messages.is_empty()) else {
+        return vec![format!("no messages: {body}")];
+    };
+    let mut ids = HashSet::new();
+    let mut open: Vec<&str> = Vec::new();
+    for (at, message) in messages.iter().enumerate() {
+        let role = message["role"].as_str().unwrap_or_default();
+        if role != "tool" && !open.is_empty() {
+            say(at, &format!("comes before the results of {open:?}"));
+            open.clear();
+        }
+        let Some(content) = message["content"].as_str() else {
+            say(at, "has no text");
+            continue;
+        };
+        match role {
+            "system" if at > 0 => say(at, "a system message that is not the first"),
+            "system" | "user" if content.trim().is_empty() => say(at, "says nothing"),
+            "system" | "user" => {}
+            "tool" => match message["tool_call_id"].as_str().and_then(|id| open.iter().position(|o| *o == id)) {
+                Some(place) => drop(open.remove(place)),
+                None => say(at, "a result nobody waits for"),
+            },
+            "assistant" => {
+                let calls = message["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
+                if calls.is_empty() && content.is_empty() {
+                    say(at, "says nothing");
+                }
+                for call in calls {
+                    let id = call["id"].as_str().unwrap_or_default();
+                    if id.is_empty() || !ids.insert(id) {
+                        say(at, &format!("the call id {id:?} is empty or was used before"));
+                    }
+                    if call["function"]["name"].as_str().unwrap_or_default().is_empty() || call["type"] != "function" {
+                        say(at, "a call without a function");
+                    }
+                    let arguments = call["function"]["arguments"].as_str().unwrap_or_default();
+                    if !serde_json::from_str::<Value>(arguments).is_ok_and(|arguments| arguments.is_object()) {
+                        say(at, &format!("arguments that are no JSON object: {arguments:?}"));
+                    }
+                    open.push(id);
+                }
+            }
+            other => say(at, &format!("the unknown role {other:?}")),
+        }
+    }
+    if !open.is_empty() {
+        say(messages.len(), &format!("no results of {open:?}"));
+    }
+    let last = messages.last().map(|message| message["role"].clone()).unwrap_or_default();
+    if last != "user" && last != "tool" {
+        say(messages.len() - 1, "the last message asks nothing");
+    }
+    problems
+}
+
+#[test]
+fn the_check_sees_what_providers_refuse() {
+    use serde_json::json;
+    let call = json!({"role": "assistant", "content": "", "tool_calls": [
+        {"id": "c", "type": "function", "function": {"name": "t", "arguments": "{}"}}]});
+    let result = json!({"role": "tool", "tool_call_id": "c", "content": "r"});
+    let user = json!({"role": "user", "content": "hi"});
+    let check = |messages: Value| problems(&json!({"messages": messages})).len();
+    assert_eq!(check(json!([user, call, result])), 0);
+    assert_eq!(check(json!([])), 1);
+    assert_eq!(check(json!([user, call, user])), 1);
+    assert_eq!(check(json!([user, call])), 2);
+    assert_eq!(check(json!([user, call, result, call, result])), 1);
+    assert_eq!(check(json!([user, call, result, result])), 1);
+    assert_eq!(check(json!([user, {"role": "system", "content": "x"}, user])), 1);
+    assert_eq!(check(json!([{"role": "assistant", "content": ""}, user])), 1);
+    let mut broken = call.clone();
+    broken["tool_calls"][0]["function"]["arguments"] = json!("{");
+    assert_eq!(check(json!([user, broken, result])), 1);
+}

@@ -1,0 +1,310 @@
+//! A home, a scripted provider, and the real server on them.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use miniclaw::provider::scripted::{self, Running, Script};
+use serde_json::{Value, json};
+
+use crate::http::{Answer, Frame, Incoming, PATIENCE, open, raw};
+use crate::transcript;
+
+/// The provider's key. It may stand nowhere but in the header that goes to the provider.
+pub const KEY: &str = "sk-canary-4f9d2c7b81e6a350";
+pub const CONFIG: &str = "find_local_models: false\n";
+
+/// What outlives a server: its home and its provider.
+pub struct World {
+    root: tempfile::TempDir,
+    pub provider: Running,
+    env: Vec<(String, String)>,
+    /// Everything the servers wrote to their standard output and error.
+    log: Arc<Mutex<String>>,
+}
+
+impl World {
+    /// A small home and a provider with this script.
+    pub async fn new(script: Script) -> Self {
+        let root = tempfile::tempdir().expect("a temporary folder");
+        for folder in ["home/workspace", "home/memory", "home/skills", "home/knowledge", "user"] {
+            std::fs::create_dir_all(root.path().join(folder)).expect("a folder");
+        }
+        let provider = scripted::start(script).await.expect("a provider");
+        let world = Self { root, provider, env: Vec::new(), log: Arc::default() };
+        world.write("config.yml", CONFIG);
+        world.write("workspace/SOUL.md", "You are the soul of a test.\n");
+        world
+    }
+
+    pub fn with_env(mut self, name: &str, value: &str) -> Self {
+        self.env.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub fn with_file(self, path: &str, content: &str) -> Self {
+        self.write(path, content);
+        self
+    }
+
+    pub fn home(&self) -> PathBuf {
+        self.root.path().join("home")
+    }
+
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.home().join(path)
+    }
+
+    pub fn write(&self, path: &str, content: impl AsRef<[u8]>) {
+        let path = self.path(path);
+        std::fs::create_dir_all(path.parent().expect("a folder above")).expect("a folder");
+        std::fs::write(path, content).expect("a file");
+    }
+
+    pub fn read(&self, path: &str) -> String {
+        std::fs::read_to_string(self.path(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    /// A session's file, which must be whole.
+    pub fn session(&self, id: &str) -> Value {
+        serde_json::from_str(&self.read(&format!("sessions/{id}.json"))).expect("a session file is JSON")
+    }
+
+    pub fn log(&self) -> String {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Bodies of the requests for answers: not those for titles and summaries.
+    pub fn asked(&self) -> Vec<Value> {
+        self.provider.requests().into_iter().filter(|body| body.get("tools").is_some()).collect()
+    }
+
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_miniclaw"));
+        command.args(arguments).env_clear().current_dir(self.root.path()).stdin(Stdio::null());
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("HOME", self.root.path().join("user"));
+        command.env("MINICLAW_LLM", "/nonexistent/miniclaw-llm");
+        command.env("OPENAI_API_KEY", KEY).env("OPENAI_MODEL", "mock");
+        command.env("OPENAI_BASE_URL", self.provider.base_url.as_str());
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// Runs the program to its end.
+    pub async fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = self.command(arguments);
+        let output = tokio::task::spawn_blocking(move || command.output()).await.expect("no panic").expect("it starts");
+        self.note(&String::from_utf8_lossy(&output.stdout));
+        self.note(&String::from_utf8_lossy(&output.stderr));
+        output
+    }
+
+    fn note(&self, text: &str) {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).push_str(text);
+    }
+
+    pub async fn serve(&self) -> Server<'_> {
+        self.serve_with(&["--port", "0"]).await
+    }
+
+    pub async fn serve_with(&self, arguments: &[&str]) -> Server<'_> {
+        let home = self.home();
+        let mut all = vec!["serve", "--home", home.to_str().expect("a UTF-8 path")];
+        all.extend(arguments);
+        let mut command = self.command(&all);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the server starts");
+        let (first, line) = tokio::sync::oneshot::channel();
+        let readers = [
+            follow(child.stdout.take().expect("a pipe"), self.log.clone(), Some(first)),
+            follow(child.stderr.take().expect("a pipe"), self.log.clone(), None),
+        ];
+        let line = tokio::time::timeout(PATIENCE, line).await.expect("the server starts in time");
+        let line = line.unwrap_or_else(|_| panic!("the server did not start: {}", self.log()));
+        let address = line.trim().strip_prefix("listening on http://").expect("the first line names the address");
+        let mut address: SocketAddr = address.parse().expect("an address");
+        if address.ip().is_unspecified() {
+            address.set_ip([127, 0, 0, 1].into());
+        }
+        Server { world: self, address, child, readers: readers.into(), token: None }
+    }
+}
+
+/// Copies a pipe into the log; tells its first line.
+fn follow(
+    pipe: impl Read + Send + 'static,
+    log: Arc<Mutex<String>>,
+    first: Option<tokio::sync::oneshot::Sender<String>>,
+) -> JoinHandle<()> {
+    std::thread::spawn(move || {
+        let mut first = first;
+        for line in BufReader::new(pipe).lines().map_while(Result::ok) {
+            let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+            log.push_str(&line);
+            log.push('\n');
+            drop(log);
+            if let Some(first) = first.take() {
+                let _ = first.send(line);
+            }
+        }
+    })
+}
+
+/// The promises that hold in every test.
+impl Drop for World {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("--- what the servers of this test wrote ---\n{}", self.log());
+            return;
+        }
+        for (at, body) in self.provider.requests().iter().enumerate() {
+            assert_eq!(transcript::problems(body), Vec::<String>::new(), "request {at}: {body:#}");
+            assert!(!body.to_string().contains(KEY), "the key is in the body of request {at}");
+        }
+        let log = self.log();
+        assert!(!log.contains("panicked at"), "the server panicked:\n{log}");
+        assert!(!log.contains(KEY), "the key is in the log:\n{log}");
+        for path in files(&self.home()) {
+            let bytes = std::fs::read(&path).unwrap_or_default();
+            let found = bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes());
+            assert!(!found, "the key is in {}", path.display());
+        }
+    }
+}
+
+/// All files below a folder, sorted.
+pub fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => found.extend(files(&entry.path())),
+            Ok(kind) if kind.is_file() => found.push(entry.path()),
+            _ => {}
+        }
+    }
+    found.sort();
+    found
+}
+
+/// A running server; dropping it kills it, as a power cut would.
+pub struct Server<'w> {
+    pub world: &'w World,
+    pub address: SocketAddr,
+    child: Child,
+    readers: Vec<JoinHandle<()>>,
+    /// Sent with every request.
+    pub token: Option<String>,
+}
+
+impl Drop for Server<'_> {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        self.readers.drain(..).for_each(|reader| drop(reader.join()));
+    }
+}
+
+impl Server<'_> {
+    /// Asks it to stop, as `kill` and service managers do, and waits for its end.
+    pub async fn terminate(mut self) -> (ExitStatus, Duration) {
+        self.signal(libc::SIGTERM);
+        let since = Instant::now();
+        let mut status = None;
+        eventually("the server ends", async || {
+            status = self.child.try_wait().expect("our own child");
+            status.is_some()
+        })
+        .await;
+        (status.expect("seen just above"), since.elapsed())
+    }
+
+    pub fn signal(&self, signal: i32) {
+        let pid = i32::try_from(self.child.id()).expect("a process id");
+        // SAFETY: our own child, which is not waited for yet, so that the number is still its own.
+        assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
+        let mut head = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n", self.address);
+        if let Some(token) = &self.token {
+            head.push_str(&format!("Authorization: Bearer {token}\r\n"));
+        }
+        for (name, value) in headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        if !body.is_empty() {
+            head.push_str(&format!("Content-Length: {}\r\n", body.len()));
+        }
+        head.push_str("\r\n");
+        [head.as_bytes(), body].concat()
+    }
+
+    pub async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+        raw(self.address, &self.request(method, path, headers, body)).await
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send("GET", path, &[], b"").await
+    }
+
+    pub async fn post(&self, path: &str, body: Value) -> Answer {
+        self.send("POST", path, &[("Content-Type", "application/json")], body.to_string().as_bytes()).await
+    }
+
+    pub async fn put(&self, path: &str, body: Value) -> Answer {
+        self.send("PUT", path, &[("Content-Type", "application/json")], body.to_string().as_bytes()).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Answer {
+        self.send("DELETE", path, &[], b"").await
+    }
+
+    pub async fn follow(&self, path: &str) -> Incoming {
+        let incoming = open(self.address, &self.request("GET", path, &[], b"")).await;
+        assert_eq!(incoming.head.status, 200);
+        incoming
+    }
+
+    /// Says something and leaves the stream open.
+    pub async fn open_chat(&self, session: &str, message: &str) -> Incoming {
+        let body = json!({"message": message, "session_id": session}).to_string();
+        let request = self.request("POST", "/api/chat", &[("Content-Type", "application/json")], body.as_bytes());
+        let incoming = open(self.address, &request).await;
+        assert_eq!(incoming.head.status, 200);
+        incoming
+    }
+
+    /// Says something and reads the whole stream.
+    pub async fn chat(&self, session: &str, message: &str) -> Vec<Frame> {
+        self.open_chat(session, message).await.rest().await
+    }
+
+    /// Waits until nothing runs in a session.
+    pub async fn settled(&self, session: &str) -> Value {
+        let path = format!("/api/sessions/{session}/history");
+        let mut history = Value::Null;
+        eventually("the work settles", async || {
+            history = self.get(&path).await.ok();
+            history["running"].is_null() && !self.world.path(&format!("sessions/{session}.journal")).exists()
+        })
+        .await;
+        history
+    }
+}
+
+/// Asks again until it is so.
+pub async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let since = Instant::now();
+    while !is_so().await {
+        assert!(since.elapsed() < PATIENCE, "still waiting: {what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
