@@ -127,13 +127,16 @@ pub async fn session_events(
         Asked::Unreadable => Subscription { gap: true, ..hub.follow(&id, None) },
     };
     let until_settled = query.until.as_deref() == Some("settled");
-    let running = engine.view(&id).await?.session.running().is_some();
     let first = subscription.gap.then(|| sse("gap", &Frame::Gap {}));
-    let missed_only = until_settled && !running;
+    let missed_only = until_settled && subscription.settled;
     let (missed, live) = parts(subscription, app.stopping.clone());
+    // Of what is still to come, the first settling is that of the work under way.
+    let live = live.take_while(move |published| {
+        let settled = until_settled && matches!(published.what, What::Settled(_));
+        std::future::ready(!settled)
+    });
     let live = stream::iter((!missed_only).then_some(live)).flatten();
-    let all = until_work_settled(stream::iter(missed).chain(live), until_settled && running);
-    Ok(respond(stream::iter(first).chain(frames(all, hub))))
+    Ok(respond(stream::iter(first).chain(frames(stream::iter(missed).chain(live), hub))))
 }
 
 /// Frames of published events, with their ids.
@@ -145,16 +148,6 @@ pub(super) fn frames(
         let frame = project(&published);
         let event = frame.map(|frame| sse(frame.name(), &frame).id(hub.id(published.number).to_string()));
         std::future::ready(event)
-    })
-}
-
-fn until_work_settled<S>(published: S, close: bool) -> impl Stream<Item = std::sync::Arc<Published>>
-where
-    S: Stream<Item = std::sync::Arc<Published>>,
-{
-    published.take_while(move |published| {
-        let settled = close && matches!(published.what, What::Settled(_));
-        std::future::ready(!settled)
     })
 }
 

@@ -101,6 +101,13 @@ enum Errand {
     Summary { count: usize, made: Result<(String, String), EngineError>, reply: Reply<Compression> },
 }
 
+/// How a work ended, as far as its session's title is concerned.
+enum Ended {
+    Answered,
+    Stopped,
+    Failed,
+}
+
 /// What woke the actor up.
 enum Wake {
     Command(Option<Command>),
@@ -244,7 +251,11 @@ impl Actor {
             Err(_) => failed("an internal error ended this run; the log has more".to_owned(), "internal"),
         };
         let work_id = running.work_id;
-        let done = outcome == Outcome::Done;
+        let ended = match outcome {
+            Outcome::Done => Ended::Answered,
+            Outcome::Error { .. } => Ended::Failed,
+            Outcome::Length | Outcome::Refusal | Outcome::Interrupted { .. } | Outcome::Limit { .. } => Ended::Stopped,
+        };
         for event in self.ledger.session.repairs().into_iter().filter(|e| matches!(e, Event::ToolFinished { .. })) {
             if self.ledger.fact(event).await.is_err() {
                 break;
@@ -260,19 +271,23 @@ impl Actor {
         self.services.runs.ended(&self.ledger.id);
         self.ledger.settle().await;
         self.changed();
-        let untitled = self.ledger.session.title.is_empty() && self.ledger.session.works.len() == 1;
-        if untitled && done {
-            self.retitle(Some(work_id), None);
-            return;
-        }
-        if untitled {
-            // Nothing was answered that a model could name: the question's beginning must do.
-            let question = self.ledger.session.messages.first().map(|m| title::tidy(&m.content)).unwrap_or_default();
-            if let Err(error) = self.rename(question).await {
-                tracing::warn!(session = %self.ledger.id, %error, "could not name the session");
+        if self.ledger.session.title.is_empty() {
+            match ended {
+                Ended::Answered => return self.retitle(Some(work_id), None),
+                // Nothing was answered that a model could name: the question's beginning must do.
+                Ended::Stopped => self.title_by_question().await,
+                // It will be asked again.
+                Ended::Failed => {}
             }
         }
         self.ledger.publish(What::Settled(work_id));
+    }
+
+    async fn title_by_question(&mut self) {
+        let question = self.ledger.session.messages.first().map(|m| title::tidy(&m.content)).unwrap_or_default();
+        if let Err(error) = self.rename(question).await {
+            tracing::warn!(session = %self.ledger.id, %error, "could not name the session");
+        }
     }
 
     fn interrupt(&self) -> bool {

@@ -59,6 +59,8 @@ pub struct Subscription {
     /// Something it asked for is not kept any more; it must load the state afresh.
     pub gap: bool,
     pub missed: Vec<Arc<Published>>,
+    /// Of one session: no work is under way and none waits for its title.
+    pub settled: bool,
     pub live: mpsc::Receiver<Arc<Published>>,
 }
 
@@ -82,11 +84,18 @@ struct Log {
     kept: VecDeque<Arc<Published>>,
     /// The highest number that was dropped from `kept`.
     dropped: u64,
+    /// A work began that was not yet settled.
+    unsettled: bool,
     subscribers: Vec<mpsc::Sender<Arc<Published>>>,
 }
 
 impl Log {
     fn push(&mut self, published: &Arc<Published>) {
+        match &published.what {
+            What::Event(Event::WorkStarted { .. }) => self.unsettled = true,
+            What::Settled(_) => self.unsettled = false,
+            What::Event(_) | What::Notice(_) => {}
+        }
         if self.kept.len() == KEPT
             && let Some(oldest) = self.kept.pop_front()
         {
@@ -161,12 +170,13 @@ impl Hub {
         let known = inner.sessions.contains_key(session);
         let log = inner.sessions.entry(session.clone()).or_default();
         log.subscribers.push(to);
-        let Some(after) = after else { return Subscription { gap: false, missed: Vec::new(), live } };
+        let settled = !log.unsettled;
+        let Some(after) = after else { return Subscription { gap: false, missed: Vec::new(), settled, live } };
         let lost = if known { log.dropped } else { forgotten };
         if !boot_fits || after.number < lost {
-            return Subscription { gap: true, missed: Vec::new(), live };
+            return Subscription { gap: true, missed: Vec::new(), settled, live };
         }
-        Subscription { gap: false, missed: log.after(after.number).cloned().collect(), live }
+        Subscription { gap: false, missed: log.after(after.number).cloned().collect(), settled, live }
     }
 
     /// Follows everything from `after` on; without it, from now.
@@ -174,15 +184,16 @@ impl Hub {
         let (to, live) = mpsc::channel(UNREAD);
         let mut inner = self.inner();
         inner.everything.push(to);
-        let Some(after) = after else { return Subscription { gap: false, missed: Vec::new(), live } };
+        let settled = true;
+        let Some(after) = after else { return Subscription { gap: false, missed: Vec::new(), settled, live } };
         let logs = || inner.sessions.values().chain([&inner.notices]);
         let lost = logs().map(|log| log.dropped).max().unwrap_or(0).max(inner.forgotten);
         if after.boot != self.boot || after.number > inner.last || after.number < lost {
-            return Subscription { gap: true, missed: Vec::new(), live };
+            return Subscription { gap: true, missed: Vec::new(), settled, live };
         }
         let mut missed: Vec<_> = logs().flat_map(|log| log.after(after.number).cloned()).collect();
         missed.sort_by_key(|published| published.number);
-        Subscription { gap: false, missed, live }
+        Subscription { gap: false, missed, settled, live }
     }
 
     /// Forgets a session that nobody uses. Its followers, if any, stay.
@@ -190,6 +201,7 @@ impl Hub {
         let mut inner = self.inner();
         let Some(log) = inner.sessions.get_mut(session) else { return };
         log.subscribers.retain(|subscriber| !subscriber.is_closed());
+        log.unsettled = false;
         let newest = log.kept.back().map_or(log.dropped, |published| published.number);
         if log.subscribers.is_empty() {
             inner.sessions.remove(session);
