@@ -6,6 +6,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 HOME_DIR ?= .
 PORT ?= 8002
 MODELS_DIR := $(or $(MINICLAW_MODELS),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/miniclaw/models)
+WEIGHTS := $(MODELS_DIR)/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf
 
 .PHONY: help run build frontend model test test-rust test-frontend test-model bench fmt lint openapi
 
@@ -61,7 +62,10 @@ test-rust: frontend/dist/index.html ## Tests of the server, and of the web UI in
 	cd frontend && MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" npm run e2e
 
 test-model: model ## Tests of the embedded model, with the real weights
-	MINICLAW_TEST_MODEL="$(MODELS_DIR)/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf" cargo test --release --locked -p miniclaw-llm
+	MINICLAW_TEST_MODEL="$(WEIGHTS)" cargo test --release --locked -p miniclaw-llm
+	MINICLAW_TEST_MODEL="$(WEIGHTS)" cargo test --release --locked -p miniclaw-llm --test model -- --nocapture
+	MINICLAW_TEST_MODEL="$(WEIGHTS)" MINICLAW_TEST_LLM="$(abspath $(TARGET))/release/miniclaw-llm" \
+	  cargo test --locked --test embedded_model -- --nocapture
 
 bench: build ## Run the benchmarks and write docs/benchmarks.md
 	cargo bench --locked
