@@ -10,7 +10,10 @@ mod transcript;
 mod world;
 
 mod chat;
+mod compress;
+mod crash;
 mod guard;
 mod hostile;
 mod interrupt;
 mod resume;
+mod sessions;

@@ -1,0 +1,178 @@
+//! The prompt: made afresh from files for every request, and shown exactly as it is sent.
+
+use serde_json::{Value, json};
+
+use crate::script::{always, call, calls, says, script};
+use crate::world::{World, eventually};
+
+/// The system prompt of the last request for an answer.
+fn system(world: &World) -> String {
+    world.asked().pop().expect("a request")["messages"][0]["content"].as_str().expect("a text").to_owned()
+}
+
+async fn world() -> World {
+    World::new(script([always(says(["Yes."]))])).await
+}
+
+#[tokio::test]
+async fn an_edit_on_disk_is_in_the_very_next_request() {
+    let world = world().await;
+    let server = world.serve().await;
+    server.chat("s", "one").await;
+    assert!(system(&world).contains("You are the soul of a test."));
+    world.write("workspace/SOUL.md", "You are a penguin.\n");
+    server.chat("s", "two").await;
+    assert_eq!(system(&world), "<!-- Soul -->\nYou are a penguin.");
+    server.post("/api/files", json!({"path": "workspace/SOUL.md", "content": "You are a whale."})).await.ok();
+    server.chat("s", "three").await;
+    assert_eq!(system(&world), "<!-- Soul -->\nYou are a whale.");
+}
+
+#[tokio::test]
+async fn the_parts_stand_in_the_documented_order_and_are_capped() {
+    let world = world().await;
+    let labels = ["Skills Snapshot", "Soul", "Identity", "User Profile", "Agents Guide", "Long-term Memory"];
+    for (file, text) in [("SOUL", "soul"), ("IDENTITY", "identity"), ("USER", "user"), ("AGENTS", "agents")] {
+        world.write(&format!("workspace/{file}.md"), format!("text of {text}"));
+    }
+    world.write("memory/MEMORY.md", "企".repeat(20_001));
+    world.write("skills/one/SKILL.md", "---\nname: one\ndescription: The first skill.\n---\nDo it.\n");
+    let server = world.serve().await;
+    server.chat("s", "hi").await;
+    let system = system(&world);
+    let places: Vec<usize> = labels.iter().map(|label| system.find(&format!("<!-- {label} -->\n")).expect(label)).collect();
+    assert!(places.is_sorted(), "{places:?}");
+    for place in &places[1..] {
+        assert!(system[..*place].ends_with("\n\n"));
+    }
+    assert!(system.ends_with(&format!("{}\n...[truncated]", "企".repeat(20_000))));
+    assert_eq!(system.matches('企').count(), 20_000);
+}
+
+#[tokio::test]
+async fn missing_empty_and_unreadable_parts_are_left_out_with_a_reason() {
+    let world = world().await;
+    world.write("workspace/IDENTITY.md", " \n");
+    world.write("workspace/USER.md", b"\xff\xfe\x00");
+    std::fs::create_dir(world.path("memory/MEMORY.md")).unwrap();
+    let server = world.serve().await;
+    server.chat("s", "hi").await;
+    assert_eq!(system(&world), "<!-- Soul -->\nYou are the soul of a test.");
+    let shown = server.get("/api/prompt").await.ok();
+    let reason = |label: &str| {
+        let part = shown["parts"].as_array().unwrap().iter().find(|part| part["label"] == label).unwrap();
+        part["absent"].as_str().unwrap_or_default().to_owned()
+    };
+    assert_eq!(reason("Soul"), "");
+    assert!(reason("Identity").contains("empty"));
+    assert!(reason("User Profile").contains("UTF-8"));
+    assert!(reason("Agents Guide").contains("missing"));
+    assert!(reason("Long-term Memory").contains("folder"));
+}
+
+#[tokio::test]
+async fn the_prompt_shown_is_the_prompt_sent() {
+    let world = World::new(script([
+        calls([call("c", "read_file", json!({"path": "knowledge/a.md"}))]),
+        says(["Read."]),
+        says(["Second."]),
+        says(["Third."]),
+    ]))
+    .await
+    .with_file("knowledge/a.md", "alpha\n")
+    .with_file("memory/MEMORY.md", "Pingu is a penguin.\n");
+    let server = world.serve().await;
+    let compare = async |session: Option<&str>, message: &str, number: usize| {
+        let query = session.map(|id| format!("?session_id={id}")).unwrap_or_default();
+        let shown = server.get(&format!("/api/prompt{query}")).await.ok();
+        server.chat("s", message).await;
+        server.settled("s").await;
+        let sent = world.asked()[number].clone();
+        let mut expected = shown["request"].clone();
+        expected["messages"].as_array_mut().unwrap().push(json!({"role": "user", "content": message}));
+        assert_eq!(sent, expected);
+        assert_eq!(shown["system"], sent["messages"][0]["content"]);
+        assert_eq!(shown["messages"], sent["messages"].as_array().unwrap().len() - 2);
+        assert_eq!(shown["total_bytes"], shown["request"].to_string().len());
+        for part in shown["parts"].as_array().unwrap().iter().filter(|part| part["absent"].is_null()) {
+            let (start, end) = (part["start"].as_u64().unwrap() as usize, part["end"].as_u64().unwrap() as usize);
+            let text = &shown["system"].as_str().unwrap()[start..end];
+            assert!(text.starts_with(&format!("<!-- {} -->\n", part["label"].as_str().unwrap())), "{text}");
+            assert_eq!(part["bytes"], text.len());
+        }
+    };
+    compare(None, "first", 0).await;
+    compare(Some("s"), "second", 2).await;
+    // In RAG mode with nothing to be found.
+    server.put("/api/config/rag-mode", json!({"enabled": true})).await.ok();
+    compare(Some("s"), "zzz", 3).await;
+}
+
+#[tokio::test]
+async fn a_new_skill_is_in_the_snapshot_and_in_the_next_request() {
+    let world = world().await.with_file("skills/broken/SKILL.md", "no front matter\n");
+    let server = world.serve().await;
+    let skills = server.get("/api/skills").await.ok()["skills"].take();
+    assert_eq!(skills[0]["location"], "skills/broken/SKILL.md");
+    assert!(!skills[0]["error"].as_str().unwrap().is_empty());
+    assert_eq!(server.get("/api/status").await.ok()["skills"], 1);
+    let mut tab = server.follow("/api/events").await;
+    tab.until("hello").await;
+    let skill = "---\nname: 天气查询\ndescription: 查询天气。\nallowed-tools: fetch_url\nlicense: MIT\n---\n1. 查询。\n";
+    world.write("skills/天气/SKILL.md", skill);
+    tab.until("skills_changed").await;
+    let snapshot = world.read("SKILLS_SNAPSHOT.md");
+    assert!(snapshot.contains("<name>天气查询</name>") && snapshot.contains("skills/天气/SKILL.md"), "{snapshot}");
+    server.chat("s", "hi").await;
+    assert!(system(&world).contains(snapshot.trim()));
+    let skills = server.get("/api/skills").await.ok()["skills"].take();
+    let weather = skills.as_array().unwrap().iter().find(|skill| skill["name"] == "天气查询").unwrap();
+    assert_eq!((&weather["license"], &weather["allowed_tools"]), (&json!("MIT"), &json!(["fetch_url"])));
+    assert_eq!(weather.get("error"), None);
+
+    std::fs::remove_dir_all(world.path("skills/天气")).unwrap();
+    eventually("the snapshot follows", async || !world.read("SKILLS_SNAPSHOT.md").contains("天气")).await;
+}
+
+#[tokio::test]
+async fn tabs_are_told_what_changed_and_who_changed_it() {
+    let world = world().await;
+    let server = world.serve().await;
+    let mut tab = server.follow("/api/events").await;
+    tab.until("hello").await;
+    let told = async |tab: &mut crate::http::Incoming| -> Value {
+        let frame = tab.until("file_changed").await.pop().unwrap();
+        assert!(frame.id.is_some());
+        frame.data
+    };
+    let saved = server.post("/api/files", json!({"path": "memory/MEMORY.md", "content": "one"})).await.ok();
+    let expected = json!({"type": "file_changed", "path": "memory/MEMORY.md", "etag": saved["etag"], "by": "editor"});
+    assert_eq!(told(&mut tab).await, expected);
+    world.write("workspace/USER.md", "Ann\n");
+    let by_person = told(&mut tab).await;
+    assert_eq!((&by_person["path"], &by_person["by"]), (&json!("workspace/USER.md"), &json!("disk")));
+    std::fs::remove_file(world.path("workspace/USER.md")).unwrap();
+    assert_eq!(told(&mut tab).await["etag"], Value::Null);
+    server.put("/api/config/rag-mode", json!({"enabled": true})).await.ok();
+    let config = tab.until("config_changed").await.pop().unwrap();
+    assert_eq!(config.data, json!({"type": "config_changed", "rag_mode": true}));
+    server.post("/api/sessions", json!({})).await.ok();
+    tab.until("sessions_changed").await;
+}
+
+#[tokio::test]
+async fn a_conversation_longer_than_the_context_loses_its_oldest_questions_and_says_so() {
+    let messages: Vec<Value> = (0..40)
+        .map(|n| json!({"role": if n % 2 == 0 { "user" } else { "assistant" }, "content": format!("{n} {}", "word ".repeat(2000))}))
+        .collect();
+    let world = world().await.with_file("sessions/s.json", &json!({"messages": messages}).to_string());
+    let server = world.serve().await;
+    let frames = server.chat("s", "the question").await;
+    let status = frames.iter().find(|frame| frame.is("status")).expect("it is said");
+    assert!(status.data["message"].as_str().unwrap().contains("left out"), "{status:?}");
+    let sent = world.asked()[0]["messages"].take();
+    let sent = sent.as_array().unwrap();
+    assert!(sent.len() < 42 && sent.last().unwrap()["content"] == "the question");
+    server.settled("s").await;
+    assert_eq!(world.session("s")["messages"].as_array().unwrap().len(), 42, "nothing is taken from the file");
+}
