@@ -16,6 +16,7 @@ use super::{EngineError, Services};
 use crate::agent::{Entry, Kind, Recorder, compress, title};
 use crate::clock;
 use crate::domain::{Event, Outcome, Session, SessionId, WorkId};
+use crate::store::Loaded;
 
 /// Asks of a session. Each is answered once.
 pub enum Command {
@@ -117,8 +118,8 @@ enum Wake {
 }
 
 impl Actor {
-    pub fn new(id: SessionId, session: Session, services: Arc<Services>) -> Self {
-        let ledger = Ledger::new(id, session, services.home.clone(), services.hub.clone());
+    pub fn new(id: SessionId, loaded: Loaded, services: Arc<Services>) -> Self {
+        let ledger = Ledger::new(id, loaded, services.home.clone(), services.hub.clone());
         Self { ledger, services, running: None, keys: VecDeque::new(), compressing: false, errands: mpsc::channel(4) }
     }
 

@@ -6,7 +6,7 @@ use super::EngineError;
 use super::hub::{Hub, What};
 use crate::clock;
 use crate::domain::{Event, Fact, Session, SessionId};
-use crate::store::{Durability, Home, Journal, Stamp, StoreError};
+use crate::store::{Durability, Home, Journal, Loaded, Stamp, StoreError};
 
 pub struct Ledger {
     pub id: SessionId,
@@ -30,9 +30,9 @@ pub enum OnDisk {
 }
 
 impl Ledger {
-    pub fn new(id: SessionId, session: Session, home: Home, hub: Arc<Hub>) -> Self {
-        let (journal, stamp, last) = (Some(Journal::new(&home, &id)), home.session_stamp(&id), hub.last());
-        Self { id, session: Arc::new(session), last, home, hub, journal, stamp }
+    pub fn new(id: SessionId, loaded: Loaded, home: Home, hub: Arc<Hub>) -> Self {
+        let (journal, last) = (Some(Journal::new(&home, &id)), hub.last());
+        Self { id, session: Arc::new(loaded.session), last, home, hub, journal, stamp: loaded.stamp }
     }
 
     /// Journals a fact, waits for the disk, folds it and tells everybody.
@@ -100,21 +100,23 @@ impl Ledger {
         let (home, id, known) = (self.home.clone(), self.id.clone(), self.stamp);
         let looked = tokio::task::spawn_blocking(move || -> Result<_, StoreError> {
             let stamp = home.session_stamp(&id);
-            if stamp == known {
-                return Ok(None);
-            }
-            Ok(Some((home.load(&id)?.map(|loaded| loaded.session), home.session_stamp(&id))))
+            if stamp == known { Ok(None) } else { Ok(Some((stamp, home.load(&id)?))) }
         })
         .await
         .map_err(|_| EngineError::Internal("reading a session was cut off"))??;
         match looked {
             None => Ok(OnDisk::AsKnown),
-            Some((Some(session), stamp)) => {
-                self.session = Arc::new(session);
-                self.stamp = stamp;
+            Some((_, Some(loaded))) => {
+                (self.session, self.stamp) = (Arc::new(loaded.session), loaded.stamp);
                 Ok(OnDisk::ReadAgain)
             }
-            Some((None, _)) => Ok(OnDisk::Gone),
+            // It was broken and is aside now: what we know goes on.
+            Some((Some(_), None)) => {
+                self.stamp = None;
+                self.settle().await;
+                Ok(OnDisk::AsKnown)
+            }
+            Some((None, None)) => Ok(OnDisk::Gone),
         }
     }
 

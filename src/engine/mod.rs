@@ -24,7 +24,7 @@ use crate::agent::Limits;
 use crate::clock;
 use crate::domain::{Session, SessionId};
 use crate::provider::ProviderError;
-use crate::store::{Home, SessionSummary, StoreError};
+use crate::store::{Home, Loaded, SessionSummary, Stamp, StoreError};
 use crate::tokens::Counter;
 use crate::tools::Registry;
 use crate::tools::library::Library;
@@ -218,28 +218,28 @@ impl Engine {
         }
         self.services.hub.forget(id);
         let (home, wanted) = (self.services.home.clone(), id.clone());
-        let session = match blocking(move || home.load(&wanted)).await? {
-            Some(loaded) => loaded.session,
+        let loaded = match blocking(move || home.load(&wanted)).await? {
+            Some(loaded) => loaded,
             None if missing == Missing::IsMade => {
                 let session = Session::new("", clock::now());
-                self.save_new(id, &session).await?;
-                session
+                let stamp = self.save_new(id, &session).await?;
+                Loaded { session, stamp }
             }
             None => return Err(EngineError::NoSession(id.clone())),
         };
         let (handle, commands) = mpsc::channel(64);
-        let actor = Actor::new(id.clone(), session, self.services.clone());
+        let actor = Actor::new(id.clone(), loaded, self.services.clone());
         tokio::spawn(actor.live(commands));
         alive.retain(|_, handle| !handle.is_closed());
         alive.insert(id.clone(), handle.clone());
         Ok(handle)
     }
 
-    async fn save_new(&self, id: &SessionId, session: &Session) -> Result<(), EngineError> {
+    async fn save_new(&self, id: &SessionId, session: &Session) -> Result<Option<Stamp>, EngineError> {
         let (home, new, saved) = (self.services.home.clone(), id.clone(), session.clone());
-        blocking(move || home.save_snapshot(&new, &saved)).await?;
+        let stamp = blocking(move || home.save_snapshot(&new, &saved).map(|()| home.session_stamp(&new))).await?;
         self.services.hub.notice(Notice::SessionsChanged { session_id: id.to_string() });
-        Ok(())
+        Ok(stamp)
     }
 
     /// How many sessions are in memory.

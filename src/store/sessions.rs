@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::SystemTime;
 
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, MetadataExt};
 use serde::{Deserialize, Serialize};
 
 use super::error::StoreError;
@@ -40,8 +40,8 @@ impl SessionSummary {
 /// A session read from disk, made whole.
 pub struct Loaded {
     pub session: Session,
-    /// What a crash had left open was closed just now.
-    pub repaired: bool,
+    /// Of the file it stands in now.
+    pub stamp: Option<Stamp>,
 }
 
 /// What a file looked like: another stamp means another content.
@@ -49,6 +49,7 @@ pub struct Loaded {
 pub struct Stamp {
     modified: SystemTime,
     size: u64,
+    inode: u64,
 }
 
 /// Summaries by file name, with the time and size of the file they were read from.
@@ -124,38 +125,37 @@ impl Home {
     ///
     /// A snapshot that does not parse and the end of a journal that is not whole go to `storage/quarantine/`.
     pub fn load(&self, id: &SessionId) -> Result<Option<Loaded>, StoreError> {
+        // Taken first: an edit made while the file is read is then seen later.
+        let stamp = self.session_stamp(id);
         let snapshot = self.read_snapshot(id)?;
         let facts = self.read_journal(id)?;
         if snapshot.is_none() && facts.is_none() {
             return Ok(None);
         }
-        let mut repaired = false;
         let created = facts.as_ref().and_then(|facts| facts.first()).map_or_else(clock::now, |fact| fact.at);
         let mut session = snapshot.unwrap_or_else(|| Session::new("", created));
-        if let Some(facts) = facts {
-            facts.iter().for_each(|fact| session.apply_fact(fact));
-            repaired = self.repair(id, &mut session)?;
-            self.save_snapshot(id, &session)?;
-            journal::remove(self, &journal::file_name(id))?;
-        } else if session.running().is_some() {
-            repaired = self.repair(id, &mut session)?;
-            self.save_snapshot(id, &session)?;
-            journal::remove(self, &journal::file_name(id))?;
+        if facts.is_none() && session.running().is_none() {
+            return Ok(Some(Loaded { session, stamp }));
         }
-        Ok(Some(Loaded { session, repaired }))
+        facts.iter().flatten().for_each(|fact| session.apply_fact(fact));
+        self.repair(id, &mut session)?;
+        self.save_snapshot(id, &session)?;
+        journal::remove(self, &journal::file_name(id))?;
+        Ok(Some(Loaded { session, stamp: self.session_stamp(id) }))
     }
 
-    fn repair(&self, id: &SessionId, session: &mut Session) -> Result<bool, StoreError> {
+    /// Closes what a crash left open, as facts like any other.
+    fn repair(&self, id: &SessionId, session: &mut Session) -> Result<(), StoreError> {
         let events = session.repairs();
         if events.is_empty() {
-            return Ok(false);
+            return Ok(());
         }
         let at = session.updated_at.max(session.works.last().map_or(0.0, |work| work.created_at));
         let facts: Vec<Fact> =
             events.into_iter().zip(session.seq + 1..).map(|(event, seq)| Fact { seq, at, event }).collect();
         Journal::new(self, id).append(&facts, Durability::Synced)?;
         facts.iter().for_each(|fact| session.apply_fact(fact));
-        Ok(true)
+        Ok(())
     }
 
     fn read_snapshot(&self, id: &SessionId) -> Result<Option<Session>, StoreError> {
@@ -200,10 +200,10 @@ impl Home {
             .map_err(StoreError::io(format!("saving sessions/{name}")))
     }
 
-    /// Time and size of a session's file; `None` when there is none.
+    /// What a session's file looks like from outside; `None` when there is none.
     pub fn session_stamp(&self, id: &SessionId) -> Option<Stamp> {
         let meta = self.sessions_dir().metadata(file_name(id)).ok()?;
-        Some(Stamp { modified: meta.modified().ok()?.into_std(), size: meta.len() })
+        Some(Stamp { modified: meta.modified().ok()?.into_std(), size: meta.len(), inode: meta.ino() })
     }
 
     /// [`Home::save_snapshot`] over the file that has the stamp `known`; another file is moved aside first.
@@ -230,6 +230,11 @@ impl Home {
     pub fn delete_session(&self, id: &SessionId) -> Result<bool, StoreError> {
         let dir = self.archive_dir("archive/deleted")?;
         let name = file_name(id);
+        if self.sessions_dir().exists(&name) && dir.exists(&name) {
+            // One of that name was deleted before; it is kept under another.
+            dir.rename(&name, &dir, format!("{id}_{}.json", clock::stamp()))
+                .map_err(StoreError::io(format!("keeping the {id} that was deleted before")))?;
+        }
         match self.sessions_dir().rename(&name, &dir, &name) {
             Ok(()) => {}
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
