@@ -15,5 +15,7 @@ mod crash;
 mod guard;
 mod hostile;
 mod interrupt;
+mod prompt;
 mod resume;
 mod sessions;
+mod tools;

@@ -40,7 +40,8 @@ async fn the_parts_stand_in_the_documented_order_and_are_capped() {
     let server = world.serve().await;
     server.chat("s", "hi").await;
     let system = system(&world);
-    let places: Vec<usize> = labels.iter().map(|label| system.find(&format!("<!-- {label} -->\n")).expect(label)).collect();
+    let places: Vec<usize> =
+        labels.iter().map(|label| system.find(&format!("<!-- {label} -->\n")).expect(label)).collect();
     assert!(places.is_sorted(), "{places:?}");
     for place in &places[1..] {
         assert!(system[..*place].ends_with("\n\n"));
@@ -118,7 +119,8 @@ async fn a_new_skill_is_in_the_snapshot_and_in_the_next_request() {
     assert_eq!(server.get("/api/status").await.ok()["skills"], 1);
     let mut tab = server.follow("/api/events").await;
     tab.until("hello").await;
-    let skill = "---\nname: 天气查询\ndescription: 查询天气。\nallowed-tools: fetch_url\nlicense: MIT\n---\n1. 查询。\n";
+    let skill =
+        "---\nname: 天气查询\ndescription: 查询天气。\nallowed-tools: fetch_url\nlicense: MIT\n---\n1. 查询。\n";
     world.write("skills/天气/SKILL.md", skill);
     tab.until("skills_changed").await;
     let snapshot = world.read("SKILLS_SNAPSHOT.md");

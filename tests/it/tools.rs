@@ -58,7 +58,8 @@ async fn the_terminal_writes_only_in_scratch_and_reads_no_secrets() {
 
 #[tokio::test]
 async fn a_command_s_environment_holds_no_key() {
-    let (_, result) = one_call("terminal", json!({"command": "env; cat /proc/self/environ | tr '\\0' '\\n'; echo end"})).await;
+    let (_, result) =
+        one_call("terminal", json!({"command": "env; cat /proc/self/environ | tr '\\0' '\\n'; echo end"})).await;
     assert!(result.contains("end") && !result.contains("OPENAI") && !result.contains("canary"), "{result}");
 }
 
@@ -87,9 +88,20 @@ async fn python_remembers_within_a_session_and_not_across() {
 
 #[tokio::test]
 async fn read_file_stays_in_the_four_folders() {
-    let paths = ["../user/x", "/etc/hostname", ".env", "config.yml", "sessions/other.json", "memory/link.md", "memory/../.env",
-        "storage/x", "nothing.md", "memory"];
-    let asked = calls(paths.iter().enumerate().map(|(n, path)| call(&format!("c{n}"), "read_file", json!({"path": path}))));
+    let paths = [
+        "../user/x",
+        "/etc/hostname",
+        ".env",
+        "config.yml",
+        "sessions/other.json",
+        "memory/link.md",
+        "memory/../.env",
+        "storage/x",
+        "nothing.md",
+        "memory",
+    ];
+    let asked =
+        calls(paths.iter().enumerate().map(|(n, path)| call(&format!("c{n}"), "read_file", json!({"path": path}))));
     let world = World::new(script([asked, says(["Yes."])]))
         .await
         .with_file(".env", "HIDDEN=the-hidden-word\n")
