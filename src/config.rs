@@ -388,7 +388,7 @@ mod tests {
     fn a_typo_in_the_file_is_refused_with_its_line() {
         let error = load(&[("config.yml", "port: 8002\nmodles: []\n")], &[]).err().unwrap().to_string();
         assert!(error.contains("modles") && error.contains("line 2"), "{error}");
-        let error = load(&[("config.yml", "models:\n  - id: a\n    api_url: 3\n")], &[]).err().unwrap().to_string();
+        let error = load(&[("config.yml", "models:\n  - id: a\n    api_url: [3]\n")], &[]).err().unwrap().to_string();
         assert!(error.contains("models[0].api_url"), "{error}");
         assert!(load(&[("config.yml", "# only a comment\n")], &[]).is_ok());
     }
