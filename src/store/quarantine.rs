@@ -45,7 +45,15 @@ impl Home {
     fn aside(&self, name: &str) -> Result<(Dir, String), StoreError> {
         let aside =
             self.root().open_dir("storage/quarantine").map_err(StoreError::io("opening storage/quarantine/"))?;
-        Ok((aside, format!("{name}.{}", clock::stamp())))
+        // Two of one name in one moment are still two files.
+        let stamped = format!("{name}.{}", clock::stamp());
+        let mut kept = stamped.clone();
+        let mut number = 1;
+        while aside.exists(&kept) {
+            number += 1;
+            kept = format!("{stamped}-{number}");
+        }
+        Ok((aside, kept))
     }
 
     fn note(&self, name: &str, reason: String, kept: &str) {
