@@ -10,11 +10,17 @@ mod transcript;
 mod world;
 
 mod chat;
+mod command_line;
 mod compress;
 mod crash;
+mod files;
+mod fold;
+mod full_disk;
+mod golden;
 mod guard;
 mod hostile;
 mod interrupt;
+mod journal;
 mod prompt;
 mod resume;
 mod sessions;

@@ -1,0 +1,200 @@
+//! The program as it is started, stopped and asked on the command line.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::interrupt::is_running;
+use crate::script::{call, calls, says, script, steps};
+use crate::world::{CONFIG, KEY, World, eventually, files};
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[tokio::test]
+async fn init_makes_a_home_that_works_and_keeps_what_was_there() {
+    let world = World::new(script([says(["Yes."])])).await.with_file("workspace/SOUL.md", "mine\n");
+    let home = world.home();
+    let output = world.run(&["init", home.to_str().unwrap()]).await;
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(world.read("workspace/SOUL.md"), "mine\n");
+    for made in ["workspace/AGENTS.md", "workspace/IDENTITY.md", "workspace/USER.md", "memory/MEMORY.md"] {
+        assert!(world.path(made).is_file(), "{made}");
+    }
+    let made = files(&home).len();
+    assert!(world.run(&["init", home.to_str().unwrap()]).await.status.success());
+    assert_eq!(files(&home).len(), made, "a second time makes nothing");
+    let server = world.serve().await;
+    let skills = server.get("/api/skills").await.ok()["skills"].take();
+    assert!(skills.as_array().unwrap().len() >= 3);
+    assert!(skills.as_array().unwrap().iter().all(|skill| skill.get("error").is_none()), "{skills}");
+    server.chat("s", "hi").await;
+    let bytes = world.asked()[0].to_string().len();
+    // The promise for "hi" is 6 KB with the starter home; the words of tools and files move within it.
+    assert!(bytes < 10_000, "{bytes} bytes for \"hi\"");
+}
+
+#[tokio::test]
+async fn a_home_that_is_not_there_is_made_by_the_first_start() {
+    let world = World::new(script([])).await;
+    std::fs::remove_dir_all(world.home()).unwrap();
+    let server = world.serve().await;
+    assert_eq!(server.get("/health").await.ok()["status"], "ok");
+    assert!(world.path("workspace/SOUL.md").is_file() && world.path("SKILLS_SNAPSHOT.md").is_file());
+}
+
+#[tokio::test]
+async fn doctor_names_what_is_set_and_missing_and_prints_no_key() {
+    let world = World::new(script([])).await.with_file(".env", "DEEPSEEK_API_KEY=sk-another-hidden-key\n");
+    let home = world.home();
+    let output = world.run(&["doctor", "--home", home.to_str().unwrap()]).await;
+    assert!(output.status.success());
+    let said = text(&output.stdout);
+    for named in [
+        "OPENAI_API_KEY is set (environment)",
+        "DEEPSEEK_API_KEY is set (.env)",
+        "workspace/USER.md is missing",
+        "make model",
+        "sandbox",
+    ] {
+        assert!(said.contains(named), "{named}: {said}");
+    }
+    let all = said + &text(&output.stderr);
+    assert!(!all.contains(KEY) && !all.contains("hidden-key"), "{all}");
+    let quiet = world.run(&["doctor", "--needs-model", "--home", home.to_str().unwrap()]).await;
+    assert_eq!((quiet.status.code(), quiet.stdout.len()), (Some(1), 0), "a model is configured");
+}
+
+#[tokio::test]
+async fn a_bad_configuration_is_refused_with_file_line_and_reason() {
+    let world = World::new(script([])).await;
+    let home = world.home();
+    for (file, content, signs) in [
+        ("config.yml", "port: 8002\nmax_iteratoins: 3\n", &["config.yml", "max_iteratoins", "line 2"][..]),
+        ("config.yml", "port: many\n", &["config.yml", "port"]),
+        ("config.yml", "port: [8002\n", &["config.yml", "line"]),
+        ("config.yml", "models:\n  - id: a\n    api_url: ftp://x\n", &["config.yml", "api_url", "http"]),
+        (".env", "this is not a variable\n", &[".env"]),
+    ] {
+        world.write("config.yml", CONFIG);
+        world.write(".env", "");
+        world.write(file, content);
+        for arguments in [vec!["serve", "--port", "0"], vec!["doctor"]] {
+            let output = world.run(&[arguments.as_slice(), &["--home", home.to_str().unwrap()]].concat()).await;
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(78), "{content}: {said}");
+            assert!(!text(&output.stdout).contains("listening"));
+            for sign in signs {
+                assert!(said.contains(sign), "{sign}: {said}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_port_that_is_taken_is_said() {
+    let world = World::new(script([])).await;
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let home = world.home();
+    let output = world.run(&["serve", "--home", home.to_str().unwrap(), "--port", &port]).await;
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains(&port), "{}", text(&output.stderr));
+    let bad = world.run(&["serve", "--home", home.to_str().unwrap(), "--host", "nowhere"]).await;
+    assert!(!bad.status.success() && text(&bad.stderr).contains("--host"), "{}", text(&bad.stderr));
+    assert_eq!(world.run(&["serve", "--prot", "1"]).await.status.code(), Some(2));
+}
+
+#[tokio::test]
+async fn asked_to_stop_it_ends_streams_and_leaves_whole_files() {
+    let held = steps([json!({"text": "Half an "}), json!({"text": "answer"}), json!({"gate": "never"})]);
+    let world = World::new(script([held])).await;
+    let server = world.serve().await;
+    let mut tab = server.follow("/api/events").await;
+    tab.until("hello").await;
+    let mut stream = server.open_chat("s", "hi").await;
+    stream.until("token").await;
+    stream.until("token").await;
+    let (status, took) = server.terminate().await;
+    assert!(status.success() && took < Duration::from_secs(10), "{status} after {took:?}");
+    let rest = stream.rest().await;
+    let end = rest.iter().find(|frame| frame.is("done")).expect("followers learn how it ended");
+    assert_eq!(end.data["stop_reason"], "interrupted");
+    tab.rest().await;
+    let session = world.session("s");
+    assert_eq!(session["messages"][1]["content"], "Half an answer");
+    assert!(session["works"][0]["finished_at"].is_number());
+    assert!(!world.path("sessions/s.journal").exists());
+    assert!(files(&world.path("sessions")).iter().all(|file| !file.to_string_lossy().ends_with(".miniclaw-tmp")));
+}
+
+#[tokio::test]
+async fn asked_to_stop_during_a_tool_it_stops_the_tool_too() {
+    let stubborn = "trap '' TERM; sleep 4733.5 & echo begun; wait; sleep 4733.5";
+    let world = World::new(script([calls([call("c", "terminal", json!({"command": stubborn}))])])).await;
+    let server = world.serve().await;
+    let mut stream = server.open_chat("s", "hi").await;
+    stream.until("tool_start").await;
+    eventually("the tool runs", async || is_running("4733.5")).await;
+    let (status, took) = server.terminate().await;
+    assert!(status.success() && took < Duration::from_secs(10), "{status} after {took:?}");
+    eventually("its processes end", async || !is_running("4733.5")).await;
+    assert_eq!(world.session("s")["messages"][1]["tool_calls"][0]["status"], "cancelled");
+}
+
+#[tokio::test]
+async fn the_keys_of_env_files_work_and_the_environment_wins() {
+    let replies = || script([says(["Yes."])]);
+    let world = World::new(replies()).await.with_env("OPENAI_API_KEY", "").with_env("OPENAI_BASE_URL", "");
+    let world = world.with_env("OPENAI_MODEL", "");
+    let url = world.provider.base_url.to_string();
+    world.write(".env", format!("DEEPSEEK_API_KEY=hidden-1\nDEEPSEEK_BASE_URL={url}\nDEEPSEEK_MODEL=from-the-file\n"));
+    let server = world.serve().await;
+    server.chat("s", "hi").await;
+    assert_eq!(world.asked()[0]["model"], "from-the-file");
+    assert_eq!(server.get("/api/models").await.ok()["available"][0]["from"], ".env");
+    drop(server);
+    let world = World::new(replies()).await.with_file(".env", "OPENAI_MODEL=from-the-file\n");
+    let server = world.serve().await;
+    server.chat("s", "hi").await;
+    assert_eq!(world.asked()[0]["model"], "mock");
+}
+
+#[tokio::test]
+async fn the_description_it_prints_is_the_one_it_serves() {
+    let world = World::new(script([])).await;
+    let printed: Value = serde_json::from_slice(&world.run(&["openapi"]).await.stdout).unwrap();
+    let server = world.serve().await;
+    assert_eq!(server.get("/api/openapi.json").await.ok(), printed);
+    for path in printed["paths"].as_object().unwrap().keys() {
+        assert!(path.starts_with("/api/") || path == "/health", "{path}");
+    }
+}
+
+#[tokio::test]
+async fn the_scripted_provider_can_be_started_by_hand() {
+    let world = World::new(script([])).await;
+    world.write("script.yml", "replies:\n  - steps: [{text: 'Hello'}, {finish: stop}]\n");
+    let script_file = world.path("script.yml");
+    let mut child = world
+        .command(&["mock-llm", "--script", script_file.to_str().unwrap()])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.as_mut().unwrap()), &mut line).unwrap();
+    let address = line.trim().strip_prefix("listening on http://").unwrap().parse().unwrap();
+    let body = br#"{"model": "m", "messages": [{"role": "user", "content": "hi"}], "stream": true}"#;
+    let head = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    let answer = crate::http::raw(address, &[head.as_bytes(), body].concat()).await;
+    assert!(answer.text().contains("Hello") && answer.text().ends_with("data: [DONE]\n\n"), "{}", answer.text());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    world.write("script.yml", "replies: 3\n");
+    let output = world.run(&["mock-llm", "--script", script_file.to_str().unwrap()]).await;
+    assert!(!output.status.success() && text(&output.stderr).contains("replies"), "{}", text(&output.stderr));
+}

@@ -1,0 +1,168 @@
+//! Sessions as folds: whatever happened in whatever order, a provider takes the transcript, and twice is as once.
+
+use miniclaw::domain::{CallStatus, Event, Fact, Outcome, Session, Usage, WorkId};
+use miniclaw::prompt::history::transcript;
+use miniclaw::provider::{ChatMessage, Client, Endpoint, ModelRequest, Profile};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::transcript::problems;
+
+/// What a strict provider would say to this session's next request.
+pub fn complaints(session: &Session) -> Vec<String> {
+    let mut messages = transcript(session);
+    messages.push(ChatMessage::User("and now?".to_owned()));
+    let base_url = url::Url::parse("http://127.0.0.1:1/v1").expect("a URL");
+    let endpoint = Endpoint {
+        profile: Profile::from_url(&base_url, "mock"),
+        base_url,
+        api_key: None,
+        model: "mock".to_owned(),
+        label: "mock".to_owned(),
+        context_window: 32_768,
+    };
+    let client = Client::new(endpoint).expect("a client");
+    problems(&client.body(&ModelRequest { messages, ..ModelRequest::default() }))
+}
+
+fn work_id() -> impl Strategy<Value = WorkId> {
+    (0..3u8).prop_map(|n| WorkId(format!("w{n}")))
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof!["[a-z ]{1,8}", Just("企鹅🐧".to_owned()), Just(String::new())]
+}
+
+fn outcome() -> impl Strategy<Value = Outcome> {
+    let detail = || "because".to_owned();
+    prop_oneof![
+        Just(Outcome::Done),
+        Just(Outcome::Length),
+        Just(Outcome::Refusal),
+        Just(Outcome::Interrupted { detail: detail() }),
+        Just(Outcome::Limit { detail: detail() }),
+        Just(Outcome::Error { error: detail(), code: "x".to_owned(), retryable: true }),
+    ]
+}
+
+fn arguments() -> impl Strategy<Value = Value> {
+    prop_oneof![Just(json!({"a": 1})), Just(json!({})), Just(json!("{broken")), Just(json!([1])), Just(Value::Null)]
+}
+
+fn status() -> impl Strategy<Value = CallStatus> {
+    use CallStatus::{Cancelled, Done, Error, Interrupted, Running};
+    prop_oneof![Just(Running), Just(Done), Just(Error), Just(Cancelled), Just(Interrupted)]
+}
+
+fn call_id() -> impl Strategy<Value = String> {
+    prop_oneof![Just("c0".to_owned()), Just("c1".to_owned()), Just("c0_1".to_owned()), Just(String::new())]
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        1 => text().prop_map(|title| Event::Titled { title }),
+        2 => (work_id(), "[a-z]{1,4}").prop_map(|(work_id, content)| Event::WorkStarted {
+            work_id, content, message_id: "m".to_owned(), model: "mock".to_owned(),
+        }),
+        1 => (work_id(), 0..4u32).prop_map(|(work_id, dialogue)| Event::DialogueStarted { work_id, dialogue }),
+        3 => (work_id(), 0..3u32, 0..4u32)
+            .prop_map(|(work_id, dialogue, segment)| Event::SegmentStarted { work_id, dialogue, segment }),
+        3 => (work_id(), 0..12usize, text()).prop_map(|(work_id, at, text)| Event::Text { work_id, at, text }),
+        1 => (work_id(), 0..12usize, text()).prop_map(|(work_id, at, text)| Event::Thinking { work_id, at, text }),
+        4 => (work_id(), 0..3u32, 0..3u32, call_id(), arguments()).prop_map(|(work_id, dialogue, index, call_id, arguments)| {
+            Event::ToolStarted { work_id, dialogue, index, call_id, tool: "terminal".to_owned(), arguments }
+        }),
+        4 => (work_id(), call_id(), status(), text()).prop_map(|(work_id, call_id, status, output)| Event::ToolFinished {
+            work_id, call_id, status, output, tool: "terminal".to_owned(), result: json!({}), duration_ms: 1,
+        }),
+        1 => (work_id(), 0..3u32).prop_map(|(work_id, dialogue)| Event::DialogueFinished {
+            work_id, dialogue, usage: Usage::default(), context_window: 8,
+        }),
+        2 => (work_id(), outcome())
+            .prop_map(|(work_id, outcome)| Event::WorkFinished { work_id, outcome, content: "".into() }),
+        1 => (0..6usize, "[a-z]{0,4}").prop_map(|(count, summary)| Event::Compressed {
+            count, summary, archive: "a.json".to_owned(),
+        }),
+    ]
+}
+
+fn facts(events: &[Event]) -> Vec<Fact> {
+    events.iter().zip(1..).map(|(event, seq)| Fact { seq, at: seq as f64, event: event.clone() }).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn any_sequence_of_events_leaves_a_transcript_a_provider_takes(events in vec(event(), 0..40)) {
+        let mut session = Session::new("", 0.0);
+        for event in &events {
+            session.apply(event, 1.0);
+            prop_assert_eq!(complaints(&session), Vec::<String>::new(), "after {:?}", event);
+        }
+    }
+
+    #[test]
+    fn facts_folded_twice_are_facts_folded_once(events in vec(event(), 0..30), from in 0..30usize) {
+        let facts = facts(&events);
+        let mut once = Session::new("", 0.0);
+        facts.iter().for_each(|fact| once.apply_fact(fact));
+        let mut twice = once.clone();
+        facts.iter().skip(from).for_each(|fact| twice.apply_fact(fact));
+        prop_assert_eq!(&twice, &once);
+        let mut stuttering = Session::new("", 0.0);
+        for fact in &facts {
+            stuttering.apply_fact(fact);
+            stuttering.apply_fact(fact);
+        }
+        prop_assert_eq!(stuttering, once);
+    }
+
+    #[test]
+    fn repairs_close_every_call_and_end_every_work(events in vec(event(), 0..40)) {
+        let mut session = Session::new("", 0.0);
+        events.iter().for_each(|event| session.apply(event, 1.0));
+        let ended: Vec<bool> = session.works.iter().map(|work| work.finished_at.is_some()).collect();
+        let ids: Vec<_> = session.works.iter().map(|work| work.work_id.clone()).collect();
+        // Two works of one name are no session of ours.
+        prop_assume!(ids.iter().enumerate().all(|(at, id)| !ids[..at].contains(id)));
+        for event in session.repairs() {
+            session.apply(&event, 2.0);
+        }
+        prop_assert!(session.running().is_none());
+        prop_assert_eq!(session.repairs(), Vec::new());
+        for (work, ended) in session.works.iter().zip(ended) {
+            prop_assert!(work.outcome.is_some());
+            let calls = session.messages.iter().filter(|m| m.work_id.as_ref() == Some(&work.work_id)).flat_map(|m| &m.tool_calls);
+            let open = calls.filter(|call| call.status == Some(CallStatus::Running)).count();
+            prop_assert!(ended || open == 0, "{} open calls in {}", open, work.work_id);
+        }
+        prop_assert_eq!(complaints(&session), Vec::<String>::new());
+    }
+
+    #[test]
+    fn text_is_the_same_however_it_was_cut_into_previews_and_pieces(
+        text in "[a-c企🐧 ]{0,24}", cuts in vec(0..25usize, 0..8), joins in vec(any::<bool>(), 8),
+    ) {
+        let work_id = WorkId("w".to_owned());
+        let mut session = Session::new("", 0.0);
+        session.apply(&Event::WorkStarted {
+            work_id: work_id.clone(), message_id: "m".into(), content: "hi".into(), model: String::new(),
+        }, 1.0);
+        session.apply(&Event::SegmentStarted { work_id: work_id.clone(), dialogue: 0, segment: 0 }, 1.0);
+        let mut places: Vec<usize> = cuts.into_iter().filter(|at| text.is_char_boundary(*at)).collect();
+        places.extend([0, text.len()]);
+        places.sort_unstable();
+        let mut kept = 0;
+        for (pair, join) in places.windows(2).zip(joins.into_iter().chain(std::iter::repeat(true))) {
+            let piece = |at: usize| Event::Text { work_id: work_id.clone(), at, text: text[at..pair[1]].to_owned() };
+            session.apply(&piece(pair[0]), 1.0);
+            if !join {
+                session.apply(&piece(kept), 1.0);
+                kept = pair[1];
+            }
+        }
+        prop_assert_eq!(&session.messages[1].content, &text);
+    }
+}

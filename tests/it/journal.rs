@@ -1,0 +1,152 @@
+//! The journal of a real run, cut and damaged at every place: loading never fails, and what is loaded is whole.
+
+use std::path::Path;
+
+use miniclaw::domain::{Fact, Session, SessionId};
+use miniclaw::store::{Durability, Home, Journal};
+use serde_json::{Value, json};
+
+use crate::fold::complaints;
+use crate::script::{call, script, steps};
+use crate::world::{World, files};
+
+/// A folder in memory where there is one: these tests write thousands of files and wait for the disk after each.
+fn folder() -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.expect("a temporary folder")
+}
+
+/// The snapshot and the journal of a run that is held in its second answer.
+async fn recorded() -> (Vec<u8>, Vec<u8>) {
+    let first = steps([
+        json!({"thinking": "Hm, 企鹅."}),
+        json!({"text": "I look. 我看看。"}),
+        call("c1", "read_file", json!({"path": "workspace/SOUL.md"})),
+        call("c1", "search_knowledge_base", json!({"query": "企鹅"})),
+        call("c3", "terminal", json!("{broken")),
+        json!({"finish": "tool_calls"}),
+    ]);
+    let second = steps([json!({"text": "So 🐧"}), json!({"text": "..."}), json!({"gate": "never"})]);
+    let world = World::new(script([first, second])).await;
+    let server = world.serve().await;
+    let mut stream = server.open_chat("s", "企鹅会飞吗？").await;
+    stream.until("new_response").await;
+    stream.until("token").await;
+    let read = |name: &str| std::fs::read(world.path(name)).unwrap();
+    (read("sessions/s.json"), read("sessions/s.journal"))
+}
+
+fn id(name: &str) -> SessionId {
+    SessionId::parse(name).unwrap()
+}
+
+/// Loads a session and checks what every load promises.
+#[track_caller]
+fn load(home: &Home, name: &str) -> Session {
+    let loaded = home.load(&id(name)).unwrap_or_else(|error| panic!("{name}: {error}")).expect("there is one").session;
+    assert!(loaded.running().is_none() && loaded.repairs().is_empty(), "{name}: something is open");
+    assert_eq!(complaints(&loaded), Vec::<String>::new(), "{name}");
+    let path = home.path().join(format!("sessions/{name}.json"));
+    let file: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).expect("the file is JSON");
+    assert_eq!(file, serde_json::to_value(&loaded).unwrap(), "{name}: the file is what was loaded");
+    assert!(!home.path().join(format!("sessions/{name}.journal")).exists());
+    let again = home.load(&id(name)).unwrap().unwrap();
+    assert!(!again.repaired && again.session == loaded, "{name}: a second look changes nothing");
+    loaded
+}
+
+#[tokio::test]
+async fn cut_at_every_byte_the_whole_facts_before_the_cut_are_kept() {
+    let (snapshot, journal) = recorded().await;
+    let folder = folder();
+    let home = Home::open(folder.path()).unwrap();
+    let put = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join("sessions").join(name), bytes).unwrap();
+    let mut before = 0;
+    for cut in 0..=journal.len() {
+        let name = format!("c{cut}");
+        put(&format!("{name}.json"), &snapshot);
+        put(&format!("{name}.journal"), &journal[..cut]);
+        let session = load(&home, &name);
+        let whole = journal[..cut].iter().filter(|byte| **byte == b'\n').count() as u64;
+        let repairs = if session.works.is_empty() { 0 } else { session.seq - whole };
+        assert!(session.seq >= whole && repairs <= 4, "{name}: seq {} of {whole} whole facts", session.seq);
+        assert!(session.messages.len() >= before, "{name}: more of the journal is never less of the session");
+        before = session.messages.len();
+        let torn = journal[..cut].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let aside = files(&folder.path().join("storage/quarantine"));
+        let kept = aside.iter().find(|path| path.to_string_lossy().contains(&format!("/{name}.journal.")));
+        assert_eq!(kept.map(|path| std::fs::read(path).unwrap()), (torn < cut).then(|| journal[torn..cut].to_vec()));
+        aside.iter().for_each(|path| std::fs::remove_file(path).unwrap());
+    }
+    let whole = load(&home, &format!("c{}", journal.len()));
+    assert_eq!(whole.messages.len(), 3);
+    assert_eq!(whole.messages[1].tool_calls.len(), 3);
+    assert_eq!(whole.messages[1].content, "I look. 我看看。");
+}
+
+#[tokio::test]
+async fn a_bit_flipped_anywhere_costs_only_what_comes_after_it() {
+    let (snapshot, journal) = recorded().await;
+    let folder = folder();
+    let home = Home::open(folder.path()).unwrap();
+    for at in 0..journal.len() {
+        let mut flipped = journal.clone();
+        flipped[at] ^= 1 << (at % 8);
+        let name = format!("f{at}");
+        std::fs::write(folder.path().join(format!("sessions/{name}.json")), &snapshot).unwrap();
+        std::fs::write(folder.path().join(format!("sessions/{name}.journal")), flipped).unwrap();
+        let session = load(&home, &name);
+        let whole = journal[..at].iter().filter(|byte| **byte == b'\n').count() as u64;
+        assert!(session.seq >= whole, "{name}: seq {} of {whole} whole facts", session.seq);
+    }
+    assert!(home.quarantined().len() >= journal.len() - 30);
+}
+
+#[tokio::test]
+async fn stopped_after_any_fact_with_the_snapshot_of_any_earlier_one_nothing_is_folded_twice() {
+    let (snapshot, journal) = recorded().await;
+    let facts: Vec<Fact> = journal
+        .split_inclusive(|byte| *byte == b'\n')
+        .map(|line| serde_json::from_slice(line).expect("a journal's line is JSON"))
+        .collect();
+    let folder = folder();
+    let home = Home::open(folder.path()).unwrap();
+    for last in 0..=facts.len() {
+        let mut folded: Session = serde_json::from_slice(&snapshot).unwrap();
+        for first in 0..=last {
+            let name = format!("p{last}_{first}");
+            home.save_snapshot(&id(&name), &folded).unwrap();
+            Journal::new(&home, &id(&name)).append(&facts[..last], Durability::Synced).unwrap();
+            let session = load(&home, &name);
+            let users = session.messages.iter().filter(|m| m.content == "企鹅会飞吗？").count();
+            assert_eq!(users, usize::from(last > 0), "{name}");
+            assert_eq!(session.works.len(), usize::from(last > 0), "{name}");
+            if let Some(fact) = facts.get(first) {
+                folded.apply_fact(fact);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_damaged_snapshot_is_set_aside_and_the_journal_beside_it_is_kept() {
+    let folder = folder();
+    let home = Home::open(folder.path()).unwrap();
+    for (n, damage) in
+        ["", "{", "null", "[3]", "{\"messages\": 3}", "\u{feff}{}", "{\"messages\": [{}]}"].iter().enumerate()
+    {
+        let name = format!("d{n}");
+        let path = folder.path().join(format!("sessions/{name}.json"));
+        std::fs::write(&path, damage).unwrap();
+        assert!(home.load(&id(&name)).unwrap().is_none(), "{damage}");
+        assert!(!path.exists());
+        std::fs::write(&path, damage).unwrap();
+        let titled = miniclaw::domain::Event::Titled { title: "kept".to_owned() };
+        let fact = Fact { seq: 9, at: 3.0, event: titled };
+        Journal::new(&home, &id(&name)).append(&[fact], Durability::Synced).unwrap();
+        assert_eq!(home.load(&id(&name)).unwrap().unwrap().session.title, "kept");
+    }
+    let aside = files(&folder.path().join("storage/quarantine"));
+    assert_eq!((home.quarantined().len(), aside.len()), (14, 14));
+    assert!(home.sessions().unwrap().iter().all(|session| session.title == "kept"));
+}
