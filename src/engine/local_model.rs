@@ -56,6 +56,17 @@ pub struct Started {
     pub fresh: bool,
 }
 
+/// How far a started model is.
+pub enum Loading {
+    Done,
+    /// The weights are being read; 0 to 1 where it is known.
+    Under(Option<f32>),
+    /// It will never be ready; says why.
+    Failed(String),
+    /// It does not answer: it has died, or is about to.
+    Silent(String),
+}
+
 /// The address comes before the weights are read, so this is quick.
 const FIRST_LINE: Duration = Duration::from_secs(20);
 /// So many starts within [`START_WINDOW`] are a model that cannot live here.
@@ -203,17 +214,18 @@ impl Running {
 }
 
 impl Started {
-    /// `Some(progress)` while the weights are read; `None` when it can be asked.
-    ///
-    /// # Errors
-    /// Why it will never be.
-    pub async fn loading(&self) -> Result<Option<Option<f32>>, String> {
-        let health =
-            self.server.health().await.map_err(|error| format!("The embedded model does not answer: {error}"))?;
+    /// How far it is.
+    pub async fn state(&self) -> Loading {
+        let health = match self.server.health().await {
+            Ok(health) => health,
+            Err(error) => return Loading::Silent(format!("The embedded model does not answer: {error}")),
+        };
         match health.status.as_str() {
-            "ready" => Ok(None),
-            "failed" => Err(format!("The embedded model failed to load: {}", health.detail.unwrap_or_default())),
-            _ => Ok(Some(health.progress)),
+            "ready" => Loading::Done,
+            "failed" => {
+                Loading::Failed(format!("The embedded model failed to load: {}", health.detail.unwrap_or_default()))
+            }
+            _ => Loading::Under(health.progress),
         }
     }
 

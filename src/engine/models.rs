@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::hub::Hub;
-use super::local_model::LocalModel;
+use super::local_model::{Loading, LocalModel};
 use super::model_status::{Candidate, ModelState, ModelStatus};
 use super::notice::Notice;
 use crate::provider::{Client, Endpoint, ModelRequest, Profile, ProfileKind, ProviderError};
@@ -144,22 +144,38 @@ impl Models {
     }
 
     async fn start(self: &Arc<Self>, local: &LocalModel, watch: &mut impl Watch) -> Result<Arc<Client>, ModelError> {
-        let started = match local.ensure_started().await {
-            Ok(started) => started,
-            Err(reason) => {
-                self.set(ModelStatus { detail: Some(reason.clone()), state: local.absent_state(), ..local.status() });
-                return Err(ModelError::NoModel(reason));
+        loop {
+            let started = match local.ensure_started().await {
+                Ok(started) => started,
+                Err(reason) => return Err(self.not_started(local, reason)),
+            };
+            loop {
+                match started.state().await {
+                    Loading::Done if started.fresh => {
+                        self.prefix_changed().await;
+                        return Ok(started.client);
+                    }
+                    Loading::Done => return Ok(started.client),
+                    Loading::Under(progress) => {
+                        self.set(ModelStatus { state: ModelState::Starting, progress, ..local.status() });
+                        watch.told("the small model is starting", progress).await;
+                        tokio::time::sleep(POLL).await;
+                    }
+                    Loading::Failed(reason) => return Err(self.not_started(local, reason)),
+                    // Another one is started in its place; how often is limited there.
+                    Loading::Silent(reason) => {
+                        tracing::warn!(reason, "the embedded model is silent");
+                        local.stop().await;
+                        break;
+                    }
+                }
             }
-        };
-        while let Some(loading) = started.loading().await.map_err(ModelError::NoModel)? {
-            self.set(ModelStatus { state: ModelState::Starting, progress: loading, ..local.status() });
-            watch.told("the small model is starting", loading).await;
-            tokio::time::sleep(POLL).await;
         }
-        if started.fresh {
-            self.prefix_changed().await;
-        }
-        Ok(started.client)
+    }
+
+    fn not_started(&self, local: &LocalModel, reason: String) -> ModelError {
+        self.set(ModelStatus { detail: Some(reason.clone()), state: local.absent_state(), ..local.status() });
+        ModelError::NoModel(reason)
     }
 
     /// Begins to start the embedded model, if it is the chosen one, so that it is warm when the first question comes.
