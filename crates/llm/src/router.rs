@@ -20,7 +20,7 @@ const NONE_ENOUGH_LATER: f32 = 0.35;
 /// The same for a question that names a file, an address or a command.
 const NONE_ENOUGH_WITH_SIGN: f32 = 0.8;
 /// After a tool has already returned something, a further call needs more certainty.
-const NONE_ENOUGH_AFTER_RESULT: f32 = 0.12;
+const NONE_ENOUGH_AFTER_RESULT: f32 = 0.08;
 const DESCRIPTION_CHARS: usize = 110;
 const QUESTION_CHARS: usize = 500;
 const CONTEXT_CHARS: usize = 120;
