@@ -214,3 +214,113 @@ impl Recorder {
 fn gone() -> NotRecorded {
     NotRecorded("the session was closed while it ran".to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::CallRequest;
+
+    fn call(id: &str, arguments: &str) -> CallRequest {
+        CallRequest { id: id.to_owned(), name: "read_file".to_owned(), arguments: arguments.to_owned() }
+    }
+
+    /// What a run records, in one word each; a fact is answered as the session's owner would.
+    async fn recorded(run: impl AsyncFnOnce(&mut Recorder)) -> Vec<String> {
+        let (to, mut entries) = mpsc::channel(8);
+        let work_id = WorkId("w".to_owned());
+        let mut session = Session::new("", 0.0);
+        let (content, model) = ("hi".to_owned(), String::new());
+        session
+            .apply(&Event::WorkStarted { work_id: work_id.clone(), message_id: "m".to_owned(), content, model }, 0.0);
+        let mut owned = session.clone();
+        let mut recorder = Recorder::new(work_id, session, to);
+        let owner = tokio::spawn(async move {
+            let mut words = Vec::new();
+            while let Some(Entry { event, kind }) = entries.recv().await {
+                owned.apply(&event, 0.0);
+                let kind = match kind {
+                    Kind::Fact(done) => done.send(Ok(())).map_or("nobody waits for", |()| "fact"),
+                    Kind::Piece => "piece",
+                    Kind::Preview => "preview",
+                };
+                let what = match event {
+                    Event::Text { at, text, .. } => format!("text {text:?} at {at}"),
+                    Event::Thinking { at, text, .. } => format!("thinking {text:?} at {at}"),
+                    Event::SegmentStarted { segment, .. } => format!("segment {segment}"),
+                    Event::ToolStarted { call_id, arguments, .. } => format!("call {call_id} {arguments}"),
+                    other => format!("{other:?}"),
+                };
+                words.push(format!("{kind} {what}"));
+            }
+            (words, owned)
+        });
+        run(&mut recorder).await;
+        let folded = recorder.session().clone();
+        drop(recorder);
+        let (words, owned) = owner.await.unwrap();
+        let texts = |session: &Session| -> Vec<_> {
+            session.messages.iter().map(|m| (m.content.clone(), m.thinking.clone(), m.tool_calls.len())).collect()
+        };
+        assert_eq!(texts(&owned), texts(&folded), "the owner's fold is the run's");
+        words
+    }
+
+    #[tokio::test]
+    async fn what_was_said_is_journaled_before_the_fact_that_follows_it() {
+        let words = recorded(async |recorder| {
+            recorder.think("hm".to_owned()).await.unwrap();
+            recorder.say("企".to_owned()).await.unwrap();
+            recorder.say("鹅".to_owned()).await.unwrap();
+            recorder.start_call(0, &call("c", r#"{"path":"a"}"#)).await.unwrap();
+            recorder.say("more".to_owned()).await.unwrap();
+            recorder.flush().await.unwrap();
+            recorder.flush().await.unwrap();
+        })
+        .await;
+        let expected = [
+            "fact segment 0",
+            r#"preview thinking "hm" at 0"#,
+            r#"preview text "企" at 0"#,
+            r#"preview text "鹅" at 3"#,
+            r#"piece thinking "hm" at 0"#,
+            r#"piece text "企鹅" at 0"#,
+            r#"fact call c {"path":"a"}"#,
+            "fact segment 1",
+            r#"preview text "more" at 0"#,
+            r#"piece text "more" at 0"#,
+        ];
+        assert_eq!(words, expected);
+    }
+
+    #[tokio::test]
+    async fn a_long_text_is_journaled_in_pieces_that_join() {
+        let words = recorded(async |recorder| {
+            for _ in 0..3 {
+                recorder.say("x".repeat(PIECE_BYTES / 2)).await.unwrap();
+            }
+            recorder.flush().await.unwrap();
+        })
+        .await;
+        let pieces: Vec<_> = words.iter().filter(|word| word.starts_with("piece")).collect();
+        assert!(pieces[0].ends_with("at 0") && pieces[1].ends_with(&format!("at {PIECE_BYTES}")), "{}", pieces.len());
+        assert_eq!(pieces.len(), 2);
+    }
+
+    #[tokio::test]
+    async fn calls_without_text_have_a_segment_and_broken_arguments_are_kept_as_text() {
+        let words = recorded(async |recorder| {
+            recorder.start_call(0, &call("a", "{oops")).await.unwrap();
+            recorder.start_call(1, &call("b", "[1]")).await.unwrap();
+        })
+        .await;
+        assert_eq!(words, ["fact segment 0", r#"fact call a "{oops""#, r#"fact call b "[1]""#]);
+    }
+
+    #[tokio::test]
+    async fn a_run_whose_session_is_gone_learns_it() {
+        let (to, entries) = mpsc::channel(1);
+        drop(entries);
+        let mut recorder = Recorder::new(WorkId("w".to_owned()), Session::new("", 0.0), to);
+        assert!(recorder.say("x".to_owned()).await.is_err());
+    }
+}
