@@ -144,6 +144,23 @@ async fn asked_to_stop_during_a_tool_it_stops_the_tool_too() {
 }
 
 #[tokio::test]
+async fn asked_to_stop_twice_it_stops_at_once_and_the_next_start_puts_things_right() {
+    let held = steps([json!({"text": "Half."}), json!({"gate": "never"})]);
+    let world = World::new(script([held, says(["Yes."])])).await;
+    let server = world.serve().await;
+    let mut stream = server.open_chat("s", "hi").await;
+    stream.until("token").await;
+    server.signal(libc::SIGTERM);
+    server.signal(libc::SIGINT);
+    let (_, took) = server.terminate().await;
+    assert!(took < Duration::from_secs(10), "{took:?}");
+    let server = world.serve().await;
+    let history = server.get("/api/sessions/s/history").await.ok();
+    assert_eq!((&history["running"], &history["messages"][1]["stop_reason"]), (&Value::Null, &json!("interrupted")));
+    server.chat("s", "go on").await;
+}
+
+#[tokio::test]
 async fn the_keys_of_env_files_work_and_the_environment_wins() {
     let replies = || script([says(["Yes."])]);
     let world = World::new(replies()).await.with_env("OPENAI_API_KEY", "").with_env("OPENAI_BASE_URL", "");

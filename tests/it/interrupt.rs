@@ -101,6 +101,46 @@ async fn twice_is_still_one_end() {
     goes_on(&server).await;
 }
 
+#[tokio::test]
+async fn at_any_frame_there_is_one_end_and_every_call_has_its_result() {
+    let replies = (0..60).flat_map(|_| {
+        let tools = steps([
+            json!({"thinking": "Hm."}),
+            json!({"text": "I look."}),
+            call("a", "read_file", json!({"path": "workspace/SOUL.md"})),
+            call("b", "search_knowledge_base", json!({"query": "soul"})),
+            call("c", "terminal", json!({"command": "echo one; sleep 0.05; echo two"})),
+            call("d", "python_repl", json!({"code": "print(1)"})),
+            json!({"finish": "tool_calls"}),
+        ]);
+        [tools, says(["So ", "it ", "is."])]
+    });
+    let world = World::new(script(replies)).await;
+    let server = world.serve().await;
+    for moment in 1..=20 {
+        let mut stream = server.open_chat("s", &format!("message {moment}")).await;
+        let mut frames = Vec::new();
+        while frames.len() < moment
+            && let Some(frame) = stream.next().await
+        {
+            frames.push(frame);
+        }
+        server.post("/api/sessions/s/interrupt", json!({})).await.ok();
+        frames.extend(stream.rest().await);
+        let ends = frames.iter().filter(|frame| frame.is("done") || frame.is("error")).count();
+        assert_eq!(ends, 1, "stopped after {moment} frames: {frames:#?}");
+        let ids = |event: &str| -> Vec<_> {
+            frames.iter().filter(|frame| frame.is(event)).map(|frame| frame.data["id"].clone()).collect()
+        };
+        assert_eq!(ids("tool_start"), ids("tool_end"), "stopped after {moment} frames");
+        server.settled("s").await;
+    }
+    let session = world.session("s");
+    assert_eq!(session["works"].as_array().unwrap().len(), 20);
+    assert!(!session.to_string().contains("\"running\""));
+    server.chat("s", "the last one").await;
+}
+
 /// Whether any process was started with this argument.
 pub fn is_running(argument: &str) -> bool {
     let processes = std::fs::read_dir("/proc").expect("/proc").filter_map(Result::ok);

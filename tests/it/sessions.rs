@@ -312,3 +312,43 @@ async fn all_arguments_of_a_tool_are_kept() {
     assert_eq!(call["arguments"], arguments);
     assert_eq!(serde_json::from_str::<Value>(call["input"].as_str().unwrap()).unwrap(), arguments);
 }
+
+#[tokio::test]
+async fn a_file_edited_by_a_person_while_a_work_runs_is_kept_aside() {
+    let held = steps([json!({"text": "a"}), json!({"gate": "g"}), json!({"finish": "stop"})]);
+    let world = World::new(script([says(["Yes."]), held, says(["On."])])).await;
+    let server = world.serve().await;
+    server.chat("s", "first").await;
+    server.settled("s").await;
+    let mut stream = server.open_chat("s", "second").await;
+    stream.until("token").await;
+    let edited = world.read("sessions/s.json").replace("first", "FIRST");
+    world.write("sessions/s.json", &edited);
+    world.provider.open_gate("g");
+    stream.rest().await;
+    server.settled("s").await;
+    assert_eq!(world.session("s")["messages"].as_array().unwrap().len(), 4);
+    let aside = files(&world.path("storage/quarantine"));
+    assert_eq!(aside.iter().map(|p| std::fs::read_to_string(p).unwrap()).collect::<Vec<_>>(), [edited]);
+    server.chat("s", "third").await;
+}
+
+#[tokio::test]
+async fn a_new_session_can_be_named_listed_and_filled() {
+    let world = World::new(script([says(["Yes."])])).await;
+    let server = world.serve().await;
+    let made = server.post("/api/sessions", json!({})).await.ok();
+    let mut keys: Vec<&String> = made.as_object().unwrap().keys().collect();
+    keys.sort();
+    assert_eq!(keys, ["created_at", "id", "message_count", "state", "title", "updated_at"]);
+    let id = made["id"].as_str().unwrap();
+    let file = world.session(id);
+    assert_eq!((&file["title"], &file["messages"]), (&json!(""), &json!([])));
+    let long = server.post("/api/sessions", json!({"title": "x".repeat(201)})).await.refused();
+    assert_eq!(long, (400, "too_long".to_owned()));
+    server.chat(id, "hi").await;
+    server.settled(id).await;
+    let list = server.get("/api/sessions").await.ok();
+    assert_eq!(list["sessions"].as_array().unwrap().len(), 1);
+    assert_eq!(list["sessions"][0]["message_count"], 2);
+}

@@ -176,6 +176,28 @@ async fn what_is_no_valid_call_is_answered_and_nothing_is_run() {
 }
 
 #[tokio::test]
+async fn a_call_that_was_cut_off_is_never_completed_and_run() {
+    let chunk = |delta: Value, finish: Value| {
+        let chunk = json!({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]});
+        json!({"bytes": format!("data: {chunk}\n\n")})
+    };
+    let begun = || {
+        let function = json!({"name": "terminal", "arguments": "{\"command\": \"touch ran\""});
+        chunk(json!({"tool_calls": [{"index": 0, "id": "c", "type": "function", "function": function}]}), Value::Null)
+    };
+    let at_the_limit = steps([begun(), chunk(json!({}), json!("length")), json!({"bytes": "data: [DONE]\n\n"})]);
+    let broken_off = steps([json!({"text": "I run it."}), begun(), json!({"close": true})]);
+    let world = World::new(script([at_the_limit, says(["Shorter."]), broken_off, says(["On."])])).await;
+    let server = world.serve().await;
+    for message in ["one", "two", "three"] {
+        let frames = server.chat("s", message).await;
+        assert_eq!(frames.iter().filter(|frame| frame.is("done") || frame.is("error")).count(), 1, "{frames:#?}");
+        server.settled("s").await;
+    }
+    assert!(!world.path("scratch/ran").exists());
+}
+
+#[tokio::test]
 async fn a_model_that_makes_the_same_call_again_and_again_is_told_and_then_stopped() {
     let same = calls([call("c", "terminal", json!({"command": "echo once more >> count.txt"}))]);
     let world = World::new(script([always(same)])).await;

@@ -224,7 +224,7 @@ impl Server<'_> {
 
     pub fn signal(&self, signal: i32) {
         let pid = i32::try_from(self.child.id()).expect("a process id");
-        // SAFETY: our own child, which is not waited for yet, so that the number is still its own.
+        // SAFETY: our own child, which is not waited for yet, so that the number is still its own, also when it has ended.
         assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
     }
 
