@@ -22,7 +22,7 @@ use serde_json::Value;
 ///       - bytes: "data: raw\n\n"           # sent as it is
 ///       - sleep_ms: 50
 ///       - gate: name                       # waits until POST /gates/name
-///       - tokens: {count: 500, per_second: 50, text: "tok "}   # without per_second: as fast as possible
+///       - tokens: {count: 500, per_second: 50, text: "tok{n} "}   # {n}: from 0; without per_second: at full speed
 ///       - close: true                      # breaks the connection off
 /// ```
 ///
