@@ -1,0 +1,85 @@
+//! Measures the release binary, over real HTTP, against the scripted provider on this machine: `make bench`.
+//!
+//! Every measurement is bounded in count and time, and nothing leaves the loopback interface. Arguments:
+//! `--write` writes docs/benchmarks.md, `--only NAME` measures one thing, `--quick` a tenth of everything.
+
+mod kit;
+mod measures;
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+use std::thread::available_parallelism;
+
+use kit::report::Report;
+use measures::{Bench, journal, memory, prompt, sessions, start, streams, turn};
+
+const NAMES: [&str; 7] = ["start", "memory", "prompt", "turn", "streams", "journal", "sessions"];
+
+fn main() -> io::Result<ExitCode> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let has = |name: &str| arguments.iter().any(|argument| argument == name);
+    let only = arguments.iter().position(|argument| argument == "--only").and_then(|at| arguments.get(at + 1));
+    if let Some(name) = only.filter(|name| !NAMES.contains(&name.as_str())) {
+        eprintln!("there is no measurement {name:?}; there are {}", NAMES.join(", "));
+        return Ok(ExitCode::FAILURE);
+    }
+    let wanted = |name: &str| only.is_none_or(|only| only == name);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let bench = Bench::new(has("--quick"))?;
+    let mut report = Report::default();
+    let load_before = load();
+    println!("{} · load {load_before}", machine());
+    runtime.block_on(async {
+        for name in NAMES.into_iter().filter(|name| wanted(name)) {
+            match name {
+                "start" => start::measure(&bench, &mut report).await?,
+                "memory" => memory::measure(&bench, &mut report).await?,
+                "prompt" => prompt::measure(&bench, &mut report).await?,
+                "turn" => turn::measure(&bench, &mut report).await?,
+                "streams" => streams::measure(&bench, &mut report).await?,
+                "journal" => journal::measure(&bench, &mut report).await?,
+                _ => sessions::measure(&bench, &mut report).await?,
+            }
+        }
+        io::Result::Ok(())
+    })?;
+    let load_after = load();
+    println!("\n{} missed · load {load_after}", report.missed());
+    if has("--write") {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/benchmarks.md");
+        report.write(&path, &head(&load_before, &load_after))?;
+        println!("wrote docs/benchmarks.md");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn head(before: &str, after: &str) -> String {
+    format!(
+        "# Benchmarks\n\n\
+         Written by `make bench` on {date}, version {version}, on a {machine}. Load averages over 1, 5 and 15 minutes: \
+         {before} when it began, {after} when it ended.\n\n\
+         The release binary is measured as a process, over HTTP on the loopback interface, with a starter home and the \
+         scripted provider (`miniclaw mock-llm`) as its model. Client, model and server share the machine's cores. What \
+         the model and the client take by themselves is measured with the same client and taken off where a line says \
+         “beyond”. ± is half the distance of the quartiles: how far a median moves with the machine's other work. \
+         Targets are upper bounds; a line without one is there to be watched.\n",
+        date = jiff::Zoned::now().date(),
+        version = env!("CARGO_PKG_VERSION"),
+        machine = machine(),
+    )
+}
+
+/// Cores and processor, without the machine's name.
+fn machine() -> String {
+    let cores = available_parallelism().map_or(0, usize::from);
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ").map(|(_, name)| name));
+    format!("{cores}-core Linux VM, {}", model.unwrap_or("unknown processor"))
+}
+
+fn load() -> String {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').take(3).collect::<Vec<_>>().join(" ")
+}

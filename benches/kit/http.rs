@@ -1,0 +1,162 @@
+//! A lean HTTP/1.1 client on one kept connection: it adds as little as possible to what it measures.
+
+use std::io::{self, Error};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// No answer of the programs under test takes so long.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+pub struct Connection {
+    stream: TcpStream,
+    address: SocketAddr,
+    /// Read and not used yet: from `at` on.
+    buffer: Vec<u8>,
+    at: usize,
+}
+
+pub struct Answer {
+    pub status: u16,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    /// The body as JSON, if the status says that all went well.
+    pub fn json(&self) -> io::Result<Value> {
+        if !(200..300).contains(&self.status) {
+            let text = String::from_utf8_lossy(&self.body);
+            return Err(Error::other(format!("status {}: {}", self.status, &text[..text.len().min(300)])));
+        }
+        serde_json::from_slice(&self.body).map_err(Error::other)
+    }
+}
+
+enum Length {
+    Chunked,
+    Bytes(usize),
+}
+
+impl Connection {
+    pub async fn open(address: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        Ok(Self { stream, address, buffer: Vec::with_capacity(16 << 10), at: 0 })
+    }
+
+    pub async fn get(&mut self, path: &str) -> io::Result<Answer> {
+        self.send("GET", path, "").await?;
+        self.answer().await
+    }
+
+    pub async fn post(&mut self, path: &str, body: &Value) -> io::Result<Answer> {
+        self.send("POST", path, &body.to_string()).await?;
+        self.answer().await
+    }
+
+    /// Posts and hands every SSE event, with the moment it was read, to `seen`, until the stream ends.
+    pub async fn stream(&mut self, path: &str, body: &str, mut seen: impl FnMut(&[u8], Instant)) -> io::Result<()> {
+        self.send("POST", path, body).await?;
+        let (status, length) = self.head().await?;
+        if status != 200 || !matches!(length, Length::Chunked) {
+            return Err(Error::other(format!("status {status} instead of a stream")));
+        }
+        let mut pending = Vec::new();
+        while let Some(piece) = self.chunk().await? {
+            let now = Instant::now();
+            pending.extend_from_slice(&piece);
+            let mut done = 0;
+            while let Some(end) = find(&pending[done..], b"\n\n") {
+                seen(&pending[done..done + end], now);
+                done += end + 2;
+            }
+            pending.drain(..done);
+        }
+        Ok(())
+    }
+
+    async fn send(&mut self, method: &str, path: &str, body: &str) -> io::Result<()> {
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            self.address,
+            body.len()
+        );
+        self.stream.write_all(request.as_bytes()).await
+    }
+
+    async fn answer(&mut self) -> io::Result<Answer> {
+        let (status, length) = self.head().await?;
+        let mut body = Vec::new();
+        match length {
+            Length::Bytes(count) => body = self.take(count).await?,
+            Length::Chunked => {
+                while let Some(piece) = self.chunk().await? {
+                    body.extend_from_slice(&piece);
+                }
+            }
+        }
+        Ok(Answer { status, body })
+    }
+
+    async fn head(&mut self) -> io::Result<(u16, Length)> {
+        let status = self.line().await?;
+        let status = status.split(' ').nth(1).and_then(|code| code.parse().ok());
+        let mut length = Length::Bytes(0);
+        loop {
+            let line = self.line().await?.to_ascii_lowercase();
+            match line.split_once(':').map(|(name, value)| (name, value.trim())) {
+                Some(("content-length", value)) => length = Length::Bytes(value.parse().map_err(Error::other)?),
+                Some(("transfer-encoding", "chunked")) => length = Length::Chunked,
+                Some(_) => {}
+                None => return status.map(|status| (status, length)).ok_or_else(|| Error::other("no status line")),
+            }
+        }
+    }
+
+    /// The next chunk of a chunked body; `None` at its end.
+    async fn chunk(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let line = self.line().await?;
+        let size = usize::from_str_radix(line.trim(), 16).map_err(Error::other)?;
+        let piece = self.take(size).await?;
+        self.line().await?;
+        Ok((size > 0).then_some(piece))
+    }
+
+    async fn line(&mut self) -> io::Result<String> {
+        loop {
+            if let Some(end) = find(&self.buffer[self.at..], b"\r\n") {
+                let line = String::from_utf8_lossy(&self.buffer[self.at..self.at + end]).into_owned();
+                self.at += end + 2;
+                return Ok(line);
+            }
+            self.fill().await?;
+        }
+    }
+
+    async fn take(&mut self, count: usize) -> io::Result<Vec<u8>> {
+        while self.buffer.len() - self.at < count {
+            self.fill().await?;
+        }
+        self.at += count;
+        Ok(self.buffer[self.at - count..self.at].to_vec())
+    }
+
+    async fn fill(&mut self) -> io::Result<()> {
+        self.buffer.drain(..self.at);
+        self.at = 0;
+        match timeout(PATIENCE, self.stream.read_buf(&mut self.buffer)).await {
+            Ok(Ok(0)) => Err(Error::other("the connection was closed")),
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => Err(error),
+            Err(_) => Err(Error::other("no answer")),
+        }
+    }
+}
+
+pub fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+    bytes.windows(wanted.len()).position(|window| window == wanted)
+}

@@ -1,0 +1,114 @@
+//! Figures, their targets, and the page they are written to.
+
+use std::fmt::Write;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// One measured figure.
+pub struct Figure {
+    name: String,
+    value: f64,
+    unit: &'static str,
+    /// The most it may be.
+    target: Option<f64>,
+    note: String,
+}
+
+/// All figures of a run, by section.
+#[derive(Default)]
+pub struct Report {
+    sections: Vec<(&'static str, Vec<Figure>)>,
+}
+
+impl Report {
+    pub fn section(&mut self, title: &'static str) {
+        println!("\n{title}");
+        self.sections.push((title, Vec::new()));
+    }
+
+    pub fn figure(&mut self, name: impl Into<String>, value: f64, unit: &'static str) -> &mut Figure {
+        let figure = Figure { name: name.into(), value, unit, target: None, note: String::new() };
+        if self.sections.is_empty() {
+            self.sections.push(("Figures", Vec::new()));
+        }
+        let figures = &mut self.sections.last_mut().expect("there is a section, made just above if need be").1;
+        figures.push(figure);
+        figures.last_mut().expect("pushed just above")
+    }
+
+    /// Prints the figures of the last section.
+    pub fn show(&self) {
+        for figure in self.sections.last().into_iter().flat_map(|(_, figures)| figures) {
+            let target = figure.target.map(|_| format!(" (target {})", figure.target_text())).unwrap_or_default();
+            println!("  {:4} {:<58} {:>12}{target}  {}", figure.verdict(), figure.name, figure.text(), figure.note);
+        }
+    }
+
+    pub fn missed(&self) -> usize {
+        self.sections.iter().flat_map(|(_, figures)| figures).filter(|figure| figure.verdict() == "MISS").count()
+    }
+
+    /// The page, below its `head`.
+    pub fn write(&self, path: &Path, head: &str) -> io::Result<()> {
+        let mut page = head.to_owned();
+        for (title, figures) in &self.sections {
+            let table = "| figure | measured | target | | note |\n|---|--:|--:|---|---|\n";
+            page.push_str(&format!("\n## {title}\n\n{table}"));
+            for figure in figures {
+                writeln!(
+                    page,
+                    "| {} | {} | {} | {} | {} |",
+                    figure.name,
+                    figure.text(),
+                    figure.target_text(),
+                    figure.verdict(),
+                    figure.note
+                )
+                .expect("writing to a string");
+            }
+        }
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        fs::write(path, page)
+    }
+}
+
+impl Figure {
+    pub fn at_most(&mut self, target: f64) -> &mut Self {
+        self.target = Some(target);
+        self
+    }
+
+    pub fn note(&mut self, note: impl Into<String>) -> &mut Self {
+        self.note = note.into();
+        self
+    }
+
+    fn verdict(&self) -> &'static str {
+        match self.target {
+            Some(target) if self.value <= target => "OK",
+            Some(_) => "MISS",
+            None => "",
+        }
+    }
+
+    fn text(&self) -> String {
+        number(self.value, self.unit)
+    }
+
+    fn target_text(&self) -> String {
+        self.target.map(|target| format!("≤ {}", number(target, self.unit))).unwrap_or_default()
+    }
+}
+
+fn number(value: f64, unit: &str) -> String {
+    let digits = match value.abs() {
+        _ if value.fract() == 0.0 => 0,
+        size if size >= 100.0 => 0,
+        size if size >= 10.0 => 1,
+        _ => 2,
+    };
+    format!("{value:.digits$} {unit}").trim_end().to_owned()
+}

@@ -1,0 +1,121 @@
+//! The program under test as a process, and what the kernel says about it.
+
+use std::fs;
+use std::io::{self, BufRead, BufReader, Error};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use url::Url;
+
+use super::http::Connection;
+
+/// A running server; dropping it stops the process.
+pub struct Server {
+    child: Child,
+    pub address: SocketAddr,
+}
+
+/// The release binary: `MINICLAW_BIN`, or the one that cargo built for this driver.
+pub fn binary() -> PathBuf {
+    std::env::var_os("MINICLAW_BIN").map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_miniclaw")), PathBuf::from)
+}
+
+/// The program with nothing of this process's environment, so that no key of a person is used.
+fn program() -> Command {
+    let mut command = Command::new(binary());
+    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).stdin(Stdio::null());
+    command
+}
+
+/// A starter home whose only model is the scripted provider at `model`.
+pub fn starter_home(folder: &Path, model: &Url) -> io::Result<()> {
+    let made = program().arg("init").arg(folder).stdout(Stdio::null()).status()?;
+    if !made.success() {
+        return Err(Error::other("init failed"));
+    }
+    configure(folder, model)
+}
+
+/// Makes the scripted provider at `model` the home's only model.
+pub fn configure(folder: &Path, model: &Url) -> io::Result<()> {
+    let config = format!(
+        "find_local_models: false\nmodels:\n  - {{id: scripted, api_url: '{model}', api_key: none, context_window: 128000}}\n"
+    );
+    fs::write(folder.join("config.yml"), config)
+}
+
+impl Server {
+    /// Starts on a free port and waits until it says where it listens.
+    pub fn start(home: &Path) -> io::Result<Self> {
+        let mut command = program();
+        command.args(["serve", "--port", "0", "--home"]).arg(home).env("MINICLAW_LOG", "error");
+        let mut child = command.stdout(Stdio::piped()).spawn()?;
+        let mut line = String::new();
+        let stdout = child.stdout.take().ok_or_else(|| Error::other("no stdout"))?;
+        BufReader::new(stdout).read_line(&mut line)?;
+        let address = line.trim().strip_prefix("listening on http://").and_then(|address| address.parse().ok());
+        match address {
+            Some(address) => Ok(Self { child, address }),
+            None => {
+                child.kill()?;
+                child.wait()?;
+                Err(Error::other(format!("the server said {line:?} instead of its address")))
+            }
+        }
+    }
+
+    /// Time from spawning the process to its first answer 200 on `/health`.
+    pub async fn time_to_health(home: &Path) -> io::Result<(Self, Duration)> {
+        let began = Instant::now();
+        let server = Self::start(home)?;
+        let health = server.connect().await?.get("/health").await?;
+        let took = began.elapsed();
+        if health.status == 200 { Ok((server, took)) } else { Err(Error::other("/health is not 200")) }
+    }
+
+    pub async fn connect(&self) -> io::Result<Connection> {
+        Connection::open(self.address).await
+    }
+
+    /// Resident memory in MB (10⁶ bytes): all of it, and the part that is not file pages.
+    pub fn memory(&self) -> io::Result<(f64, f64)> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+            Some(line.split_whitespace().nth(0)?.parse::<f64>().ok()? * 1024.0 / 1e6)
+        };
+        let missing = || Error::other("no memory figures in /proc");
+        Ok((field("VmRSS:").ok_or_else(missing)?, field("RssAnon:").ok_or_else(missing)?))
+    }
+
+    /// Processor time used so far.
+    pub fn cpu(&self) -> io::Result<Duration> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
+        let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+        let ticks: u64 = after_name.split_whitespace().skip(11).take(2).filter_map(|n| n.parse::<u64>().ok()).sum();
+        // The kernel's unit for user space is 1/100 s on every Linux there is.
+        Ok(Duration::from_millis(ticks * 10))
+    }
+
+    pub fn threads(&self) -> io::Result<usize> {
+        Ok(fs::read_dir(format!("/proc/{}/task", self.child.id()))?.count())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // SAFETY: a signal to a child that has not been waited for, so the number is still its own.
+        unsafe { libc::kill(self.child.id() as i32, libc::SIGTERM) };
+        let deadline = Instant::now() + Duration::from_secs(12);
+        while Instant::now() < deadline {
+            if matches!(self.child.try_wait(), Ok(Some(_))) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // It did not obey; nothing of it may stay behind.
+        let _ = self.child.kill().and_then(|()| self.child.wait());
+    }
+}

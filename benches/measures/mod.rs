@@ -1,0 +1,62 @@
+//! What is measured, one question a file. Each adds its figures to the report.
+
+pub mod journal;
+pub mod memory;
+pub mod prompt;
+pub mod sessions;
+pub mod start;
+pub mod streams;
+pub mod turn;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use miniclaw::provider::scripted::{self, Running, Script};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::kit::http::Connection;
+
+/// Where homes are made, and how much is measured.
+pub struct Bench {
+    folder: TempDir,
+    /// A tenth of the repetitions: to see that everything works, not to quote.
+    pub quick: bool,
+}
+
+impl Bench {
+    pub fn new(quick: bool) -> io::Result<Self> {
+        // On the disk of the build, not in a memory file system: waiting for the disk is part of what is measured.
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
+        Ok(Self { folder, quick })
+    }
+
+    pub fn folder(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn times(&self, full: usize) -> usize {
+        if self.quick { full.div_ceil(10) } else { full }
+    }
+}
+
+/// A scripted provider that answers every question with `tokens` numbered tokens at full speed.
+pub async fn fast_model(tokens: usize) -> io::Result<Running> {
+    let steps = json!([{"tokens": {"count": tokens, "text": "word{n} "}}, {"finish": "stop"}]);
+    model(json!([{"repeat": true, "steps": steps}])).await
+}
+
+pub async fn model(replies: Value) -> io::Result<Running> {
+    scripted::start(Script::from_value(&json!({"replies": replies})).map_err(io::Error::other)?).await
+}
+
+/// Makes a session that has a title already, so that no turn asks the model for one.
+pub async fn titled_session(connection: &mut Connection) -> io::Result<String> {
+    let made = connection.post("/api/sessions", &json!({"title": "bench"})).await?.json()?;
+    made["id"].as_str().map(str::to_owned).ok_or_else(|| io::Error::other("a session without an id"))
+}
+
+/// The size of a file or folder in bytes, as `ls` shows it.
+pub fn size(path: &Path) -> io::Result<u64> {
+    Ok(std::fs::metadata(path)?.len())
+}

@@ -1,0 +1,136 @@
+//! Many answers at once, each at the speed of a person's reading: how late are their tokens?
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use miniclaw::provider::scripted::Running;
+use serde_json::{Value, json};
+use tokio::time::{sleep, sleep_until};
+
+use super::turn::model_address;
+use super::{Bench, model, titled_session};
+use crate::kit::http::{Connection, find};
+use crate::kit::numbers::{Samples, ms};
+use crate::kit::report::Report;
+use crate::kit::server::{Server, starter_home};
+
+const STREAMS: usize = 200;
+const PER_SECOND: u32 = 50;
+const SECONDS: u32 = 12;
+/// Streams begin spread over one token's time, in so many steps, as independent people would.
+const PHASES: usize = 20;
+
+pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
+    report.section("200 streams at once, 50 tokens a second each");
+    let seconds = if bench.quick { 2 } else { SECONDS };
+    let baseline = straight(seconds).await?;
+    let home = bench.folder("streams");
+    let model = phased_model(seconds).await?;
+    starter_home(&home, &model.base_url)?;
+    let server = Server::start(&home)?;
+    let mut connection = server.connect().await?;
+    let mut bodies = Vec::new();
+    for stream in 0..STREAMS {
+        let id = titled_session(&mut connection).await?;
+        bodies.push(json!({"message": phase(stream), "session_id": id}).to_string());
+    }
+    let streams = Streams { address: server.address, path: "/api/chat", mark: b"event: token", bodies };
+    let before = server.cpu()?;
+    let began = Instant::now();
+    let lateness = streams.follow(&model, seconds).await?;
+    let (cpu, wall) = (server.cpu()? - before, began.elapsed());
+    let at_end = server.memory()?.0;
+    let through = &lateness;
+    let note = format!(
+        "{} tokens; straight from the model {:.1} (p50 {:.1}), the same client",
+        through.len(),
+        baseline.p99(),
+        baseline.p50()
+    );
+    report.figure("a token's delay beyond its schedule, p99", through.p99(), "ms").at_most(20.0).note(note);
+    report.figure("the same, p50", through.p50(), "ms");
+    report.figure("the same beyond the model's own, p99", through.p99() - baseline.p99(), "ms");
+    let share = cpu.as_secs_f64() / wall.as_secs_f64() * 100.0;
+    let each = ms(cpu) * 1e3 / through.len() as f64;
+    let note = format!("{each:.0} µs a token; client and model run on the same cores");
+    report.figure("processor time of the server, of one core", share, "%").note(note);
+    report.figure("resident right after", at_end, "MB").note("200 sessions in memory");
+    report.show();
+    Ok(())
+}
+
+async fn straight(seconds: u32) -> io::Result<Samples> {
+    let model = phased_model(seconds).await?;
+    let ask = |stream| json!({"model": "m", "stream": true, "messages": [{"role": "user", "content": phase(stream)}]});
+    let bodies = (0..STREAMS).map(|stream| ask(stream).to_string()).collect();
+    let address = model_address(&model.base_url)?;
+    let streams = Streams { address, path: "/v1/chat/completions", mark: b"\"delta\":{\"content\":", bodies };
+    streams.follow(&model, seconds).await
+}
+
+/// The question of a stream; it chooses the gate that the answer waits at.
+fn phase(stream: usize) -> String {
+    format!("[phase {}]", stream % PHASES)
+}
+
+/// Answers that say one word, wait at their phase's gate, and then keep to their schedule.
+async fn phased_model(seconds: u32) -> io::Result<Running> {
+    let reply = |phase: usize| {
+        let tokens = json!({"count": seconds * PER_SECOND, "per_second": PER_SECOND, "text": "word{n} "});
+        let steps =
+            json!([{"text": "So, "}, {"gate": format!("gate-{phase}")}, {"tokens": tokens}, {"finish": "stop"}]);
+        json!({"match": format!("[phase {phase}]"), "repeat": true, "steps": steps})
+    };
+    model(Value::Array((0..PHASES).map(reply).collect())).await
+}
+
+struct Streams {
+    address: SocketAddr,
+    path: &'static str,
+    mark: &'static [u8],
+    bodies: Vec<String>,
+}
+
+impl Streams {
+    /// Opens all, lets their tokens flow, and returns each token's delay beyond its schedule in ms.
+    async fn follow(self, model: &Running, seconds: u32) -> io::Result<Samples> {
+        let mut tasks = Vec::new();
+        for body in self.bodies {
+            let mut connection = Connection::open(self.address).await?;
+            let (path, mark) = (self.path, self.mark);
+            tasks.push(tokio::spawn(async move {
+                let mut seen = Vec::new();
+                let collect = |event: &[u8], now| {
+                    if find(event, mark).is_some() {
+                        seen.push(now);
+                    }
+                };
+                connection.stream(path, &body, collect).await.map(|()| seen)
+            }));
+        }
+        // Everybody has the first word by then and waits at a gate.
+        sleep(Duration::from_secs(3)).await;
+        let step = Duration::from_secs(1) / PER_SECOND / PHASES as u32;
+        let began = Instant::now() + Duration::from_millis(50);
+        let mut opened = Vec::new();
+        for phase in 0..PHASES {
+            sleep_until((began + step * phase as u32).into()).await;
+            opened.push(Instant::now());
+            model.open_gate(&format!("gate-{phase}"));
+        }
+        let mut lateness = Samples::default();
+        for (stream, task) in tasks.into_iter().enumerate() {
+            let seen = task.await.map_err(io::Error::other)??;
+            let wanted = (seconds * PER_SECOND) as usize + 1;
+            if seen.len() != wanted {
+                return Err(io::Error::other(format!("a stream of {} tokens instead of {wanted}", seen.len())));
+            }
+            for (number, at) in seen[1..].iter().enumerate() {
+                let due = opened[stream % PHASES] + Duration::from_secs(1) / PER_SECOND * number as u32;
+                lateness.push(ms(at.saturating_duration_since(due)));
+            }
+        }
+        Ok(lateness)
+    }
+}
