@@ -1,5 +1,7 @@
 //! A summary that stands for the older half of a conversation.
 
+use std::sync::Arc;
+
 use crate::domain::{Message, Role};
 use crate::provider::{ChatMessage, Client, ModelRequest, ProviderError};
 
@@ -17,7 +19,7 @@ pub fn share(messages: usize) -> Option<usize> {
 }
 
 /// Asks the model for a summary of `messages`, at temperature 0.3.
-pub async fn summarise(client: &Client, messages: &[Message]) -> Result<String, ProviderError> {
+pub async fn summarise(client: &Client, messages: &[Arc<Message>]) -> Result<String, ProviderError> {
     let request = ModelRequest {
         messages: vec![ChatMessage::User(format!(
             "{}\n\nSummarise the conversation above for whoever continues it, in its own language and in at most \
@@ -33,7 +35,7 @@ pub async fn summarise(client: &Client, messages: &[Message]) -> Result<String, 
     Ok(summary.trim().chars().take(MAX_SUMMARY).collect())
 }
 
-fn material(messages: &[Message]) -> String {
+fn material(messages: &[Arc<Message>]) -> String {
     let mut text = String::new();
     for message in messages {
         let who = match message.role {

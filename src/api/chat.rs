@@ -1,5 +1,7 @@
 //! `POST /api/chat`: say something and follow the work to its end. Leaving does not stop the work.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
@@ -42,7 +44,8 @@ pub struct ChatAnswer {
     work_id: String,
     stop_reason: String,
     /// The messages of this work, as they stand in the session's file.
-    messages: Vec<Message>,
+    #[schema(value_type = Vec<Message>)]
+    messages: Vec<Arc<Message>>,
 }
 
 /// Says something and follows the work: an SSE stream of frames, or one JSON object.

@@ -1,5 +1,8 @@
 //! Sessions: list, make, rename, delete, bring back, read, say, stop, title, compress.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, State};
@@ -63,7 +66,8 @@ pub struct Messages {
     session_id: String,
     title: String,
     /// The system prompt as it would be sent now comes first.
-    messages: Vec<Message>,
+    #[schema(value_type = Vec<Message>)]
+    messages: Vec<Arc<Message>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     compressed_context: Option<String>,
 }
@@ -72,7 +76,8 @@ pub struct Messages {
 pub struct History {
     session_id: String,
     title: String,
-    messages: Vec<Message>,
+    #[schema(value_type = Vec<Message>)]
+    messages: Vec<Arc<Message>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     compressed_context: Option<String>,
     /// Everything up to here is in `messages`: follow from here on.
@@ -122,7 +127,8 @@ pub struct Compressed {
 #[utoipa::path(get, path = "/api/sessions", tag = "sessions", responses((status = 200, body = SessionList)))]
 pub async fn list(State(app): State<App>) -> Result<Json<SessionList>, ApiError> {
     let sessions = app.engine.list().await?;
-    let sessions = sessions.into_iter().map(|summary| shown(&app, summary)).collect();
+    let running = running(&app);
+    let sessions = sessions.into_iter().map(|summary| shown(&running, summary)).collect();
     Ok(Json(SessionList { sessions }))
 }
 
@@ -135,7 +141,7 @@ pub async fn create(
 ) -> Result<Json<SessionSummary>, ApiError> {
     let Json(request) = request?;
     let summary = app.engine.create(&title(&request.title)?).await?;
-    Ok(Json(shown(&app, summary)))
+    Ok(Json(shown(&running(&app), summary)))
 }
 
 /// Gives a session another title.
@@ -149,7 +155,7 @@ pub async fn rename(
     let id = SessionId::parse(&id)?;
     let Json(request) = request?;
     let summary = app.engine.rename(&id, &title(&request.title)?).await?;
-    Ok(Json(shown(&app, summary)))
+    Ok(Json(shown(&running(&app), summary)))
 }
 
 /// Moves a session to `sessions/archive/deleted/`.
@@ -166,7 +172,7 @@ pub async fn delete(State(app): State<App>, Path(id): Path<String>) -> Result<Js
     responses((status = 200, body = SessionSummary), (status = 404, body = ErrorBody)))]
 pub async fn restore(State(app): State<App>, Path(id): Path<String>) -> Result<Json<SessionSummary>, ApiError> {
     let summary = app.engine.restore(&SessionId::parse(&id)?).await?;
-    Ok(Json(shown(&app, summary)))
+    Ok(Json(shown(&running(&app), summary)))
 }
 
 /// The raw messages, with the system prompt first.
@@ -181,7 +187,7 @@ pub async fn messages(State(app): State<App>, Path(id): Path<String>) -> Result<
         Ok(assemble(&home, mode).text)
     })
     .await?;
-    let mut messages = vec![Message::new(Role::System, system)];
+    let mut messages = vec![Arc::new(Message::new(Role::System, system))];
     messages.extend(session.messages.iter().cloned());
     Ok(Json(Messages {
         session_id: id.to_string(),
@@ -251,8 +257,13 @@ pub async fn compress(State(app): State<App>, Path(id): Path<String>) -> Result<
     Ok(Json(Compressed { archived_count: done.archived, remaining_count: done.remaining, summary: done.summary }))
 }
 
-fn shown(app: &App, summary: store::SessionSummary) -> SessionSummary {
-    let running = app.engine.services().runs.list().iter().any(|id| id.as_str() == summary.id);
+/// The ids of the sessions that are at work, looked up once a request.
+fn running(app: &App) -> HashSet<String> {
+    app.engine.services().runs.list().iter().map(ToString::to_string).collect()
+}
+
+fn shown(running: &HashSet<String>, summary: store::SessionSummary) -> SessionSummary {
+    let running = running.contains(&summary.id);
     SessionSummary {
         id: summary.id,
         title: summary.title,

@@ -1,5 +1,7 @@
 //! A session: an ordered list of works with the messages they left. It changes only by [`Session::apply`].
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -24,10 +26,11 @@ pub struct Session {
     /// Summaries of what was archived, several joined by `---`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compressed_context: Option<String>,
+    /// Shared, as the works are: a copy of a session, which every run and every reader takes, copies no text.
     #[serde(default)]
-    pub messages: Vec<Message>,
+    pub messages: Vec<Arc<Message>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub works: Vec<Work>,
+    pub works: Vec<Arc<Work>>,
     /// The last fact folded into this snapshot.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub seq: u64,
@@ -69,7 +72,7 @@ impl Session {
         match event {
             Event::Titled { title } => self.title.clone_from(title),
             Event::WorkStarted { work_id, message_id, content, model } => {
-                self.works.push(Work {
+                self.works.push(Arc::new(Work {
                     work_id: work_id.clone(),
                     created_at: at,
                     model: model.clone(),
@@ -77,12 +80,12 @@ impl Session {
                     usage: Default::default(),
                     finished_at: None,
                     outcome: None,
-                });
+                }));
                 let mut message = Message::new(Role::User, content.clone());
                 message.id = Some(message_id.clone());
                 message.work_id = Some(work_id.clone());
                 message.created_at = Some(at);
-                self.messages.push(message);
+                self.messages.push(Arc::new(message));
             }
             Event::DialogueStarted { work_id, dialogue } => {
                 if let Some(work) = self.work_mut(work_id) {
@@ -148,7 +151,7 @@ impl Session {
 
     /// The work that has not ended, if any.
     pub fn running(&self) -> Option<&Work> {
-        self.works.iter().rev().find(|work| work.finished_at.is_none())
+        self.works.iter().rev().find(|work| work.finished_at.is_none()).map(Arc::as_ref)
     }
 
     /// What must be added after a crash so that every call has a result and every work an end.
@@ -208,7 +211,7 @@ impl Session {
         message.work_id = Some(work_id.clone());
         message.dialogue = Some(dialogue);
         message.created_at = Some(at);
-        self.messages.push(message);
+        self.messages.push(Arc::new(message));
     }
 
     fn finish_work(&mut self, work_id: &WorkId, outcome: &Outcome, at: f64) {
@@ -239,20 +242,19 @@ impl Session {
     }
 
     fn work_mut(&mut self, work_id: &WorkId) -> Option<&mut Work> {
-        self.works.iter_mut().rev().find(|work| work.work_id == *work_id)
+        self.works.iter_mut().rev().find(|work| work.work_id == *work_id).map(Arc::make_mut)
     }
 
     fn segment_mut(&mut self, work_id: &WorkId) -> Option<&mut Message> {
-        self.messages.iter_mut().rev().find(|m| m.role == Role::Assistant && m.work_id.as_ref() == Some(work_id))
+        let is_segment = |m: &Message| m.role == Role::Assistant && m.work_id.as_ref() == Some(work_id);
+        self.messages.iter_mut().rev().find(|m| is_segment(m)).map(Arc::make_mut)
     }
 
     fn open_call_mut(&mut self, work_id: &WorkId, call_id: &str) -> Option<&mut ToolCall> {
-        self.messages
-            .iter_mut()
-            .rev()
-            .filter(|m| m.work_id.as_ref() == Some(work_id))
-            .flat_map(|m| &mut m.tool_calls)
-            .find(|call| call.id.as_deref() == Some(call_id) && call.status == Some(CallStatus::Running))
+        let is_open = |call: &ToolCall| call.id.as_deref() == Some(call_id) && call.status == Some(CallStatus::Running);
+        let mut of_work = self.messages.iter_mut().rev().filter(|m| m.work_id.as_ref() == Some(work_id));
+        let message = of_work.find(|m| m.tool_calls.iter().any(is_open))?;
+        Arc::make_mut(message).tool_calls.iter_mut().find(|call| is_open(call))
     }
 }
 

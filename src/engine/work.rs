@@ -66,7 +66,7 @@ pub async fn make_title(services: &Services, session: &Session) -> String {
 pub async fn make_summary(
     services: &Services,
     id: &SessionId,
-    older: Vec<Message>,
+    older: Vec<Arc<Message>>,
 ) -> Result<(String, String), EngineError> {
     let client = services.models.client(&mut Silent).await?;
     let summary = compress::summarise(&client, &older).await?;

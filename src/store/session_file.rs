@@ -1,5 +1,7 @@
 //! The format of `sessions/{id}.json` (mini-OpenClaw document): reading the versions there are, writing the newest.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::domain::{Message, Session};
@@ -20,7 +22,7 @@ pub fn parse(bytes: &[u8], migrated_at: f64) -> Result<Session, BadSession> {
     let value: Value = serde_json::from_slice(bytes).map_err(|e| BadSession::Json(e.to_string()))?;
     match value {
         Value::Array(messages) => {
-            let messages: Vec<Message> =
+            let messages: Vec<Arc<Message>> =
                 serde_json::from_value(Value::Array(messages)).map_err(|e| BadSession::Field(e.to_string()))?;
             let mut session = Session::new("", migrated_at);
             session.messages = messages;
@@ -100,7 +102,7 @@ mod tests {
         #[test]
         fn a_session_survives_the_round_trip(messages in proptest::collection::vec(any_message(), 0..6), title in ".*") {
             let mut session = Session::new(title, 12.25);
-            session.messages = messages;
+            session.messages = messages.into_iter().map(Arc::new).collect();
             prop_assert_eq!(parse(&encode(&session), 0.0).unwrap(), session);
         }
 

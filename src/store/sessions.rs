@@ -1,6 +1,7 @@
 //! The sessions folder: list, load, snapshot, archive, delete, restore.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use cap_std::fs::{Dir, MetadataExt};
@@ -217,7 +218,7 @@ impl Home {
     }
 
     /// Keeps messages that a summary will stand for, and returns the file's name under `sessions/archive/`.
-    pub fn archive(&self, id: &SessionId, messages: &[Message]) -> Result<String, StoreError> {
+    pub fn archive(&self, id: &SessionId, messages: &[Arc<Message>]) -> Result<String, StoreError> {
         let dir = self.archive_dir("archive")?;
         let name = format!("{id}_{}.json", clock::stamp());
         let mut bytes = serde_json::to_vec_pretty(messages).expect("messages are JSON");
