@@ -23,17 +23,18 @@ pub fn fit(history: &mut Vec<ChatMessage>, budget: Budget, count: &dyn Fn(&str) 
     if history.iter().map(|m| bytes(m) + MESSAGE_OVERHEAD).sum::<usize>() <= room {
         return 0;
     }
-    let costs: Vec<usize> = history.iter().map(|m| cost(m, count)).collect();
-    let mut total: usize = costs.iter().sum();
-    let mut dropped = 0;
-    while total > room {
-        let next = history[dropped + 1..].iter().position(|m| matches!(m, ChatMessage::User(_)));
-        let Some(next) = next.map(|offset| dropped + 1 + offset) else { break };
-        total -= costs[dropped..next].iter().sum::<usize>();
-        dropped = next;
+    // From the newest exchange back, so that what is left out is not counted: a long session costs what its window holds.
+    let (mut kept, mut total) = (history.len(), 0);
+    while kept > 0 {
+        let start = history[..kept].iter().rposition(|m| matches!(m, ChatMessage::User(_))).unwrap_or(0);
+        total += history[start..kept].iter().map(|m| cost(m, count)).sum::<usize>();
+        if total > room && kept < history.len() {
+            break;
+        }
+        kept = start;
     }
-    history.drain(..dropped);
-    dropped
+    history.drain(..kept);
+    kept
 }
 
 fn texts(message: &ChatMessage) -> impl Iterator<Item = &str> {
@@ -73,6 +74,10 @@ mod tests {
             vec![user(&"a".repeat(20)), said(&"b".repeat(20)), user("c"), said("d"), user("the question")];
         assert_eq!(fit(&mut history, budget, &|text| text.len()), 2);
         assert_eq!(history, [user("c"), said("d"), user("the question")]);
+
+        let count_no_old = |text: &str| if text.starts_with("old") { panic!("counted") } else { text.len() };
+        let mut long = vec![user("old"), said("old"), user(&"n".repeat(30)), said("m"), user("the question")];
+        assert_eq!(fit(&mut long, budget, &count_no_old), 4);
 
         let mut too_long = vec![user(&"x".repeat(500))];
         assert_eq!(fit(&mut too_long, budget, &|text| text.len()), 0);
