@@ -19,6 +19,9 @@ pub struct Entry {
 pub enum Kind {
     /// Journal it and wait for the disk, fold, publish, then answer.
     Fact(oneshot::Sender<Result<(), String>>),
+    /// Journal it without waiting for the disk, fold, publish. For marks that mean nothing without the facts behind
+    /// them: a fact's wait for the disk covers all that was journaled before it.
+    Mark,
     /// Journal it without waiting, fold. Not published: previews said it already.
     Piece,
     /// Fold and publish.
@@ -125,6 +128,13 @@ impl Recorder {
         answer.await.map_err(|_| gone())?.map_err(NotRecorded)
     }
 
+    /// Records what needs no wait for the disk because a fact follows before anything cannot be undone.
+    pub async fn mark(&mut self, event: Event) -> Result<(), NotRecorded> {
+        self.flush().await?;
+        self.session.apply(&event, crate::clock::now());
+        self.send(event, Kind::Mark).await
+    }
+
     pub async fn start_dialogue(&mut self, dialogue: u32) -> Result<(), NotRecorded> {
         self.dialogue = dialogue;
         let event = Event::DialogueStarted { work_id: self.work_id.clone(), dialogue };
@@ -199,11 +209,7 @@ impl Recorder {
         self.segment_has_calls = false;
         self.text = Stretch::default();
         self.thinking = Stretch::default();
-        let event = Event::SegmentStarted { work_id: self.work_id.clone(), dialogue: self.dialogue, segment };
-        self.session.apply(&event, crate::clock::now());
-        let (done, answer) = oneshot::channel();
-        self.send(event, Kind::Fact(done)).await?;
-        answer.await.map_err(|_| gone())?.map_err(NotRecorded)
+        self.mark(Event::SegmentStarted { work_id: self.work_id.clone(), dialogue: self.dialogue, segment }).await
     }
 
     async fn send(&self, event: Event, kind: Kind) -> Result<(), NotRecorded> {

@@ -143,7 +143,7 @@ impl Run {
                 usage: answer.usage,
                 context_window: self.client.endpoint().context_window,
             };
-            recorder.fact(finished).await?;
+            recorder.mark(finished).await?;
             if answer.calls.is_empty() {
                 return match answer.finish {
                     Finish::Stop | Finish::ToolCalls => Ok(()),

@@ -233,6 +233,7 @@ impl Actor {
     async fn record(&mut self, entry: Entry) {
         match entry.kind {
             Kind::Preview => self.ledger.preview(entry.event),
+            Kind::Mark => self.ledger.mark(entry.event),
             Kind::Piece => self.ledger.piece(entry.event),
             Kind::Fact(done) => {
                 let kept = self.ledger.fact(entry.event).await.map_err(|error| error.to_string());

@@ -52,16 +52,29 @@ impl Ledger {
         Ok(())
     }
 
+    /// Journals a mark without waiting for the disk, folds it and tells everybody.
+    pub fn mark(&mut self, event: Event) {
+        self.append(event.clone());
+        self.publish(What::Event(event));
+    }
+
     /// Journals a piece of text without waiting for the disk. Nobody is told: previews said it already.
     pub fn piece(&mut self, event: Event) {
+        self.append(event);
+    }
+
+    fn append(&mut self, event: Event) {
         let fact = self.next_fact(event);
         let mut journal = self.take_journal();
         let written = journal.append(std::slice::from_ref(&fact), Durability::Written);
         self.journal = Some(journal);
         match written {
             Ok(()) => Arc::make_mut(&mut self.session).apply_fact(&fact),
-            // The text is still in memory, so the snapshot will hold it.
-            Err(error) => tracing::warn!(session = %self.id, %error, "could not journal a piece of text"),
+            // It stays in memory, so the snapshot will hold it.
+            Err(error) => {
+                tracing::warn!(session = %self.id, %error, "could not journal a part of an answer");
+                Arc::make_mut(&mut self.session).apply(&fact.event, fact.at);
+            }
         }
     }
 
