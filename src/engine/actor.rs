@@ -155,6 +155,8 @@ impl Actor {
                 }
                 Wake::Command(None) | Wake::Idle => {
                     self.stop().await;
+                    // What was said lately is kept for those who come back; after so long they load the history.
+                    self.services.hub.forget(&self.ledger.id);
                     return;
                 }
             }
