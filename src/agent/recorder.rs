@@ -246,6 +246,7 @@ mod tests {
                 owned.apply(&event, 0.0);
                 let kind = match kind {
                     Kind::Fact(done) => done.send(Ok(())).map_or("nobody waits for", |()| "fact"),
+                    Kind::Mark => "mark",
                     Kind::Piece => "piece",
                     Kind::Preview => "preview",
                 };
@@ -284,14 +285,14 @@ mod tests {
         })
         .await;
         let expected = [
-            "fact segment 0",
+            "mark segment 0",
             r#"preview thinking "hm" at 0"#,
             r#"preview text "企" at 0"#,
             r#"preview text "鹅" at 3"#,
             r#"piece thinking "hm" at 0"#,
             r#"piece text "企鹅" at 0"#,
             r#"fact call c {"path":"a"}"#,
-            "fact segment 1",
+            "mark segment 1",
             r#"preview text "more" at 0"#,
             r#"piece text "more" at 0"#,
         ];
@@ -319,7 +320,7 @@ mod tests {
             recorder.start_call(1, &call("b", "[1]")).await.unwrap();
         })
         .await;
-        assert_eq!(words, ["fact segment 0", r#"fact call a "{oops""#, r#"fact call b "[1]""#]);
+        assert_eq!(words, ["mark segment 0", r#"fact call a "{oops""#, r#"fact call b "[1]""#]);
     }
 
     #[tokio::test]
