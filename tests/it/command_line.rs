@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::interrupt::is_running;
+use crate::interrupt::{a_long_time, is_running};
 use crate::script::{call, calls, says, script, steps};
 use crate::world::{CONFIG, KEY, World, eventually, files};
 
@@ -131,15 +131,16 @@ async fn asked_to_stop_it_ends_streams_and_leaves_whole_files() {
 
 #[tokio::test]
 async fn asked_to_stop_during_a_tool_it_stops_the_tool_too() {
-    let stubborn = "trap '' TERM; sleep 4733.5 & echo begun; wait; sleep 4733.5";
+    let long = a_long_time(4733);
+    let stubborn = format!("trap '' TERM; sleep {long} & echo begun; wait; sleep {long}");
     let world = World::new(script([calls([call("c", "terminal", json!({"command": stubborn}))])])).await;
     let server = world.serve().await;
     let mut stream = server.open_chat("s", "hi").await;
     stream.until("tool_start").await;
-    eventually("the tool runs", async || is_running("4733.5")).await;
+    eventually("the tool runs", async || is_running(&long)).await;
     let (status, took) = server.terminate().await;
     assert!(status.success() && took < Duration::from_secs(10), "{status} after {took:?}");
-    eventually("its processes end", async || !is_running("4733.5")).await;
+    eventually("its processes end", async || !is_running(&long)).await;
     assert_eq!(world.session("s")["messages"][1]["tool_calls"][0]["status"], "cancelled");
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use crate::interrupt::is_running;
+use crate::interrupt::{a_long_time, is_running};
 use crate::script::{call, calls, says, script, steps};
 use crate::world::{Server, World, eventually};
 
@@ -118,14 +118,15 @@ fn check(world: &World, promised: &Promised) {
 
 #[tokio::test]
 async fn killed_during_a_tool_the_tool_ends_and_its_outcome_is_said_to_be_unknown() {
-    let slow = call("c1", "terminal", json!({"command": "echo begun; sleep 4722.5"}));
+    let long = a_long_time(4722);
+    let slow = call("c1", "terminal", json!({"command": format!("echo begun; sleep {long}")}));
     let world = World::new(script([calls([slow]), says(["Next."])])).await;
     let server = world.serve().await;
     let mut stream = server.open_chat("s", "wait").await;
     stream.until("tool_start").await;
-    eventually("the tool runs", async || is_running("4722.5")).await;
+    eventually("the tool runs", async || is_running(&long)).await;
     drop(server);
-    eventually("the tool ends with its server", async || !is_running("4722.5")).await;
+    eventually("the tool ends with its server", async || !is_running(&long)).await;
     let server = world.serve().await;
     let history = server.get("/api/sessions/s/history").await.ok();
     assert_eq!(history["running"], Value::Null);

@@ -56,17 +56,18 @@ async fn in_the_middle_of_the_text() {
 
 #[tokio::test]
 async fn during_a_slow_tool_whose_processes_end_with_it() {
-    let slow = call("c1", "terminal", json!({"command": "echo begun; sleep 4711.25 & sleep 4711.25"}));
+    let long = a_long_time(4711);
+    let slow = call("c1", "terminal", json!({"command": format!("echo begun; sleep {long} & sleep {long}")}));
     let quick = call("c2", "terminal", json!({"command": "echo never > ran.txt"}));
     let world = World::new(script([calls([slow, quick]), says(["Next."])])).await;
     let server = world.serve().await;
     let mut stream = server.open_chat("s", "hi").await;
     stream.until("tool_start").await;
-    eventually("the tool runs", async || is_running("4711.25")).await;
+    eventually("the tool runs", async || is_running(&long)).await;
     let rest = stop(&server, stream).await;
     let ends: Vec<_> = rest.iter().filter(|frame| frame.is("tool_end")).map(|f| f.data["status"].clone()).collect();
     assert_eq!(ends, ["cancelled", "cancelled"]);
-    eventually("its processes end", async || !is_running("4711.25")).await;
+    eventually("its processes end", async || !is_running(&long)).await;
     assert!(!world.path("scratch/ran.txt").exists());
     goes_on(&server).await;
 }
@@ -139,6 +140,11 @@ async fn at_any_frame_there_is_one_end_and_every_call_has_its_result() {
     assert_eq!(session["works"].as_array().unwrap().len(), 20);
     assert!(!session.to_string().contains("\"running\""));
     server.chat("s", "the last one").await;
+}
+
+/// Seconds that no other run of these tests sleeps for.
+pub fn a_long_time(seconds: u32) -> String {
+    format!("{seconds}.{}", std::process::id())
 }
 
 /// Whether any process was started with this argument.
