@@ -196,8 +196,17 @@ fn control_tokens_in_a_message_open_no_role() {
 
 #[test]
 fn the_router_is_right_on_the_table() {
+    router_is_right_on(include_str!("data/router.tsv"));
+}
+
+#[test]
+fn the_router_is_right_on_questions_it_was_not_tuned_on() {
+    router_is_right_on(include_str!("data/router-unseen.tsv"));
+}
+
+fn router_is_right_on(table: &str) {
     let (mut right, mut wrong) = (0.0, Vec::new());
-    for line in include_str!("data/router.tsv").lines().filter(|l| !l.starts_with('#')) {
+    for line in table.lines().filter(|l| !l.starts_with('#')) {
         let (expected, question) = line.split_once('\t').unwrap();
         let request = json!({"messages": [user(question)], "tools": tools(), "temperature": 0, "max_tokens": 1});
         let reply = server().chat(&request);
