@@ -14,7 +14,9 @@ help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 run: build ## Build everything, get a model where none is configured, and start on http://127.0.0.1:8002
-	@if $(TARGET)/release/miniclaw doctor --home $(HOME_DIR) --needs-model; then $(MAKE) --no-print-directory model; fi
+	@if $(TARGET)/release/miniclaw doctor --home $(HOME_DIR) --needs-model; then \
+	  echo "No model is configured or found: building the small embedded one. A key in .env is the better way; see README.md."; \
+	  $(MAKE) --no-print-directory model; fi
 	@echo "Open http://127.0.0.1:$(PORT)"
 	@exec $(TARGET)/release/miniclaw serve --home $(HOME_DIR) --port $(PORT)
 
@@ -32,8 +34,8 @@ frontend/dist/index.html: frontend/node_modules/.installed $(shell find frontend
 
 model: ## Build the embedded model's server and get its weights (1.1 GB)
 	@scripts/install-tools.sh model
-	cargo build --release --locked -p miniclaw-llm
-	@python3 scripts/get-model.py --dir "$(MODELS_DIR)"
+	sh crates/llm/cargo.sh build --release --locked -p miniclaw-llm
+	@python3 scripts/get-model.py --yes --dir "$(MODELS_DIR)"
 
 test: test-frontend test-rust test-model ## Install what tests need and run all of them
 
@@ -56,14 +58,13 @@ test-frontend: frontend/dist/index.html ## Tests of the web UI without a browser
 test-rust: frontend/dist/index.html ## Tests of the server, and of the web UI in a real browser
 	@scripts/install-tools.sh browser
 	cargo fmt --all --check
-	cargo clippy --locked --all-targets -- -D warnings
 	cargo test --locked
 	cargo build --locked --bin miniclaw
 	cd frontend && MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" npm run e2e
 
 test-model: model ## Tests of the embedded model, with the real weights
-	MINICLAW_TEST_MODEL="$(WEIGHTS)" cargo test --release --locked -p miniclaw-llm
-	MINICLAW_TEST_MODEL="$(WEIGHTS)" cargo test --release --locked -p miniclaw-llm --test model -- --nocapture
+	sh crates/llm/cargo.sh test --release --locked -p miniclaw-llm
+	MINICLAW_TEST_MODEL="$(WEIGHTS)" sh crates/llm/cargo.sh test --release --locked -p miniclaw-llm --test model
 	MINICLAW_TEST_MODEL="$(WEIGHTS)" MINICLAW_TEST_LLM="$(abspath $(TARGET))/release/miniclaw-llm" \
 	  cargo test --locked --test embedded_model -- --nocapture
 

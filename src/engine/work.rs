@@ -53,9 +53,10 @@ impl Watch for Progress<'_> {
 
 /// A title for a session, from its first exchange. Falls back to the beginning of the question.
 pub async fn make_title(services: &Services, session: &Session) -> String {
-    let of = |role| session.messages.iter().find(|m| m.role == role && !m.content.is_empty());
-    let question = of(Role::User).map(|m| m.content.as_str()).unwrap_or_default();
-    let answer = of(Role::Assistant).map(|m| m.content.as_str()).unwrap_or_default();
+    let said = |role| session.messages.iter().filter(move |m| m.role == role && !m.content.is_empty());
+    let question = said(Role::User).next().map(|m| m.content.as_str()).unwrap_or_default();
+    // What was said last is the answer; before it often stands only what the model is about to do.
+    let answer = said(Role::Assistant).next_back().map(|m| m.content.as_str()).unwrap_or_default();
     match services.models.client(&mut Silent).await {
         Ok(client) => title::make(&client, question, answer).await,
         Err(_) => title::tidy(question),

@@ -45,7 +45,14 @@ pub fn add_retrieved(history: &mut Vec<ChatMessage>, hits: &[Hit]) {
         text.push_str(&format!("\n[{}] {place}\n{}\n", number + 1, hit.text.trim()));
     }
     let question = history.iter().rposition(|m| matches!(m, ChatMessage::User(_))).unwrap_or(history.len());
-    history.insert(question, ChatMessage::Assistant { content: text, thinking: None, calls: Vec::new() });
+    match question.checked_sub(1).map(|before| &mut history[before]) {
+        // Two assistant messages in a row are refused by some chat templates.
+        Some(ChatMessage::Assistant { content, calls, .. }) if calls.is_empty() => {
+            content.push_str("\n\n");
+            content.push_str(&text);
+        }
+        _ => history.insert(question, ChatMessage::Assistant { content: text, thinking: None, calls: Vec::new() }),
+    }
 }
 
 #[derive(Default)]
@@ -178,7 +185,7 @@ mod tests {
 
     #[test]
     fn retrieved_memory_stands_before_the_question() {
-        let mut history = vec![said("earlier"), ChatMessage::User("when?".to_owned())];
+        let mut history = vec![ChatMessage::User("when?".to_owned())];
         let hit = Hit {
             text: "On Monday.".to_owned(),
             score: 1.0,
@@ -186,10 +193,15 @@ mod tests {
             heading: None,
             lines: Some((3, 4)),
         };
-        add_retrieved(&mut history, &[hit]);
-        assert_eq!(history[1], said("[记忆检索结果]\n[1] memory/MEMORY.md:3-4\nOn Monday.\n"));
-        assert_eq!(history.len(), 3);
+        add_retrieved(&mut history, std::slice::from_ref(&hit));
+        assert_eq!(history[0], said("[记忆检索结果]\n[1] memory/MEMORY.md:3-4\nOn Monday.\n"));
+        assert_eq!(history.len(), 2);
         add_retrieved(&mut history, &[]);
-        assert_eq!(history.len(), 3);
+        assert_eq!(history.len(), 2);
+
+        let mut after_an_answer = vec![said("earlier"), ChatMessage::User("when?".to_owned())];
+        add_retrieved(&mut after_an_answer, &[hit]);
+        assert_eq!(after_an_answer[0], said("earlier\n\n[记忆检索结果]\n[1] memory/MEMORY.md:3-4\nOn Monday.\n"));
+        assert_eq!(after_an_answer.len(), 2);
     }
 }

@@ -175,7 +175,7 @@ fn subject(endpoint: &Endpoint) -> Subject {
     };
     let setting = match endpoint.profile.kind.key_variable() {
         Some(variable) => format!("api_key in the settings of {provider}, or the variable {variable}"),
-        None => format!("api_key in the settings of {provider}"),
+        None => "OPENAI_API_KEY in .env, or its api_key in config.yml".to_owned(),
     };
     Subject {
         setting,
