@@ -16,7 +16,7 @@ help: ## Show this list
 run: build ## Build everything, get a model where none is configured, and start on http://127.0.0.1:8002
 	@if $(TARGET)/release/miniclaw doctor --home $(HOME_DIR) --needs-model; then \
 	  echo "No model is configured or found: building the small embedded one. A key in .env is the better way; see README.md."; \
-	  $(MAKE) --no-print-directory model; fi
+	  $(MAKE) --no-print-directory model || echo "The small model could not be had (see above); starting without it."; fi
 	@echo "Open http://127.0.0.1:$(PORT)"
 	@exec $(TARGET)/release/miniclaw serve --home $(HOME_DIR) --port $(PORT)
 

@@ -117,7 +117,7 @@ impl Environment {
         let mut file = HashMap::new();
         if let Some(text) = read(home, ".env")? {
             for pair in dotenvy::from_read_iter(text.as_bytes()) {
-                let (name, value) = pair.map_err(|error| bad(".env", error.to_string()))?;
+                let (name, value) = pair.map_err(|error| bad(".env", line_of(&error, &text)))?;
                 file.insert(name, value);
             }
         }
@@ -188,6 +188,16 @@ fn read(home: &Path, name: &str) -> Result<Option<String>, ConfigError> {
 
 fn bad(file: &str, reason: impl Into<String>) -> ConfigError {
     ConfigError::Bad { file: file.to_owned(), reason: reason.into() }
+}
+
+/// Which line of `.env` is wrong. The line itself may hold a key, so it is not shown.
+fn line_of(error: &dotenvy::Error, text: &str) -> String {
+    let wrong = match error {
+        dotenvy::Error::LineParse(line, _) => text.lines().position(|known| known.trim() == line.trim()),
+        _ => None,
+    };
+    let place = wrong.map_or_else(|| "a line".to_owned(), |at| format!("line {}", at + 1));
+    format!("{place} is not NAME=value; put values with spaces or # into double quotes")
 }
 
 fn parse(text: &str) -> Result<File, ConfigError> {
@@ -401,6 +411,15 @@ mod tests {
         assert_eq!(first(&config), ("http://h/v1", "b", "x-k".to_owned(), "config.yml"));
         assert_eq!((config.endpoints[0].0.context_window, config.endpoints[0].0.label.as_str()), (5, "Bee"));
         assert!(config.warnings[0].contains("NOT_SET"), "{:?}", config.warnings);
+    }
+
+    #[test]
+    fn a_broken_env_file_is_refused_with_its_line_and_without_its_key() {
+        for env in ["# keys\nOPENAI_API_KEY=sk-canary my note\n", "A=1\nOPENAI_API_KEY=\"sk-canary\n"] {
+            let error = load(&[(".env", env)], &[]).err().unwrap().to_string();
+            assert!(!error.contains("canary"), "{error}");
+            assert!(error.contains("line 2") || error.contains("a line"), "{error}");
+        }
     }
 
     #[test]

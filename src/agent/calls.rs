@@ -108,6 +108,10 @@ impl Calls<'_> {
         match self.registry.check(&call.name, &call.arguments) {
             Ok(checked) => {
                 repeats.refused = 0;
+                if !checked.tool.spec().effect.is_read_only() {
+                    // It may change what other calls find: making those again is no repetition.
+                    repeats.seen.retain(|(name, arguments), _| *name == call.name && *arguments == call.arguments);
+                }
                 Planned::Run(checked)
             }
             Err(rejection) => {

@@ -50,6 +50,8 @@ pub struct Run {
 const ANSWER_SHARE: usize = 4;
 const ANSWER_MOST: usize = 4096;
 const RETRIEVED: usize = 3;
+/// Tokens for a hit's number, source and lines.
+const HIT_OVERHEAD: usize = 30;
 
 enum End {
     Outcome(Outcome),
@@ -93,15 +95,17 @@ pub fn prepare(home: &Home, history: Vec<ChatMessage>, hits: Option<&[Hit]>, fit
     let mode = if hits.is_some() { MemoryMode::Retrieved } else { MemoryMode::Whole };
     let system = assemble(home, mode).text;
     let mut history = history;
-    add_retrieved(&mut history, hits.unwrap_or_default());
     let window = fitting.context_window as usize;
     let count = |text: &str| fitting.tokens.count_cached(text);
+    // What was retrieved is for this very question: it has its room before the history is fitted in.
+    let retrieved: usize = hits.unwrap_or_default().iter().map(|hit| count(&hit.text) + HIT_OVERHEAD).sum();
     let budget = Budget {
         context_window: window,
-        fixed: fitting.fixed(&system),
+        fixed: fitting.fixed(&system) + retrieved,
         answer: (window / ANSWER_SHARE).min(ANSWER_MOST),
     };
     let dropped = fit(&mut history, budget, &count);
+    add_retrieved(&mut history, hits.unwrap_or_default());
     let mut messages = Vec::with_capacity(history.len() + 1);
     if !system.is_empty() {
         messages.push(ChatMessage::System(system));

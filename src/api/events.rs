@@ -128,11 +128,12 @@ pub async fn session_events(
     };
     let until_settled = query.until.as_deref() == Some("settled");
     let first = subscription.gap.then(|| sse("gap", &Frame::Gap {}));
-    let missed_only = until_settled && subscription.settled;
+    let waits_for = subscription.unsettled.clone();
+    let missed_only = until_settled && waits_for.is_none();
     let (missed, live) = parts(subscription, app.stopping.clone());
-    // Of what is still to come, the first settling is that of the work under way.
     let live = live.take_while(move |published| {
-        let settled = until_settled && matches!(published.what, What::Settled(_));
+        let settled =
+            until_settled && matches!(&published.what, What::Settled(work) if Some(work) == waits_for.as_ref());
         std::future::ready(!settled)
     });
     let live = stream::iter((!missed_only).then_some(live)).flatten();

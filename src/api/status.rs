@@ -18,7 +18,7 @@ use crate::store::Quarantined;
 pub struct Health {
     status: HealthWord,
     version: String,
-    /// Files that did not parse and were moved aside since the start.
+    /// Files that did not parse and were moved aside since the start; empty where the server needs a token.
     quarantine: Vec<Quarantined>,
 }
 
@@ -48,6 +48,8 @@ pub struct Status {
     skills: usize,
     /// What a person should look at.
     problems: Vec<String>,
+    /// Files that did not parse and were moved aside since the start.
+    quarantine: Vec<Quarantined>,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -82,8 +84,12 @@ pub struct SignedIn {
 /// Whether it works. Needs no token and tells no content.
 #[utoipa::path(get, path = "/health", tag = "status", responses((status = 200, body = Health)))]
 pub async fn health(State(app): State<App>) -> Json<Health> {
-    let quarantine = app.engine.services().home.quarantined();
+    let mut quarantine = app.engine.services().home.quarantined();
     let status = if quarantine.is_empty() { HealthWord::Ok } else { HealthWord::Degraded };
+    if app.access.needs_token() {
+        // Names and reasons are for those who have signed in: GET /api/status.
+        quarantine.clear();
+    }
     Json(Health { status, version: env!("CARGO_PKG_VERSION").to_owned(), quarantine })
 }
 
@@ -112,6 +118,7 @@ pub async fn status(State(app): State<App>) -> Result<Json<Status>, ApiError> {
         sandbox: SandboxInfo { level: app.sandbox_level.to_owned(), note: app.sandbox.to_string() },
         skills: app.skills.list().len(),
         problems: app.problems.to_vec(),
+        quarantine: services.home.quarantined(),
     }))
 }
 

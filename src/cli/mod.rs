@@ -86,8 +86,13 @@ fn home_dir(told: Option<PathBuf>) -> PathBuf {
     std::env::home_dir().map_or_else(|| PathBuf::from("miniclaw"), |home| home.join("miniclaw"))
 }
 
+/// The variables that are text; a name or value in another encoding is none of ours.
+fn variables() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+}
+
 fn load_config(home: &Path) -> Result<(Config, Environment), ConfigError> {
-    let environment = Environment::load(home, std::env::vars())?;
+    let environment = Environment::load(home, variables())?;
     let config = Config::load(home, &environment)?;
     Ok((config, environment))
 }

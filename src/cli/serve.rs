@@ -103,7 +103,9 @@ async fn run(folder: PathBuf, config: Config, address: SocketAddr) -> anyhow::Re
     });
     let engine = Engine::new(services);
     let skills = Arc::new(Skills::default());
-    skills.scan(&home)?;
+    if let Err(error) = skills.scan(&home) {
+        tracing::error!(%error, "the skills could not be read; the server runs without them");
+    }
     let repaired = engine.recover().await?;
     if repaired > 0 {
         tracing::warn!(sessions = repaired, "closed what a crash had left open");
@@ -114,7 +116,7 @@ async fn run(folder: PathBuf, config: Config, address: SocketAddr) -> anyhow::Re
         skills: skills.clone(),
         saves: saves.clone(),
         access: Arc::new(Access::new(bound, &config.host_names, config.token.clone())),
-        problems: Arc::new(problems(&config)),
+        problems: Arc::new(problems(&config, &home, &sandbox)),
         sandbox: sandbox.describe().into(),
         sandbox_level: match config.sandbox {
             Level::Standard => "standard",
@@ -165,10 +167,13 @@ impl Materials<'_> {
         let readable = ROOTS.map(|root| self.home.path().join(root)).to_vec();
         let workshop = Workshop { sandbox: self.sandbox.clone(), scratch: self.home.scratch(), readable };
         let knowledge = Arc::new(Library::new(self.home.clone(), "knowledge", self.tokens.clone()));
-        let mut tools: Vec<Arc<dyn Tool>> = vec![Arc::new(Terminal::new(workshop.clone()))];
-        match Interpreter::python(&std::env::var_os("PATH").unwrap_or_default()) {
-            Some(python) => tools.push(Arc::new(PythonRepl::new(workshop, python))),
-            None => tracing::warn!("no python3 was found, so there is no python_repl"),
+        let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+        if !self.sandbox.exposes(self.home.path()) {
+            tools.push(Arc::new(Terminal::new(workshop.clone())));
+            match Interpreter::python(&std::env::var_os("PATH").unwrap_or_default()) {
+                Some(python) => tools.push(Arc::new(PythonRepl::new(workshop, python))),
+                None => tracing::warn!("no python3 was found, so there is no python_repl"),
+            }
         }
         tools.push(Arc::new(FetchUrl::new(FetchConfig::new(self.config.fetch_allow_hosts.clone()))));
         tools.push(Arc::new(ReadFile::new(self.home.clone())));
@@ -222,8 +227,15 @@ fn choose_model(models: &Arc<Models>, config: Config) {
     });
 }
 
-fn problems(config: &Config) -> Vec<String> {
+fn problems(config: &Config, home: &Home, sandbox: &Sandbox) -> Vec<String> {
     let mut problems = config.warnings.clone();
+    if sandbox.exposes(home.path()) {
+        problems.push(
+            "The home lies below a folder of the system that every command may read, with its .env and sessions: \
+             terminal and python_repl are left out. Move the home, for example to your own folder."
+                .to_owned(),
+        );
+    }
     if config.sandbox == Level::Off {
         problems.push("The sandbox is off: tools run with all your rights.".to_owned());
     }

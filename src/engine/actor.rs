@@ -83,6 +83,8 @@ pub struct Actor {
     services: Arc<Services>,
     running: Option<Running>,
     keys: VecDeque<(String, Started)>,
+    /// A work that has ended and waits for the session's title.
+    untitled: Option<WorkId>,
     /// A summary is being made: messages must stay as they are.
     compressing: bool,
     /// What a model made beside the run arrives here.
@@ -120,10 +122,31 @@ enum Wake {
 impl Actor {
     pub fn new(id: SessionId, loaded: Loaded, services: Arc<Services>) -> Self {
         let ledger = Ledger::new(id, loaded, services.home.clone(), services.hub.clone());
-        Self { ledger, services, running: None, keys: VecDeque::new(), compressing: false, errands: mpsc::channel(4) }
+        Self {
+            ledger,
+            services,
+            running: None,
+            keys: VecDeque::new(),
+            untitled: None,
+            compressing: false,
+            errands: mpsc::channel(4),
+        }
     }
 
     pub async fn live(mut self, mut commands: mpsc::Receiver<Command>) {
+        let closed = self.serve(&mut commands).await;
+        if let Some(work_id) = self.untitled.take() {
+            // Its title will not come any more; who waits for it need not.
+            self.ledger.publish(What::Settled(work_id));
+        }
+        if let Some(reply) = closed {
+            // The asker may have gone; the session is closed all the same.
+            let _ = reply.send(Ok(()));
+        }
+    }
+
+    /// Until the session is closed (then who asked for it is told), unused for long, or its file is gone.
+    async fn serve(&mut self, commands: &mut mpsc::Receiver<Command>) -> Option<Reply<()>> {
         loop {
             let wake = tokio::select! {
                 biased;
@@ -142,14 +165,12 @@ impl Actor {
                 }
                 Wake::Command(Some(Command::Close { reply })) => {
                     self.stop().await;
-                    // The asker may have gone; the session is closed all the same.
-                    let _ = reply.send(Ok(()));
-                    return;
+                    return Some(reply);
                 }
                 Wake::Command(Some(command)) => {
                     if self.file_is_gone().await {
                         // The asker finds the session closed and asks again, which tells what there is now.
-                        return;
+                        return None;
                     }
                     self.command(command).await;
                 }
@@ -157,7 +178,7 @@ impl Actor {
                     self.stop().await;
                     // What was said lately is kept for those who come back; after so long they load the history.
                     self.services.hub.forget(&self.ledger.id);
-                    return;
+                    return None;
                 }
             }
         }
@@ -303,19 +324,16 @@ impl Actor {
 
     async fn stop(&mut self) {
         self.interrupt();
-        let goodbye = async {
-            while self.running.is_some() {
-                match next_entry(&mut self.running).await {
-                    Some(entry) => self.record(entry).await,
-                    None => self.end_run().await,
+        let deadline = tokio::time::Instant::now() + CLOSE_GRACE;
+        while let Some(running) = &mut self.running {
+            match tokio::time::timeout_at(deadline, running.entries.recv()).await {
+                Ok(Some(entry)) => self.record(entry).await,
+                Ok(None) => self.end_run().await,
+                Err(_) => {
+                    running.task.abort();
+                    self.end_run().await;
                 }
             }
-        };
-        if tokio::time::timeout(CLOSE_GRACE, goodbye).await.is_err() {
-            if let Some(running) = &self.running {
-                running.task.abort();
-            }
-            self.end_run().await;
         }
     }
 
@@ -330,6 +348,9 @@ impl Actor {
 
     /// Has the model make a title, in the background.
     fn retitle(&mut self, settles: Option<WorkId>, reply: Option<Reply<String>>) {
+        if settles.is_some() {
+            self.untitled.clone_from(&settles);
+        }
         let (services, session, to) = (self.services.clone(), self.ledger.session.clone(), self.errands.0.clone());
         tokio::spawn(async move {
             let title = make_title(&services, &session).await;
@@ -347,6 +368,7 @@ impl Actor {
             kept = self.rename(title.clone()).await;
         }
         if let Some(work_id) = settles {
+            self.untitled = None;
             self.ledger.publish(What::Settled(work_id));
         }
         if let Some(reply) = reply {

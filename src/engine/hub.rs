@@ -59,8 +59,8 @@ pub struct Subscription {
     /// Something it asked for is not kept any more; it must load the state afresh.
     pub gap: bool,
     pub missed: Vec<Arc<Published>>,
-    /// Of one session: no work is under way and none waits for its title.
-    pub settled: bool,
+    /// Of one session: the work that is under way, or waits for its title.
+    pub unsettled: Option<WorkId>,
     pub live: mpsc::Receiver<Arc<Published>>,
 }
 
@@ -84,17 +84,17 @@ struct Log {
     kept: VecDeque<Arc<Published>>,
     /// The highest number that was dropped from `kept`.
     dropped: u64,
-    /// A work began that was not yet settled.
-    unsettled: bool,
+    /// The work that began last, until it is settled.
+    unsettled: Option<WorkId>,
     subscribers: Vec<mpsc::Sender<Arc<Published>>>,
 }
 
 impl Log {
     fn push(&mut self, published: &Arc<Published>) {
         match &published.what {
-            What::Event(Event::WorkStarted { .. }) => self.unsettled = true,
-            What::Settled(_) => self.unsettled = false,
-            What::Event(_) | What::Notice(_) => {}
+            What::Event(Event::WorkStarted { work_id, .. }) => self.unsettled = Some(work_id.clone()),
+            What::Settled(work_id) if self.unsettled.as_ref() == Some(work_id) => self.unsettled = None,
+            What::Event(_) | What::Settled(_) | What::Notice(_) => {}
         }
         if self.kept.len() == KEPT
             && let Some(oldest) = self.kept.pop_front()
@@ -170,13 +170,13 @@ impl Hub {
         let known = inner.sessions.contains_key(session);
         let log = inner.sessions.entry(session.clone()).or_default();
         log.subscribers.push(to);
-        let settled = !log.unsettled;
-        let Some(after) = after else { return Subscription { gap: false, missed: Vec::new(), settled, live } };
+        let unsettled = log.unsettled.clone();
+        let Some(after) = after else { return Subscription { gap: false, missed: Vec::new(), unsettled, live } };
         let lost = if known { log.dropped } else { forgotten };
         if !boot_fits || after.number < lost {
-            return Subscription { gap: true, missed: Vec::new(), settled, live };
+            return Subscription { gap: true, missed: Vec::new(), unsettled, live };
         }
-        Subscription { gap: false, missed: log.after(after.number).cloned().collect(), settled, live }
+        Subscription { gap: false, missed: log.after(after.number).cloned().collect(), unsettled, live }
     }
 
     /// Follows everything from `after` on; without it, from now.
@@ -184,16 +184,25 @@ impl Hub {
         let (to, live) = mpsc::channel(UNREAD);
         let mut inner = self.inner();
         inner.everything.push(to);
-        let settled = true;
-        let Some(after) = after else { return Subscription { gap: false, missed: Vec::new(), settled, live } };
+        let unsettled = None;
+        let Some(after) = after else { return Subscription { gap: false, missed: Vec::new(), unsettled, live } };
         let logs = || inner.sessions.values().chain([&inner.notices]);
         let lost = logs().map(|log| log.dropped).max().unwrap_or(0).max(inner.forgotten);
         if after.boot != self.boot || after.number > inner.last || after.number < lost {
-            return Subscription { gap: true, missed: Vec::new(), settled, live };
+            return Subscription { gap: true, missed: Vec::new(), unsettled, live };
         }
         let mut missed: Vec<_> = logs().flat_map(|log| log.after(after.number).cloned()).collect();
         missed.sort_by_key(|published| published.number);
-        Subscription { gap: false, missed, settled, live }
+        Subscription { gap: false, missed, unsettled, live }
+    }
+
+    /// Ends the streams of a session that is no more, and forgets it.
+    pub fn remove(&self, session: &SessionId) {
+        let mut inner = self.inner();
+        if let Some(log) = inner.sessions.remove(session) {
+            let newest = log.kept.back().map_or(log.dropped, |published| published.number);
+            inner.forgotten = inner.forgotten.max(newest);
+        }
     }
 
     /// Forgets a session that nobody uses. Its followers, if any, stay.
@@ -201,7 +210,7 @@ impl Hub {
         let mut inner = self.inner();
         let Some(log) = inner.sessions.get_mut(session) else { return };
         log.subscribers.retain(|subscriber| !subscriber.is_closed());
-        log.unsettled = false;
+        log.unsettled = None;
         let newest = log.kept.back().map_or(log.dropped, |published| published.number);
         if log.subscribers.is_empty() {
             inner.sessions.remove(session);

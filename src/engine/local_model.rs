@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use secrecy::SecretString;
@@ -40,20 +41,25 @@ struct State {
     running: Option<Running>,
     /// When it was started of late, to stop trying when it dies at once each time.
     starts: Vec<Instant>,
+    generation: u64,
 }
 
 struct Running {
     service: ServiceProcess,
     server: LocalServer,
     client: Arc<Client>,
+    prefix_sent: Arc<AtomicBool>,
+    generation: u64,
 }
 
 /// A handle on the running model.
 pub struct Started {
     pub client: Arc<Client>,
     server: LocalServer,
-    /// It was started by this call.
-    pub fresh: bool,
+    /// Set by whoever first has the shared prompt read.
+    prefix_sent: Arc<AtomicBool>,
+    /// Which start of the model this is.
+    generation: u64,
 }
 
 /// How far a started model is.
@@ -86,7 +92,7 @@ impl LocalModel {
         let mut state = self.process.lock().await;
         if let Some(running) = &mut state.running {
             if running.service.is_running() {
-                return Ok(running.handle(Fresh::No));
+                return Ok(running.handle());
             }
             tracing::warn!("the embedded model ended by itself; starting it again");
             state.running = None;
@@ -101,8 +107,9 @@ impl LocalModel {
             );
         }
         state.starts.push(Instant::now());
-        let running = self.launch().await?;
-        let handle = running.handle(Fresh::Yes);
+        state.generation += 1;
+        let running = self.launch(state.generation).await?;
+        let handle = running.handle();
         state.running = Some(running);
         Ok(handle)
     }
@@ -111,14 +118,22 @@ impl LocalModel {
     pub async fn running(&self) -> Option<Started> {
         let mut state = self.process.lock().await;
         let running = state.running.as_mut()?;
-        running.service.is_running().then(|| running.handle(Fresh::No))
+        running.service.is_running().then(|| running.handle())
     }
 
     pub async fn stop(&self) {
         self.process.lock().await.running = None;
     }
 
-    async fn launch(&self) -> Result<Running, String> {
+    /// Ends the model behind a handle that proved silent, unless another one runs in its place already.
+    pub async fn discard(&self, silent: &Started) {
+        let mut state = self.process.lock().await;
+        if state.running.as_ref().is_some_and(|running| running.generation == silent.generation) {
+            state.running = None;
+        }
+    }
+
+    async fn launch(&self, generation: u64) -> Result<Running, String> {
         let files = &self.files;
         let secret = clock::new_secret();
         let mut arguments = vec!["--model".to_owned(), text(&files.weights), "--port".to_owned(), "0".to_owned()];
@@ -149,7 +164,7 @@ impl LocalModel {
             context_window: files.context_window,
         };
         let client = Arc::new(Client::new(endpoint).map_err(|error| error.to_string())?);
-        Ok(Running { service, server, client })
+        Ok(Running { service, server, client, prefix_sent: Arc::default(), generation })
     }
 
     fn check_files(&self) -> Result<(), String> {
@@ -198,22 +213,23 @@ impl LocalModel {
     }
 }
 
-enum Fresh {
-    Yes,
-    No,
-}
-
 impl Running {
-    fn handle(&self, fresh: Fresh) -> Started {
-        let fresh = match fresh {
-            Fresh::Yes => true,
-            Fresh::No => false,
-        };
-        Started { client: self.client.clone(), server: self.server.clone(), fresh }
+    fn handle(&self) -> Started {
+        Started {
+            client: self.client.clone(),
+            server: self.server.clone(),
+            prefix_sent: self.prefix_sent.clone(),
+            generation: self.generation,
+        }
     }
 }
 
 impl Started {
+    /// `true` once for each start of the model: to the one who has to have the shared prompt read.
+    pub fn claim_prefix(&self) -> bool {
+        !self.prefix_sent.swap(true, Ordering::Relaxed)
+    }
+
     /// How far it is.
     pub async fn state(&self) -> Loading {
         let health = match self.server.health().await {

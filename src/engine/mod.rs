@@ -84,7 +84,14 @@ pub enum EngineError {
 /// The sessions that are in memory, each owned by its task.
 pub struct Engine {
     services: Arc<Services>,
-    alive: tokio::sync::Mutex<HashMap<SessionId, mpsc::Sender<Command>>>,
+    alive: tokio::sync::Mutex<Alive>,
+}
+
+#[derive(Default)]
+struct Alive {
+    sessions: HashMap<SessionId, mpsc::Sender<Command>>,
+    /// The server stops: what is closed now must not be opened again.
+    closing: bool,
 }
 
 /// Whether an unknown session may be made.
@@ -109,7 +116,10 @@ impl Engine {
         blocking(move || {
             let cut_off = home.unsettled_sessions()?;
             for id in &cut_off {
-                home.load(id)?;
+                // One session that cannot be read must not keep the others from people.
+                if let Err(error) = home.load(id) {
+                    tracing::error!(session = %id, %error, "could not close what a crash had left open");
+                }
             }
             Ok(cut_off.len())
         })
@@ -154,23 +164,25 @@ impl Engine {
 
     pub async fn list(&self) -> Result<Vec<SessionSummary>, EngineError> {
         let home = self.services.home.clone();
-        blocking(move || home.sessions()).await
+        let in_memory: HashSet<SessionId> = self.alive.lock().await.sessions.keys().cloned().collect();
+        blocking(move || home.sessions(&in_memory)).await
     }
 
     /// Stops the session and moves its file to the archive of deleted ones.
     pub async fn delete(&self, id: &SessionId) -> Result<(), EngineError> {
         // A run may take its time to stop; others need not wait for it.
-        let running = self.alive.lock().await.get(id).cloned();
+        let running = self.alive.lock().await.sessions.get(id).cloned();
         if let Some(handle) = running {
             close(&handle).await;
         }
         let mut alive = self.alive.lock().await;
-        if let Some(handle) = alive.remove(id) {
+        if let Some(handle) = alive.sessions.remove(id) {
             close(&handle).await;
         }
         let (home, gone) = (self.services.home.clone(), id.clone());
         let deleted = blocking(move || home.delete_session(&gone)).await?;
         self.services.registry.session_closed(id);
+        self.services.hub.remove(id);
         self.services.hub.notice(Notice::SessionsChanged { session_id: id.to_string() });
         if deleted { Ok(()) } else { Err(EngineError::NoSession(id.clone())) }
     }
@@ -187,8 +199,12 @@ impl Engine {
 
     /// Stops all runs and writes everything. New asks are refused from now on.
     pub async fn shut_down(&self) {
-        let alive = std::mem::take(&mut *self.alive.lock().await);
-        futures_util::future::join_all(alive.values().map(close)).await;
+        let sessions = {
+            let mut alive = self.alive.lock().await;
+            alive.closing = true;
+            std::mem::take(&mut alive.sessions)
+        };
+        futures_util::future::join_all(sessions.values().map(close)).await;
         self.services.models.stop().await;
     }
 
@@ -213,7 +229,10 @@ impl Engine {
 
     async fn open(&self, id: &SessionId, missing: Missing) -> Result<mpsc::Sender<Command>, EngineError> {
         let mut alive = self.alive.lock().await;
-        if let Some(handle) = alive.get(id).filter(|handle| !handle.is_closed()) {
+        if alive.closing {
+            return Err(EngineError::ShuttingDown);
+        }
+        if let Some(handle) = alive.sessions.get(id).filter(|handle| !handle.is_closed()) {
             return Ok(handle.clone());
         }
         self.services.hub.forget(id);
@@ -230,8 +249,8 @@ impl Engine {
         let (handle, commands) = mpsc::channel(64);
         let actor = Actor::new(id.clone(), loaded, self.services.clone());
         tokio::spawn(actor.live(commands));
-        alive.retain(|_, handle| !handle.is_closed());
-        alive.insert(id.clone(), handle.clone());
+        alive.sessions.retain(|_, handle| !handle.is_closed());
+        alive.sessions.insert(id.clone(), handle.clone());
         Ok(handle)
     }
 
@@ -244,7 +263,7 @@ impl Engine {
 
     /// How many sessions are in memory.
     pub async fn live_sessions(&self) -> usize {
-        self.alive.lock().await.values().filter(|handle| !handle.is_closed()).count()
+        self.alive.lock().await.sessions.values().filter(|handle| !handle.is_closed()).count()
     }
 }
 

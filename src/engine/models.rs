@@ -151,7 +151,7 @@ impl Models {
             };
             loop {
                 match started.state().await {
-                    Loading::Done if started.fresh => {
+                    Loading::Done if started.claim_prefix() => {
                         self.prefix_changed().await;
                         return Ok(started.client);
                     }
@@ -165,7 +165,7 @@ impl Models {
                     // Another one is started in its place; how often is limited there.
                     Loading::Silent(reason) => {
                         tracing::warn!(reason, "the embedded model is silent");
-                        local.stop().await;
+                        local.discard(&started).await;
                         break;
                     }
                 }

@@ -123,6 +123,14 @@ impl Sandbox {
         self.config.level
     }
 
+    /// Whether a job could read all that lies below `path`, because the system's own folders are open to it.
+    pub fn exposes(&self, path: &std::path::Path) -> bool {
+        match self.config.level {
+            Level::Off => false,
+            Level::Standard => paths::is_system(path),
+        }
+    }
+
     /// One sentence for people: what commands may do here, as it really is on this machine.
     pub fn describe(&self) -> String {
         match self.config.level {
@@ -159,6 +167,17 @@ fn no_landlock(kernel: i32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_home_among_the_system_s_files_would_be_open_to_commands() {
+        let standard = Sandbox::new(SandboxConfig::new(Level::Standard));
+        for open in ["/usr/src/app", "/etc/miniclaw", "/dev/shm/home", "/lib/x"] {
+            assert!(standard.exposes(std::path::Path::new(open)), "{open}");
+        }
+        for closed in ["/home/ada/miniclaw", "/root/miniclaw", "/userdata", "/srv/agent"] {
+            assert!(!standard.exposes(std::path::Path::new(closed)), "{closed}");
+        }
+    }
 
     #[test]
     fn the_description_says_what_really_holds() {

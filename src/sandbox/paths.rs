@@ -23,6 +23,11 @@ const SHARED_MEMORY: &str = "/dev/shm";
 /// Of `/etc/ssl` only what is public; `/etc/ssl/private` stays out.
 const ETC_SSL: [&str; 2] = ["/etc/ssl/certs", "/etc/ssl/openssl.cnf"];
 
+/// Whether every job may read what lies there, because it is below a folder of the system.
+pub fn is_system(path: &Path) -> bool {
+    SYSTEM.iter().chain(&[SHARED_MEMORY, "/etc"]).any(|folder| path.starts_with(folder))
+}
+
 fn abi(kernel: i32) -> ABI {
     match kernel {
         ..=3 => ABI::V3,

@@ -59,6 +59,9 @@ impl Home {
         // A named pipe in the home would otherwise block the open for ever.
         options.read(true).custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC);
         let (folder, rest) = self.folder(path)?;
+        if path.parent().is_none() && folder.symlink_metadata(rest).is_ok_and(|meta| meta.is_symlink()) {
+            return Err(StoreError::NotAllowed { path: path.to_string(), why: "it is a link" });
+        }
         let file = folder.open_with(rest, &options).map_err(|e| escape_or(path, e))?;
         read_regular(file, path)
     }
@@ -201,7 +204,10 @@ fn walk(dir: &Dir, above: &str, depth: usize, found: &mut Vec<FileEntry>) -> std
         // A symlink that leads out, or to nothing, is not part of the home.
         let Ok(meta) = dir.metadata(&name) else { continue };
         if meta.is_dir() && depth < MAX_DEPTH && !entry.file_type()?.is_symlink() {
-            walk(&dir.open_dir(&name)?, &path, depth + 1, found)?;
+            // A folder that cannot be read hides what is in it, and nothing else.
+            if let Ok(inner) = dir.open_dir(&name) {
+                walk(&inner, &path, depth + 1, found)?;
+            }
         } else if meta.is_file()
             && let Ok(path) = HomePath::parse(&path)
         {

@@ -41,8 +41,10 @@ impl Journal {
         for fact in facts {
             write_line(&mut bytes, fact);
         }
-        let length = self.length;
         let doing = format!("writing {}", self.name);
+        // Only an open journal knows where it ends: what is there already must survive a failed write.
+        self.open()?;
+        let length = self.length;
         let file = self.open()?;
         let written = file.write_all(&bytes).and_then(|()| match durability {
             Durability::Synced => file.sync_data(),

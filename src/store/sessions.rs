@@ -1,6 +1,6 @@
 //! The sessions folder: list, load, snapshot, archive, delete, restore.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -26,6 +26,18 @@ pub struct SessionSummary {
 }
 
 impl SessionSummary {
+    /// Of a file that does not parse and will be put right by the task that owns the session.
+    fn unreadable(id: &SessionId) -> Self {
+        Self {
+            id: id.to_string(),
+            title: String::new(),
+            created_at: 0.0,
+            updated_at: 0.0,
+            message_count: 0,
+            failed: true,
+        }
+    }
+
     pub fn of(id: &SessionId, session: &Session) -> Self {
         Self {
             id: id.to_string(),
@@ -76,9 +88,9 @@ struct WorkHead {
 }
 
 impl Home {
-    /// All sessions, newest first. Files that did not change since the last call are not read again; damaged ones are
-    /// moved aside.
-    pub fn sessions(&self) -> Result<Vec<SessionSummary>, StoreError> {
+    /// All sessions, newest first. Files that did not change since the last call are not read again. A damaged one is moved
+    /// aside, unless its session is `in_memory`: then the task that owns it does that, and knows what stood there.
+    pub fn sessions(&self, in_memory: &HashSet<SessionId>) -> Result<Vec<SessionSummary>, StoreError> {
         let doing = || "listing sessions/";
         let mut known = std::mem::take(&mut *self.summaries());
         let mut fresh = SummaryCache::new();
@@ -89,7 +101,7 @@ impl Home {
             let Ok(modified) = meta.modified().map(cap_std::time::SystemTime::into_std) else { continue };
             if let Some(kept) = known.remove(&name).filter(|(at, size, _)| *at == modified && *size == meta.len()) {
                 fresh.insert(name, kept);
-            } else if let Some(summary) = self.summary(&id)? {
+            } else if let Some(summary) = self.summary(&id, in_memory)? {
                 fresh.insert(name, (modified, meta.len(), summary));
             }
         }
@@ -99,7 +111,7 @@ impl Home {
         Ok(list)
     }
 
-    fn summary(&self, id: &SessionId) -> Result<Option<SessionSummary>, StoreError> {
+    fn summary(&self, id: &SessionId, in_memory: &HashSet<SessionId>) -> Result<Option<SessionSummary>, StoreError> {
         let Ok(bytes) = self.sessions_dir().read(file_name(id)) else { return Ok(None) };
         if let Ok(head) = serde_json::from_slice::<Head>(&bytes) {
             return Ok(Some(SessionSummary {
@@ -111,8 +123,12 @@ impl Home {
                 failed: failed(head.works.last().and_then(|work| work.outcome.as_ref())),
             }));
         }
-        // Version 1, or damaged: the full reader knows.
-        Ok(self.load(id)?.map(|loaded| SessionSummary::of(id, &loaded.session)))
+        // Version 1, or damaged.
+        match session_file::parse(&bytes, clock::now()) {
+            Ok(session) => Ok(Some(SessionSummary::of(id, &session))),
+            Err(_) if in_memory.contains(id) => Ok(Some(SessionSummary::unreadable(id))),
+            Err(reason) => self.quarantine(&file_name(id), reason.to_string()).map(|()| None),
+        }
     }
 
     /// Sessions whose run was cut off by a crash: they have a journal.
@@ -241,6 +257,11 @@ impl Home {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(StoreError::io(format!("deleting {id}"))(error)),
         }
+        let journal = journal::file_name(id);
+        if self.sessions_dir().exists(&journal) {
+            // It holds what could not be written into the file: it goes along.
+            self.sessions_dir().rename(&journal, &dir, &journal).map_err(StoreError::io(format!("deleting {id}")))?;
+        }
         self.sync_both(&dir, id)?;
         Ok(true)
     }
@@ -256,6 +277,10 @@ impl Home {
             Ok(()) => {}
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(StoreError::io(format!("restoring {id}"))(error)),
+        }
+        let journal = journal::file_name(id);
+        if dir.exists(&journal) {
+            dir.rename(&journal, self.sessions_dir(), &journal).map_err(StoreError::io(format!("restoring {id}")))?;
         }
         self.sync_both(&dir, id)?;
         Ok(true)

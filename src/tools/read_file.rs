@@ -46,7 +46,7 @@ impl Tool for ReadFile {
     fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
         let home = self.home.clone();
         let path = call.arguments["path"].as_str().unwrap_or_default().to_owned();
-        let number = |name: &str| call.arguments.get(name).and_then(Value::as_u64).map(|n| n as usize);
+        let number = |name: &str| call.arguments.get(name).and_then(Value::as_f64).map(|n| n as usize);
         let (offset, limit) = (number("offset").unwrap_or(0), number("limit").unwrap_or(usize::MAX));
         Box::pin(async move {
             let read = tokio::task::spawn_blocking(move || answer(&home, &path, offset, limit)).await;

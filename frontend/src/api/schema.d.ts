@@ -580,7 +580,7 @@ export interface components {
         Health: {
             status: components["schemas"]["HealthWord"];
             version: string;
-            /** @description Files that did not parse and were moved aside since the start. */
+            /** @description Files that did not parse and were moved aside since the start; empty where the server needs a token. */
             quarantine: components["schemas"]["Quarantined"][];
         };
         /** @enum {string} */
@@ -863,6 +863,8 @@ export interface components {
             skills: number;
             /** @description What a person should look at. */
             problems: string[];
+            /** @description Files that did not parse and were moved aside since the start. */
+            quarantine: components["schemas"]["Quarantined"][];
         };
         /** @enum {string} */
         StatusKind: "starting_model" | "reading_prompt" | "waiting" | "retrying";
