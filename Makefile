@@ -68,5 +68,7 @@ test-model: model ## Tests of the embedded model, with the real weights
 	MINICLAW_TEST_MODEL="$(WEIGHTS)" MINICLAW_TEST_LLM="$(abspath $(TARGET))/release/miniclaw-llm" \
 	  cargo test --locked --test embedded_model -- --nocapture
 
+# A copy, because building the driver puts a binary with the tests' features of tokio in its place.
 bench: build ## Run the benchmarks and write docs/benchmarks.md
-	cargo bench --locked
+	cp $(TARGET)/release/miniclaw $(TARGET)/miniclaw-measured
+	MINICLAW_BIN="$(abspath $(TARGET))/miniclaw-measured" cargo bench --locked --bench driver -- --write

@@ -1,7 +1,8 @@
 //! Measures the release binary, over real HTTP, against the scripted provider on this machine: `make bench`.
 //!
 //! Every measurement is bounded in count and time, and nothing leaves the loopback interface. Arguments:
-//! `--write` writes docs/benchmarks.md, `--only NAME` measures one thing, `--quick` a tenth of everything.
+//! `--write` writes docs/benchmarks.md, `--only NAME` measures one thing, `--quick` a tenth of everything. On a machine
+//! that is busy with other work, start it with `chrt -r 1`: what is missing of the processor is added to every figure.
 
 mod kit;
 mod measures;
@@ -59,7 +60,7 @@ fn head(before: &str, after: &str) -> String {
     format!(
         "# Benchmarks\n\n\
          Written by `make bench` on {date}, version {version}, on a {machine}. Load averages over 1, 5 and 15 minutes: \
-         {before} when it began, {after} when it ended.\n\n\
+         {before} when it began, {after} when it ended; {priority}.\n\n\
          The release binary is measured as a process, over HTTP on the loopback interface, with a starter home and the \
          scripted provider (`miniclaw mock-llm`) as its model. Client, model and server share the machine's cores. What \
          the model and the client take by themselves is measured with the same client and taken off where a line says \
@@ -68,6 +69,7 @@ fn head(before: &str, after: &str) -> String {
         date = jiff::Zoned::now().date(),
         version = env!("CARGO_PKG_VERSION"),
         machine = machine(),
+        priority = priority(),
     )
 }
 
@@ -77,6 +79,15 @@ fn machine() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ").map(|(_, name)| name));
     format!("{cores}-core Linux VM, {}", model.unwrap_or("unknown processor"))
+}
+
+/// Whether other programs could take the processor away from what was measured.
+fn priority() -> &'static str {
+    // SAFETY: asks for a number about this process; no memory is involved.
+    match unsafe { libc::sched_getscheduler(0) } {
+        libc::SCHED_FIFO | libc::SCHED_RR => "everything measured ran with real-time priority, ahead of that load",
+        _ => "everything measured shared the processor with that load",
+    }
 }
 
 fn load() -> String {

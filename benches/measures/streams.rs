@@ -40,7 +40,7 @@ pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
     let began = Instant::now();
     let lateness = streams.follow(&model, seconds).await?;
     let (cpu, wall) = (server.cpu()? - before, began.elapsed());
-    let at_end = server.memory()?.0;
+    let (at_end, threads) = (server.memory()?.0, server.threads()?);
     let through = &lateness;
     let note = format!(
         "{} tokens; straight from the model {:.1} (p50 {:.1}), the same client",
@@ -55,7 +55,7 @@ pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
     let each = ms(cpu) * 1e3 / through.len() as f64;
     let note = format!("{each:.0} µs a token; client and model run on the same cores");
     report.figure("processor time of the server, of one core", share, "%").note(note);
-    report.figure("resident right after", at_end, "MB").note("200 sessions in memory");
+    report.figure("resident right after", at_end, "MB").note(format!("200 sessions in memory; {threads} threads"));
     report.show();
     Ok(())
 }

@@ -3,15 +3,17 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use miniclaw::provider::scripted::Running;
 use serde_json::json;
 
-use super::{Bench, fast_model, titled_session};
+use super::{Bench, model, titled_session};
 use crate::kit::http::{Connection, find};
 use crate::kit::numbers::Samples;
 use crate::kit::report::Report;
 use crate::kit::server::{Server, starter_home};
 
 const TOKENS: usize = 50;
+const ONE_WORD: &str = "Say one word.";
 
 /// When things happened, from the sending of the request on.
 #[derive(Default)]
@@ -54,44 +56,63 @@ pub const OF_MODEL: Marks = Marks { token: b"\"delta\":{\"content\":", done: b"d
 
 pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
     report.section("One turn, against a model that answers at once");
-    let model = fast_model(TOKENS).await?;
+    let model = one_or_many().await?;
     let home = bench.folder("turn");
     starter_home(&home, &model.base_url)?;
     let server = Server::start(&home)?;
     let mut through = server.connect().await?;
     let mut direct = Connection::open(model_address(&model.base_url)?).await?;
-    let (mut raw, mut ours) = (Times::default(), Times::default());
-    let mut id = String::new();
     let n = bench.times(300);
+    let mut pairs = [Pair::default(), Pair::default()];
+    let mut id = String::new();
     for turn in 0..n + 5 {
         if turn % 10 == 0 {
             id = titled_session(&mut through).await?;
         }
-        let body = json!({"message": "hi", "session_id": id}).to_string();
-        let timing = ask(&mut through, "/api/chat", &body, OF_SERVER).await?;
-        // The model's part is measured with the very request the server has just made.
-        let request = model.requests().last().map(ToString::to_string).unwrap_or_default();
-        let base = ask(&mut direct, "/v1/chat/completions", &request, OF_MODEL).await?;
-        if timing.tokens != TOKENS || base.tokens != TOKENS {
-            return Err(io::Error::other(format!("{} and {} tokens of {TOKENS}", timing.tokens, base.tokens)));
-        }
-        if turn >= 5 {
-            ours.add(&timing);
-            raw.add(&base);
+        for (question, pair) in [ONE_WORD, "hi"].into_iter().zip(&mut pairs) {
+            let body = json!({"message": question, "session_id": id}).to_string();
+            let ours = ask(&mut through, "/api/chat", &body, OF_SERVER).await?;
+            // The model's part is measured with a request that the server has made; taking it copies all of them.
+            if turn == 0 {
+                pair.request = model.requests().last().map(ToString::to_string).unwrap_or_default();
+            }
+            let base = ask(&mut direct, "/v1/chat/completions", &pair.request, OF_MODEL).await?;
+            if ours.tokens != base.tokens {
+                return Err(io::Error::other(format!("{} tokens of {}", ours.tokens, base.tokens)));
+            }
+            if turn >= 5 {
+                pair.ours.add(&ours);
+                pair.base.add(&base);
+            }
         }
     }
-    let beyond = ours.first.beyond(raw.first.p50());
-    let note = format!("n = {n}; the model's own is {:.2} ms; ± {:.2}", raw.first.p50(), beyond.spread());
-    report.figure("time to first token beyond the model's own, p50", beyond.p50(), "ms").at_most(3.0).note(note);
-    report.figure("the same, p95", beyond.p95(), "ms").at_most(10.0);
-    let said = ours.said.beyond(raw.said.p50());
-    let note = format!("{TOKENS} tokens; the model's own is {:.2} ms", raw.said.p50());
+    let [one, many] = pairs;
+    let first = one.ours.first.beyond(one.base.first.p50());
+    let note = format!("n = {n}; the model's own is {:.2} ms; ± {:.2}", one.base.first.p50(), first.spread());
+    report.figure("time to first token beyond the model's own, p50", first.p50(), "ms").at_most(3.0).note(note);
+    report.figure("the same, p95", first.p95(), "ms").at_most(10.0);
+    let said = many.ours.said.beyond(many.base.said.p50());
+    let note = format!("{TOKENS} tokens; the model's own is {:.2} ms", many.base.said.p50());
     report.figure("time to the last word beyond the model's own, p50", said.p50(), "ms").note(note);
     report.figure("the same, p95", said.p95(), "ms");
-    let ended = ours.ended.beyond(raw.ended.p50());
+    let ended = many.ours.ended.beyond(many.base.ended.p50());
     report.figure("until the session's file is written, p50", ended.p50(), "ms").note("the stream ends after that");
     report.show();
     Ok(())
+}
+
+/// One word to [`ONE_WORD`]: many words at full speed leave the model in one piece, which hides when the first was ready.
+async fn one_or_many() -> io::Result<Running> {
+    let steps = |count: usize| json!([{"tokens": {"count": count, "text": "word{n} "}}, {"finish": "stop"}]);
+    let one = json!({"match": ONE_WORD, "repeat": true, "steps": steps(1)});
+    model(json!([one, {"repeat": true, "steps": steps(TOKENS)}])).await
+}
+
+#[derive(Default)]
+struct Pair {
+    request: String,
+    ours: Times,
+    base: Times,
 }
 
 pub fn model_address(base: &url::Url) -> io::Result<std::net::SocketAddr> {
