@@ -149,5 +149,5 @@ fn a_damaged_snapshot_is_set_aside_and_the_journal_beside_it_is_kept() {
     }
     let aside = files(&folder.path().join("storage/quarantine"));
     assert_eq!((home.quarantined().len(), aside.len()), (14, 14));
-    assert!(home.sessions().unwrap().iter().all(|session| session.title == "kept"));
+    assert!(home.sessions(&Default::default()).unwrap().iter().all(|session| session.title == "kept"));
 }
