@@ -8,21 +8,10 @@ use rust_embed::RustEmbed;
 
 use crate::store::{Placed, place};
 
+/// `starter/`: what a new person begins with.
 #[derive(RustEmbed)]
-#[folder = "workspace"]
-struct Workspace;
-
-#[derive(RustEmbed)]
-#[folder = "skills"]
-struct Skills;
-
-#[derive(RustEmbed)]
-#[folder = "memory"]
-struct Memory;
-
-#[derive(RustEmbed)]
-#[folder = "knowledge"]
-struct Knowledge;
+#[folder = "starter"]
+struct Starter;
 
 /// Puts the starter files into `dir` and says what was made.
 pub fn init(dir: &Path) -> anyhow::Result<ExitCode> {
@@ -40,20 +29,12 @@ pub fn fill(dir: &Path) -> anyhow::Result<usize> {
         made += usize::from(placed == Placed::Made);
         Ok(())
     };
-    put_all::<Workspace>("workspace", &mut put)?;
-    put_all::<Skills>("skills", &mut put)?;
-    put_all::<Memory>("memory", &mut put)?;
-    put_all::<Knowledge>("knowledge", &mut put)?;
+    for path in Starter::iter() {
+        if let Some(file) = Starter::get(&path) {
+            put(&path, &file.data)?;
+        }
+    }
     put("config.example.yml", include_bytes!("../../config.example.yml"))?;
     put(".env.example", include_bytes!("../../.env.example"))?;
     Ok(made)
-}
-
-fn put_all<E: RustEmbed>(folder: &str, put: &mut impl FnMut(&str, &[u8]) -> anyhow::Result<()>) -> anyhow::Result<()> {
-    for path in E::iter() {
-        if let Some(file) = E::get(&path) {
-            put(&format!("{folder}/{path}"), &file.data)?;
-        }
-    }
-    Ok(())
 }

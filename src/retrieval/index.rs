@@ -325,15 +325,15 @@ mod tests {
     fn the_manual_answers_questions_about_the_product() {
         let mut index = empty();
         for (name, text) in [
-            ("memory-and-rag.md", include_str!("../../knowledge/memory-and-rag.md")),
-            ("miniclaw-overview.md", include_str!("../../knowledge/miniclaw-overview.md")),
-            ("prompt.md", include_str!("../../knowledge/prompt.md")),
-            ("sessions.md", include_str!("../../knowledge/sessions.md")),
-            ("setup-and-keys.md", include_str!("../../knowledge/setup-and-keys.md")),
-            ("skills.md", include_str!("../../knowledge/skills.md")),
-            ("tools.md", include_str!("../../knowledge/tools.md")),
-            ("troubleshooting.md", include_str!("../../knowledge/troubleshooting.md")),
-            ("使用说明.md", include_str!("../../knowledge/使用说明.md")),
+            ("memory-and-rag.md", include_str!("../../starter/knowledge/memory-and-rag.md")),
+            ("miniclaw-overview.md", include_str!("../../starter/knowledge/miniclaw-overview.md")),
+            ("prompt.md", include_str!("../../starter/knowledge/prompt.md")),
+            ("sessions.md", include_str!("../../starter/knowledge/sessions.md")),
+            ("setup-and-keys.md", include_str!("../../starter/knowledge/setup-and-keys.md")),
+            ("skills.md", include_str!("../../starter/knowledge/skills.md")),
+            ("tools.md", include_str!("../../starter/knowledge/tools.md")),
+            ("troubleshooting.md", include_str!("../../starter/knowledge/troubleshooting.md")),
+            ("使用说明.md", include_str!("../../starter/knowledge/使用说明.md")),
         ] {
             index.update(&path(&format!("knowledge/{name}")), text);
         }

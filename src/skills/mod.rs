@@ -249,19 +249,19 @@ mod tests {
     #[test]
     fn the_starter_home_costs_little_and_its_skills_are_sound() {
         let skills = [
-            ("get_weather", include_bytes!("../../skills/get_weather/SKILL.md").as_slice()),
-            ("remember_this", include_bytes!("../../skills/remember_this/SKILL.md")),
-            ("web_digest", include_bytes!("../../skills/web_digest/SKILL.md")),
+            ("get_weather", include_bytes!("../../starter/skills/get_weather/SKILL.md").as_slice()),
+            ("remember_this", include_bytes!("../../starter/skills/remember_this/SKILL.md")),
+            ("web_digest", include_bytes!("../../starter/skills/web_digest/SKILL.md")),
         ]
         .map(|(folder, bytes)| Skill::parse(&at(&format!("skills/{folder}/SKILL.md")), bytes));
         assert!(skills.iter().all(|skill| skill.error.is_none()));
         let parts = [
             &snapshot(&skills),
-            include_str!("../../workspace/SOUL.md"),
-            include_str!("../../workspace/IDENTITY.md"),
-            include_str!("../../workspace/USER.md"),
-            include_str!("../../workspace/AGENTS.md"),
-            include_str!("../../memory/MEMORY.md"),
+            include_str!("../../starter/workspace/SOUL.md"),
+            include_str!("../../starter/workspace/IDENTITY.md"),
+            include_str!("../../starter/workspace/USER.md"),
+            include_str!("../../starter/workspace/AGENTS.md"),
+            include_str!("../../starter/memory/MEMORY.md"),
         ];
         // A local model reads about 30 tokens a second, and every request begins with these.
         let bytes: usize = parts.iter().map(|part| part.len()).sum();
