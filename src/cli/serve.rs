@@ -44,6 +44,8 @@ pub struct ServeArguments {
 }
 
 const DEFAULT_PORT: u16 = 8002;
+/// The `default_model` that chooses the embedded one.
+const EMBEDDED: &str = "local";
 /// How long a stop may take before it is forced.
 const STOP_GRACE: Duration = Duration::from_secs(9);
 
@@ -210,6 +212,9 @@ fn choose_model(models: &Arc<Models>, config: Config) {
             tracing::error!(%error, "the configured model cannot be used");
         }
     };
+    if config.wanted.as_deref() == Some(EMBEDDED) {
+        return choose(&[], &models);
+    }
     choose(&config.endpoints, &models);
     if !config.find_local || (!config.endpoints.is_empty() && config.wanted.is_none()) {
         return;
@@ -218,10 +223,11 @@ fn choose_model(models: &Arc<Models>, config: Config) {
         let found = find_local().await.into_iter().map(|endpoint| (endpoint, "found on this machine".to_owned()));
         let mut all = config.endpoints;
         all.extend(found);
-        if let Some(wanted) = config.wanted
-            && let Some(place) = all.iter().position(|(endpoint, _)| endpoint.model == wanted)
-        {
-            all[..=place].rotate_right(1);
+        if let Some(wanted) = config.wanted {
+            match all.iter().position(|(endpoint, _)| endpoint.model == wanted) {
+                Some(place) => all[..=place].rotate_right(1),
+                None => tracing::warn!(wanted, "default_model is none of the models there are; using the first"),
+            }
         }
         choose(&all, &models);
     });
