@@ -16,9 +16,14 @@ pub async fn make(client: &Client, question: &str, answer: &str) -> String {
 }
 
 fn request(client: &Client, question: &str, answer: &str) -> ModelRequest {
+    // Weak models take the language of the limit for that of the title.
+    let limit = if question.chars().any(is_cjk) {
+        format!("in Chinese (or the question's own language), at most {MAX_CJK} characters")
+    } else {
+        format!("in the language of the question, at most {MAX_WORDS} words")
+    };
     let mut ask = format!(
-        "Give this conversation a title in the language of the question: at most {MAX_WORDS} words, or at most \
-         {MAX_CJK} Chinese characters. Answer with the title only.\n\nQuestion: {}",
+        "Give this conversation a title: {limit}. Answer with the title only.\n\nQuestion: {}",
         excerpt(question)
     );
     // The embedded model reads slowly, and the next question waits for it.
