@@ -1,6 +1,7 @@
 //! The words of the product. Nothing here does I/O, reads a clock or makes a random number: everything is a value, and
 //! every function gives the same answer for the same arguments.
 
+pub mod embedder;
 pub mod event;
 pub mod ids;
 pub mod knowledge;
@@ -10,6 +11,7 @@ pub mod session;
 pub mod tool;
 pub mod work;
 
+pub use embedder::{EmbedError, Embedder, Side};
 pub use event::{Event, Fact, StatusKind};
 pub use ids::{SessionId, WorkId};
 pub use knowledge::Hit;

@@ -1,0 +1,43 @@
+//! An embedder turns texts into vectors whose closeness says how near the texts are in meaning. Which model that is, and
+//! where it runs, is somebody else's business; here is what everyone who searches may count on.
+
+/// Which side of a search a text is on; some models treat them differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    Query,
+    Passage,
+}
+
+pub trait Embedder: Send + Sync {
+    /// Model and version; vectors of different ids are never compared. Safe as part of a file name.
+    fn id(&self) -> &str;
+
+    /// How many numbers a vector has.
+    fn dimension(&self) -> usize;
+
+    /// Whether the model was made for the language(s) this text is written in (by script is enough).
+    fn knows(&self, text: &str) -> bool;
+
+    /// One L2-normalised vector a text, in order. Blocks: call it where blocking is allowed.
+    ///
+    /// # Errors
+    /// When the model cannot answer. Search goes on without vectors then.
+    fn embed(&self, side: Side, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError>;
+}
+
+/// Why there are no vectors, one variant for each thing that can be done about it. No message holds a key.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EmbedError {
+    /// The weights are not there.
+    #[error("the embedding model is not there: {0}. Run `make embedder`.")]
+    Missing(String),
+    /// The weights are there and are not what they should be.
+    #[error("the embedding model cannot be used: {0}. Remove its folder and run `make embedder`.")]
+    Broken(String),
+    /// The embedding service refused, or its settings are wrong: trying again does not help.
+    #[error("{0} Correct `embedding` in config.yml, or EMBEDDING_MODEL and OPENAI_API_KEY in .env.")]
+    Refused(String),
+    /// The embedding service did not answer, or not with vectors: it may the next time.
+    #[error("{0} Search goes on without vectors; it is tried again later.")]
+    Unavailable(String),
+}
