@@ -10,6 +10,7 @@ use url::Url;
 
 use crate::agent::Limits;
 use crate::provider::{Endpoint, Profile, ProfileKind};
+use crate::retrieval;
 use crate::sandbox::Level;
 use crate::store;
 
@@ -28,6 +29,17 @@ struct File {
     embedded_model: EmbeddedModel,
     sandbox: SandboxLevel,
     fetch_allow_hosts: Vec<String>,
+    retrieval: RetrievalEntry,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct RetrievalEntry {
+    chunk_tokens: Option<usize>,
+    chunk_overlap: Option<usize>,
+    bm25_k1: Option<f64>,
+    bm25_b: Option<f64>,
+    vector_weight: Option<f64>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -75,9 +87,17 @@ pub struct Config {
     pub embedded: EmbeddedPaths,
     pub sandbox: Level,
     pub fetch_allow_hosts: Vec<String>,
+    pub retrieval: Retrieval,
     pub token: Option<SecretString>,
     /// What a person should look at; nothing that stops the server.
     pub warnings: Vec<String>,
+}
+
+/// How memory/ and knowledge/ are cut and searched.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Retrieval {
+    pub limits: retrieval::Limits,
+    pub ranking: retrieval::Ranking,
 }
 
 /// Where the embedded model's parts are looked for.
@@ -176,6 +196,7 @@ impl Config {
                 SandboxLevel::Off => Level::Off,
             },
             fetch_allow_hosts: file.fetch_allow_hosts,
+            retrieval: retrieval(&file.retrieval)?,
             token: environment.value("MINICLAW_TOKEN").map(|token| SecretString::from(token.to_owned())),
             warnings,
         })
@@ -234,6 +255,33 @@ fn openai(environment: &Environment) -> Result<Option<(Endpoint, String)>, Confi
     let url = url(address).map_err(|reason| bad(from, format!("OPENAI_BASE_URL {reason}")))?;
     let key = key.map(|(key, _)| SecretString::from(key.to_owned()));
     Ok(Some((endpoint(url, model, key), from.to_owned())))
+}
+
+fn retrieval(entry: &RetrievalEntry) -> Result<Retrieval, ConfigError> {
+    let wrong = |field: &str, must: &str| Err(bad("config.yml", format!("retrieval.{field}: must be {must}")));
+    let mut retrieval = Retrieval::default();
+    let Retrieval { limits, ranking } = &mut retrieval;
+    limits.tokens = entry.chunk_tokens.unwrap_or(limits.tokens);
+    limits.overlap = entry.chunk_overlap.unwrap_or(limits.overlap);
+    ranking.bm25.k1 = entry.bm25_k1.unwrap_or(ranking.bm25.k1);
+    ranking.bm25.b = entry.bm25_b.unwrap_or(ranking.bm25.b);
+    ranking.vector_weight = entry.vector_weight.unwrap_or(ranking.vector_weight);
+    if !(32..=4096).contains(&limits.tokens) {
+        return wrong("chunk_tokens", "between 32 and 4096");
+    }
+    if limits.overlap > limits.tokens / 2 {
+        return wrong("chunk_overlap", "at most half of chunk_tokens");
+    }
+    if !(0.0..=10.0).contains(&ranking.bm25.k1) {
+        return wrong("bm25_k1", "between 0 and 10");
+    }
+    if !(0.0..=1.0).contains(&ranking.bm25.b) {
+        return wrong("bm25_b", "between 0 and 1");
+    }
+    if !(0.0..=1.0).contains(&ranking.vector_weight) {
+        return wrong("vector_weight", "between 0 and 1");
+    }
+    Ok(retrieval)
 }
 
 /// A model of config.yml. A variable that is not set makes the entry unusable, which is a warning: the others still work.

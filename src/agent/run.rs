@@ -16,7 +16,7 @@ use crate::provider::{ChatMessage, Client, Finish, ModelRequest, ProviderError};
 use crate::store::Home;
 use crate::tokens::Counter;
 use crate::tools::Registry;
-use crate::tools::library::Library;
+use crate::tools::library::{Library, Wish};
 
 /// What ends a run that does not end by itself.
 #[derive(Clone, Copy, Debug)]
@@ -175,29 +175,36 @@ impl Run {
     }
 
     /// In RAG mode: what memory says about the question. `None` when the mode is off.
-    async fn retrieve(&self, recorder: &Recorder) -> Result<Option<Arc<Vec<Hit>>>, End> {
+    async fn retrieve(&self, recorder: &mut Recorder) -> Result<Option<Vec<Hit>>, End> {
         if !self.home.settings().rag_mode {
             return Ok(None);
         }
         let query = recorder.session().messages.iter().rev().find(|m| m.role == crate::domain::Role::User);
         let query = query.map(|message| message.content.clone()).unwrap_or_default();
         let memory = self.memory.clone();
-        let asked = query.clone();
-        let found = tokio::task::spawn_blocking(move || memory.search(&asked, RETRIEVED)).await;
-        let hits = Arc::new(found.ok().and_then(Result::ok).unwrap_or_default());
+        let found = tokio::task::spawn_blocking(move || memory.search(&query, Wish::best(RETRIEVED))).await;
+        // A question that memory cannot be searched for is answered without it, and says so.
+        let search = match found.map_err(|error| error.to_string()).and_then(|found| found.map_err(|e| e.to_string())) {
+            Ok(search) => Arc::new(search),
+            Err(error) => {
+                tracing::warn!(error, "memory could not be searched");
+                recorder.status(StatusKind::Waiting, format!("memory could not be searched: {error}")).await?;
+                return Ok(Some(Vec::new()));
+            }
+        };
         let work_id = recorder.work_id().clone();
-        recorder.preview(Event::Retrieved { work_id, query, hits: hits.clone() }).await?;
-        Ok(Some(hits))
+        recorder.preview(Event::Retrieved { work_id, search: search.clone() }).await?;
+        Ok(Some(search.hits.clone()))
     }
 
-    async fn exchange(&self, recorder: &mut Recorder, hits: Option<&Vec<Hit>>) -> Result<Answer, End> {
+    async fn exchange(&self, recorder: &mut Recorder, hits: Option<&[Hit]>) -> Result<Answer, End> {
         let history = transcript(recorder.session());
         let fitting = Fitting {
             context_window: self.client.endpoint().context_window,
             tools: self.registry.specs(),
             tokens: &self.tokens,
         };
-        let mut prepared = prepare(&self.home, history, hits.map(Vec::as_slice), &fitting);
+        let mut prepared = prepare(&self.home, history, hits, &fitting);
         if prepared.dropped > 0 {
             let message =
                 format!("the {} oldest messages do not fit the model's context and were left out", prepared.dropped);
@@ -211,7 +218,7 @@ impl Run {
         // Our count was off for this model. Once, and only if something can go, with half the context.
         let halved = Fitting { context_window: fitting.context_window / 2, ..fitting };
         let before = prepared.request.messages.len();
-        prepared = prepare(&self.home, transcript(recorder.session()), hits.map(Vec::as_slice), &halved);
+        prepared = prepare(&self.home, transcript(recorder.session()), hits, &halved);
         if prepared.request.messages.len() == before {
             return first.map_err(ending);
         }

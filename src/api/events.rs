@@ -18,6 +18,7 @@ use crate::domain::SessionId;
 use crate::engine::hub::{EventId, Hub, Published, Subscription, What};
 use crate::engine::model_status::ModelStatus;
 use crate::engine::{self, ChangedBy};
+use crate::tools::library::{IndexState, Progress};
 
 /// A comment line so often keeps proxies and browsers from giving up; it carries no id.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -59,6 +60,13 @@ pub enum Notice {
     ConfigChanged {
         rag_mode: bool,
     },
+    /// How far the index of `memory` or `knowledge` is: files while building, chunks while embedding.
+    Index {
+        folder: String,
+        state: IndexState,
+        done: u32,
+        total: u32,
+    },
     /// The id asked from is not known here any more: load everything, then follow.
     Gap {},
 }
@@ -73,6 +81,7 @@ impl Notice {
             Notice::SkillsChanged {} => "skills_changed",
             Notice::ModelChanged(_) => "model_changed",
             Notice::ConfigChanged { .. } => "config_changed",
+            Notice::Index { .. } => "index",
             Notice::Gap {} => "gap",
         }
     }
@@ -195,6 +204,9 @@ fn notice(published: &Published) -> Option<Notice> {
         engine::Notice::SkillsChanged => Notice::SkillsChanged {},
         engine::Notice::ModelChanged(status) => Notice::ModelChanged(status),
         engine::Notice::ConfigChanged { rag_mode } => Notice::ConfigChanged { rag_mode },
+        engine::Notice::IndexChanged { folder, progress: Progress { state, done, total } } => {
+            Notice::Index { folder: folder.to_owned(), state, done, total }
+        }
     })
 }
 

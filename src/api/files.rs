@@ -113,13 +113,13 @@ pub async fn save(
     let expect = expectation(&headers)?;
     let services = app.engine.services();
     let (home, tokens, saves) = (services.home.clone(), services.tokens.clone(), app.saves.clone());
-    let memory = services.memory.clone();
+    let (memory, knowledge) = (services.memory.clone(), services.knowledge.clone());
     let saved = blocking(move || {
         // Noted before the write, so that the watcher knows whose change it sees.
         saves.note(&path, &crate::store::etag(request.content.as_bytes()), ChangedBy::Editor);
         let etag = home.save_text(&path, &request.content, &expect)?;
-        if path.root() == "memory" {
-            memory.refresh()?;
+        for library in [&memory, &knowledge].into_iter().filter(|library| library.folder() == path.root()) {
+            library.follow_if_open();
         }
         let tokens = tokens.count_cached(&request.content);
         Ok(Saved { path: path.to_string(), etag, size: request.content.len(), tokens, saved: true })

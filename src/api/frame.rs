@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::domain::knowledge::Search;
 use crate::domain::{CallStatus, Event, Hit, Outcome, SessionId, StatusKind, message};
 use crate::engine::{Published, What};
 
@@ -20,6 +21,8 @@ pub enum Frame {
     Retrieval {
         query: String,
         results: Vec<Hit>,
+        /// How it was searched; its hits are `results`.
+        search: Box<Search>,
     },
     /// A piece of the model's reasoning.
     Thinking {
@@ -114,6 +117,19 @@ impl Frame {
     }
 }
 
+/// The hits once, and near misses no longer than a glance needs.
+fn retrieval(search: &Search) -> Frame {
+    const GLANCE: usize = 240;
+    let mut short = Search { hits: Vec::new(), ..search.clone() };
+    for miss in &mut short.near_misses {
+        if let Some((end, _)) = miss.hit.text.char_indices().nth(GLANCE) {
+            miss.hit.text.truncate(end);
+            miss.hit.text.push('…');
+        }
+    }
+    Frame::Retrieval { query: search.query.clone(), results: search.hits.clone(), search: Box::new(short) }
+}
+
 /// The frame that shows a publication, if it shows at all.
 pub fn project(published: &Published) -> Option<Frame> {
     let session = published.session.as_ref()?;
@@ -177,7 +193,7 @@ fn project_event(session: &SessionId, event: &Event) -> Option<Frame> {
             detail: outcome.detail().map(str::to_owned),
         },
         Event::Compressed { count, .. } => Frame::Compressed { archived_count: *count },
-        Event::Retrieved { query, hits, .. } => Frame::Retrieval { query: query.clone(), results: hits.to_vec() },
+        Event::Retrieved { search, .. } => retrieval(search),
         Event::Status { status, message, progress, retry_in_ms, .. } => {
             Frame::Status { kind: *status, message: message.clone(), progress: *progress, retry_in_ms: *retry_in_ms }
         }

@@ -10,6 +10,7 @@ mod frame;
 mod guard;
 mod openapi;
 mod prompt;
+mod retrieval;
 mod routes;
 mod server;
 mod sessions;

@@ -4,7 +4,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::app::App;
-use super::{chat, events, files, prompt, sessions, settings, status, tokens};
+use super::{chat, events, files, prompt, retrieval, sessions, settings, status, tokens};
 
 /// All routes that the OpenAPI document describes.
 pub fn described() -> OpenApiRouter<App> {
@@ -31,4 +31,8 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(tokens::file_tokens))
         .routes(routes!(settings::rag_mode, settings::set_rag_mode))
         .routes(routes!(prompt::prompt))
+        .routes(routes!(retrieval::search))
+        .routes(routes!(retrieval::status))
+        .routes(routes!(retrieval::chunks))
+        .routes(routes!(retrieval::tests, retrieval::run_tests))
 }

@@ -34,6 +34,10 @@ pub async fn set_rag_mode(
     let home = services.home.clone();
     blocking(move || home.set_rag_mode(enabled)).await?;
     services.hub.notice(Notice::ConfigChanged { rag_mode: enabled });
+    if enabled {
+        let memory = services.memory.clone();
+        tokio::task::spawn_blocking(move || memory.warm());
+    }
     services.models.prefix_changed().await;
     Ok(Json(RagMode { enabled }))
 }

@@ -1,7 +1,9 @@
-//! The command line: serve, init, doctor, openapi, mock-llm.
+//! The command line: serve, init, doctor, eval, openapi, mock-llm.
 
 mod doctor;
+mod eval;
 mod init;
+mod kit;
 mod mock;
 mod serve;
 
@@ -40,6 +42,8 @@ enum Command {
         #[arg(long)]
         needs_model: bool,
     },
+    /// Run the home's retrieval tests, or measure the data sets of an evaluation kit.
+    Eval(eval::EvalArguments),
     /// Print the OpenAPI document of this version.
     Openapi,
     /// Serve scripted answers over the OpenAI chat API, for tests and demonstrations.
@@ -57,6 +61,7 @@ pub fn run() -> ExitCode {
         Command::Init { dir } => init::init(&dir),
         Command::Doctor { home, needs_model: true } => doctor::needs_model(&home_dir(home)),
         Command::Doctor { home, needs_model: false } => doctor::doctor(&home_dir(home)),
+        Command::Eval(eval) => eval::eval(&eval),
         Command::Openapi => openapi(),
         Command::MockLlm(mock) => mock::mock(&mock),
     };

@@ -20,14 +20,15 @@ use crate::engine::hub::Hub;
 use crate::engine::local_model::{LocalModel, LocalModelFiles};
 use crate::engine::models::Models;
 use crate::engine::watch::{self, Saves, Skills};
-use crate::engine::{Engine, Runs, Services};
+use crate::domain::EmbedError;
+use crate::engine::{Engine, Notice, Runs, Services};
 use crate::provider::find_local;
 use crate::sandbox::{Interpreter, Level, Sandbox, SandboxConfig};
 use crate::store::{Home, ROOTS};
 use crate::tokens::Counter;
-use crate::tools::library::Library;
+use crate::tools::library::{self, Keep, Library};
 use crate::tools::{
-    FetchConfig, FetchUrl, PythonRepl, ReadFile, Registry, SearchKnowledgeBase, Terminal, Tool, Workshop,
+    FetchConfig, FetchUrl, PythonRepl, ReadFile, Registry, SearchTool, Terminal, Tool, Workshop,
 };
 
 #[derive(Args)]
@@ -90,15 +91,21 @@ async fn run(folder: PathBuf, config: Config, address: SocketAddr) -> anyhow::Re
     let tokens = Arc::new(Counter::new());
     let sandbox = Sandbox::new(SandboxConfig::new(config.sandbox));
     let materials = Materials { config: &config, home: &home, sandbox: &sandbox, tokens: &tokens };
-    let registry = materials.registry();
+    let memory = library(&config, &home, "memory");
+    let knowledge = library(&config, &home, "knowledge");
+    for library in [&memory, &knowledge] {
+        let (hub, folder) = (hub.clone(), library.folder());
+        library.on_progress(move |progress| hub.notice(Notice::IndexChanged { folder, progress }));
+    }
+    let registry = materials.registry(&memory, &knowledge);
     let models = materials.models(&hub, &registry);
-    let memory = Arc::new(Library::new(home.clone(), "memory", tokens.clone()));
     let services = Arc::new(Services {
         home: home.clone(),
         hub,
         models: models.clone(),
         registry: registry.clone(),
-        memory,
+        memory: memory.clone(),
+        knowledge,
         tokens,
         limits: config.limits,
         runs: Runs::default(),
@@ -130,6 +137,7 @@ async fn run(folder: PathBuf, config: Config, address: SocketAddr) -> anyhow::Re
     println!("listening on http://{bound}");
     choose_model(&models, config);
     watch::start(&engine, skills, saves);
+    index_memory(memory, home);
     serve_until(app, listener, stop).await
 }
 
@@ -155,6 +163,30 @@ async fn serve_until(
     Ok(ExitCode::SUCCESS)
 }
 
+/// memory/ is small and changes often, so its index is made anew at each start; that of knowledge/ is kept.
+pub fn library(config: &Config, home: &Home, folder: &'static str) -> Arc<Library> {
+    let keep = if folder == "memory" { Keep::InMemory } else { Keep::OnDisk };
+    let settings = library::Settings {
+        folder,
+        keep,
+        limits: config.retrieval.limits,
+        ranking: config.retrieval.ranking,
+        embedder: Arc::new(|| Err(EmbedError::Missing("none is configured".to_owned()))),
+    };
+    Arc::new(Library::new(home.clone(), settings))
+}
+
+/// So that the first question finds memory indexed and, in RAG mode, the embedding model loaded.
+fn index_memory(memory: Arc<Library>, home: Home) {
+    tokio::task::spawn_blocking(move || {
+        if home.settings().rag_mode {
+            memory.warm();
+        } else if let Err(error) = memory.follow() {
+            tracing::warn!(%error, "memory could not be indexed");
+        }
+    });
+}
+
 /// What the parts of the server are made from.
 struct Materials<'a> {
     config: &'a Config,
@@ -164,11 +196,10 @@ struct Materials<'a> {
 }
 
 impl Materials<'_> {
-    fn registry(&self) -> Arc<Registry> {
+    fn registry(&self, memory: &Arc<Library>, knowledge: &Arc<Library>) -> Arc<Registry> {
         // Commands may look at what read_file may, and at nothing else of the home.
         let readable = ROOTS.map(|root| self.home.path().join(root)).to_vec();
         let workshop = Workshop { sandbox: self.sandbox.clone(), scratch: self.home.scratch(), readable };
-        let knowledge = Arc::new(Library::new(self.home.clone(), "knowledge", self.tokens.clone()));
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
         if !self.sandbox.exposes(self.home.path()) {
             tools.push(Arc::new(Terminal::new(workshop.clone())));
@@ -179,7 +210,8 @@ impl Materials<'_> {
         }
         tools.push(Arc::new(FetchUrl::new(FetchConfig::new(self.config.fetch_allow_hosts.clone()))));
         tools.push(Arc::new(ReadFile::new(self.home.clone())));
-        tools.push(Arc::new(SearchKnowledgeBase::new(knowledge)));
+        tools.push(Arc::new(SearchTool::knowledge(knowledge.clone())));
+        tools.push(Arc::new(SearchTool::memory(memory.clone())));
         Arc::new(Registry::new(tools))
     }
 

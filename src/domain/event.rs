@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::ids::WorkId;
-use super::knowledge::Hit;
+use super::knowledge::Search;
 use super::message::CallStatus;
 use super::work::{Outcome, Usage};
 
@@ -90,8 +90,7 @@ pub enum Event {
     /// Preview: what RAG mode found for this request. Never stored.
     Retrieved {
         work_id: WorkId,
-        query: String,
-        hits: Arc<Vec<Hit>>,
+        search: Arc<Search>,
     },
     /// Preview: what is being waited for. Replaces the status before it.
     Status {

@@ -37,6 +37,8 @@ pub struct Services {
     pub registry: Arc<Registry>,
     /// memory/, searched.
     pub memory: Arc<Library>,
+    /// knowledge/, searched.
+    pub knowledge: Arc<Library>,
     pub tokens: Arc<Counter>,
     pub limits: Limits,
     pub runs: Runs,

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::model_status::ModelStatus;
+use crate::tools::library::Progress;
 
 /// Who changed a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -32,5 +33,10 @@ pub enum Notice {
     ModelChanged(ModelStatus),
     ConfigChanged {
         rag_mode: bool,
+    },
+    /// How far the index of memory/ or knowledge/ is.
+    IndexChanged {
+        folder: &'static str,
+        progress: Progress,
     },
 }

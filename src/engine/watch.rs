@@ -166,6 +166,10 @@ impl Follow {
                 Err(error) => tracing::warn!(%error, "could not read the skills"),
             }
         }
+        for library in [&services.memory, &services.knowledge].into_iter().filter(|library| touches(library.folder())) {
+            let library = library.clone();
+            tokio::task::spawn_blocking(move || library.follow_if_open());
+        }
         for (path, etag) in changed {
             let by = self.saves.author(path.as_str(), etag.as_deref());
             services.hub.notice(Notice::FileChanged { path: path.to_string(), etag, by });

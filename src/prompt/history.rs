@@ -38,11 +38,7 @@ pub fn add_retrieved(history: &mut Vec<ChatMessage>, hits: &[Hit]) {
     }
     let mut text = RETRIEVED_HEAD.to_owned();
     for (number, hit) in hits.iter().enumerate() {
-        let place = match hit.lines {
-            Some((first, last)) => format!("{}:{first}-{last}", hit.source),
-            None => hit.source.clone(),
-        };
-        text.push_str(&format!("\n[{}] {place}\n{}\n", number + 1, hit.text.trim()));
+        text.push_str(&format!("\n[{}] {}\n{}\n", number + 1, hit.place(), hit.text.trim()));
     }
     let question = history.iter().rposition(|m| matches!(m, ChatMessage::User(_))).unwrap_or(history.len());
     match question.checked_sub(1).map(|before| &mut history[before]) {
@@ -192,6 +188,8 @@ mod tests {
             source: "memory/MEMORY.md".to_owned(),
             heading: None,
             lines: Some((3, 4)),
+            range: (0, 0),
+            how: None,
         };
         add_retrieved(&mut history, std::slice::from_ref(&hit));
         assert_eq!(history[0], said("[记忆检索结果]\n[1] memory/MEMORY.md:3-4\nOn Monday.\n"));

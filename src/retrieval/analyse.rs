@@ -17,12 +17,23 @@ pub struct Analyser {
     stemmer: Stemmer,
 }
 
+/// A question taken apart.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Query {
+    /// In their order, with repetitions.
+    pub terms: Vec<QueryTerm>,
+    /// Words that were left out.
+    pub ignored: Vec<String>,
+    /// What to look for when none of the terms is found anywhere.
+    pub characters: Vec<QueryTerm>,
+}
+
 /// A word of a question.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum QueryTerm {
     /// Stands for itself.
     Term(String),
-    /// Stands for every pair that holds this character, and for the character alone.
+    /// Stands for the character wherever it stands.
     Character(char),
 }
 
@@ -61,30 +72,42 @@ impl Analyser {
         });
     }
 
-    /// The terms of a question, without the words that only make it a question unless it has no others.
-    pub fn query(&self, text: &str) -> Vec<QueryTerm> {
+    /// The characters of `text` in scripts without blanks, with repetitions. Less telling than pairs, but 猫叫什么 has no
+    /// pair in common with 小猫.
+    pub fn characters(&self, text: &str, each: impl FnMut(char)) {
+        let text = ComposingNormalizerBorrowed::new_nfkc().normalize(text);
+        text.chars().filter(|&c| Class::of(c) == Class::Unspaced).for_each(each);
+    }
+
+    /// The words of a question, without those that only make it a question unless it has no others.
+    pub fn query(&self, text: &str) -> Query {
         let mut all = Vec::new();
         let mut telling = Vec::new();
+        let mut ignored = Vec::new();
         self.walk(text, &mut |token| {
             let (term, tells) = match token {
                 Token::Word { term, plain } => (QueryTerm::Term(term.to_owned()), !stop_words::is_english(plain)),
                 Token::Single(c) => (QueryTerm::Character(c), !stop_words::is_particle(c)),
                 Token::Pair(pair) => (QueryTerm::Term(pair.to_owned()), !stop_words::is_chinese(pair)),
             };
-            if tells {
-                telling.push(term.clone());
+            match (tells, &token) {
+                (true, _) => telling.push(term.clone()),
+                (false, Token::Word { plain, .. }) => ignored.push((*plain).to_owned()),
+                (false, _) => ignored.push(term.label()),
             }
             all.push(term);
         });
-        if telling.is_empty() { all } else { telling }
-    }
-
-    /// The single characters of a question in scripts without blanks: less telling than pairs, but 猫叫什么 has no pair
-    /// in common with 小猫.
-    pub fn query_characters(&self, text: &str) -> Vec<QueryTerm> {
-        let text = ComposingNormalizerBorrowed::new_nfkc().normalize(text);
-        let telling = |&c: &char| Class::of(c) == Class::Unspaced && !stop_words::is_particle(c);
-        text.chars().filter(telling).map(QueryTerm::Character).collect()
+        let mut characters = Vec::new();
+        self.characters(text, |c| {
+            if !stop_words::is_particle(c) {
+                characters.push(QueryTerm::Character(c));
+            }
+        });
+        ignored.dedup();
+        match telling.is_empty() {
+            true => Query { terms: all, ignored: Vec::new(), characters },
+            false => Query { terms: telling, ignored, characters },
+        }
     }
 
     fn walk(&self, text: &str, each: &mut dyn FnMut(Token)) {
@@ -134,6 +157,11 @@ impl Analyser {
             each(Token::Word { term: plain, plain });
         }
     }
+}
+
+/// Whether `c` is part of a word of a script with blanks between words.
+pub fn is_letter(c: char) -> bool {
+    Class::of(c) == Class::Word
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -242,7 +270,7 @@ mod tests {
     }
 
     fn query(text: &str) -> Vec<String> {
-        Analyser::default().query(text).iter().map(QueryTerm::label).collect()
+        Analyser::default().query(text).terms.iter().map(QueryTerm::label).collect()
     }
 
     #[test]
@@ -279,8 +307,10 @@ mod tests {
         assert_eq!(query("What is the name of Caroline's dog?"), ["name", "carolin", "dog"]);
         assert_eq!(query("请问什么是数据库？"), ["问什", "是数", "数据", "据库"]);
         assert_eq!(query("who are you"), ["who", "are", "you"]);
+        assert_eq!(Analyser::default().query("What is a cat?").ignored, ["what", "is", "a"]);
+        assert_eq!(Analyser::default().query("我的猫").characters, [QueryTerm::Character('猫')]);
         assert_eq!(query("猫"), ["猫"]);
-        assert_eq!(Analyser::default().query("猫"), [QueryTerm::Character('猫')]);
+        assert_eq!(Analyser::default().query("猫").terms, [QueryTerm::Character('猫')]);
         assert!(query(" ?!，").is_empty());
     }
 

@@ -10,11 +10,13 @@ use md5::{Digest, Md5};
 
 use crate::domain::HomePath;
 
-use super::outline::{Atom, Begins, Outline, Ruler, Section, outline};
+use super::analyse::is_letter;
+use super::extract::Document;
+use super::outline::{ATOM, Atom, Begins, Outline, Ruler, Section, outline};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The most tokens a chunk has, unless a single character has more.
+    /// The most tokens a chunk has, unless a single character has more. A token is what [`size`] counts.
     pub tokens: usize,
     /// The most tokens a chunk repeats from the one before it.
     pub overlap: usize,
@@ -37,6 +39,18 @@ pub struct Chunk {
     /// First and last line, counted from 1.
     pub lines: (u32, u32),
     pub tokens: usize,
+    /// What it is made of, in its order.
+    pub units: Vec<Unit>,
+}
+
+/// A line, or a sentence of a long one: what an answer is sought around.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unit {
+    /// Bytes of the document.
+    pub range: Range<usize>,
+    pub tokens: usize,
+    /// Not repeated from the chunk before: the fresh units of a document's chunks are all of it, each once.
+    pub fresh: bool,
 }
 
 /// A document cut into chunks, in its order. Together they hold all its text that is not blank.
@@ -47,28 +61,56 @@ pub struct Chunked {
     pub chunks: Vec<Chunk>,
 }
 
-/// Cuts `text`; `count` tells how many tokens a piece has.
-pub fn chunked(path: &HomePath, text: &str, limits: Limits, count: &dyn Fn(&str) -> usize) -> Chunked {
+/// The tokens of a text for the size of chunks, the same for every model: a word (each 16 letters of a longer one), a
+/// character of a script without blanks between words, any other sign.
+pub fn size(text: &str) -> usize {
+    const LETTERS: usize = 16;
+    let mut tokens = 0;
+    let mut letters = 0;
+    for c in text.chars() {
+        if is_letter(c) {
+            tokens += usize::from(letters % LETTERS == 0);
+            letters += 1;
+            continue;
+        }
+        letters = 0;
+        tokens += usize::from(!c.is_whitespace());
+    }
+    tokens
+}
+
+/// Cuts `document`; `count` tells how many tokens a piece has, as [`size`] does.
+pub fn chunked(path: &HomePath, document: &Document, limits: Limits, count: &dyn Fn(&str) -> usize) -> Chunked {
+    let text = document.text.as_str();
     let ruler = Ruler { count, limit: limits.tokens };
-    let Outline { title, sections } = outline(path, text, &ruler);
+    let Outline { title, sections } = outline(path, document, &ruler);
     let mut chunks = Vec::new();
     let mut lines = Lines { text, at: 0, line: 1 };
     let mut seen: HashMap<String, usize> = HashMap::new();
+    let mut reached = 0;
     for section in &sections {
         let heading = section.headings.join(" › ");
-        for (range, tokens) in packed(text, section, limits, &ruler) {
+        for Packed { range, tokens, atoms } in packed(text, section, limits, &ruler) {
+            let units = units(text, &section.atoms[atoms], &range, reached);
+            reached = range.end;
             let id = id(path, &heading, &text[range.clone()]);
             let times = seen.entry(id.clone()).and_modify(|times| *times += 1).or_insert(1);
             let id = if *times == 1 { id } else { format!("{id}-{times}") };
             let lines = (lines.of(range.start), lines.of(range.end - 1));
-            chunks.push(Chunk { id, heading: heading.clone(), range, lines, tokens });
+            chunks.push(Chunk { id, heading: heading.clone(), range, lines, tokens, units });
         }
     }
     Chunked { title, chunks }
 }
 
-/// Byte ranges without blanks at their ends, and their tokens.
-fn packed(text: &str, section: &Section, limits: Limits, ruler: &Ruler) -> Vec<(Range<usize>, usize)> {
+/// The atoms of a chunk; its bytes, without blanks at either end; their tokens.
+struct Packed {
+    range: Range<usize>,
+    tokens: usize,
+    atoms: Range<usize>,
+}
+
+fn packed(text: &str, section: &Section, limits: Limits, ruler: &Ruler) -> Vec<Packed> {
     let atoms = &section.atoms;
     let mut out = Vec::new();
     // Atoms up to `done` are in a chunk; the next chunk may begin before that, by its overlap.
@@ -88,11 +130,31 @@ fn packed(text: &str, section: &Section, limits: Limits, ruler: &Ruler) -> Vec<(
             start = done;
             continue;
         }
+        out.extend(found.map(|range| Packed { range, tokens, atoms: start..end }));
         done = end;
         start = overlap_start(atoms, done, limits);
-        out.extend(found.map(|range| (range, tokens)));
     }
     out
+}
+
+/// The atoms of a chunk joined to lines where those are no longer than an atom may be.
+fn units(text: &str, atoms: &[Atom], chunk: &Range<usize>, reached: usize) -> Vec<Unit> {
+    let mut units: Vec<Unit> = Vec::new();
+    let is_fresh = |atom: &Atom| atom.range.start >= reached;
+    for line in atoms.chunk_by(|atom, next| next.begins < Begins::Line && is_fresh(atom) == is_fresh(next)) {
+        let whole = line.iter().map(|atom| atom.tokens).sum::<usize>() <= ATOM;
+        let pieces: Vec<&[Atom]> = if whole { vec![line] } else { line.chunks(1).collect() };
+        for piece in pieces {
+            let (Some(first), Some(last)) = (piece.first(), piece.last()) else { continue };
+            let range = first.range.start.max(chunk.start)..last.range.end.min(chunk.end);
+            let tokens = piece.iter().map(|atom| atom.tokens).sum();
+            if range.is_empty() || text[range.clone()].trim().is_empty() {
+                continue;
+            }
+            units.push(Unit { fresh: range.start >= reached, range, tokens });
+        }
+    }
+    units
 }
 
 fn start_of(atoms: &[Atom], index: usize) -> usize {
@@ -193,11 +255,21 @@ mod tests {
 
     fn cut(text: &str, tokens: usize) -> Vec<Chunk> {
         let path = HomePath::parse("knowledge/a.md").unwrap();
-        chunked(&path, text, Limits { tokens, overlap: tokens / 8 }, &words).chunks
+        let document = Document::of(&path, text);
+        chunked(&path, &document, Limits { tokens, overlap: tokens / 8 }, &words).chunks
     }
 
     fn texts<'a>(text: &'a str, chunks: &[Chunk]) -> Vec<&'a str> {
         chunks.iter().map(|chunk| &text[chunk.range.clone()]).collect()
+    }
+
+    #[test]
+    fn size_is_words_characters_and_signs() {
+        assert_eq!(size("Don't stop, 7pm!"), 7);
+        assert_eq!(size("我的猫 cat。"), 5);
+        assert_eq!(size("École naïve Привет"), 3);
+        assert_eq!(size(&"a".repeat(33)), 3);
+        assert_eq!(size(" \n\t\u{3000}"), 0);
     }
 
     #[test]
@@ -277,7 +349,7 @@ mod tests {
             let path = HomePath::parse(if markdown { "k/a.md" } else { "k/a.txt" }).unwrap();
             let limits = Limits { tokens, overlap: tokens / 4 };
             let count = |text: &str| text.split_whitespace().map(|word| word.len().div_ceil(4)).sum::<usize>();
-            let chunks = chunked(&path, &text, limits, &count).chunks;
+            let chunks = chunked(&path, &Document::of(&path, &text), limits, &count).chunks;
             let mut covered = 0;
             let mut ids = std::collections::HashSet::new();
             for chunk in &chunks {
@@ -288,6 +360,11 @@ mod tests {
                 }
                 prop_assert!(chunk.range.end > covered, "a chunk that adds nothing");
                 covered = chunk.range.end;
+                let fresh: Vec<_> = chunk.units.iter().filter(|unit| unit.fresh).collect();
+                prop_assert!(!fresh.is_empty(), "a chunk without a centre");
+                prop_assert!(chunk.units.windows(2).all(|pair| pair[0].range.end <= pair[1].range.start));
+                let inside = |unit: &Unit| unit.range.start >= chunk.range.start && unit.range.end <= chunk.range.end;
+                prop_assert!(chunk.units.iter().all(inside));
                 prop_assert_eq!(chunk.tokens, count(piece));
                 prop_assert!(chunk.tokens <= tokens || piece.trim().chars().count() <= 2, "{piece:?}");
                 let line = |at: usize| text[..at].matches('\n').count() as u32 + 1;

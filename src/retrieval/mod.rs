@@ -1,16 +1,27 @@
 //! Retrieval: pieces of documents, and which of them answer a question.
 //!
-//! A **document** is a text with a home path. It is cut into **chunks** (`chunk`), whose words (`analyse`) stand in an
-//! inverted index (`bm25`). A **folder index** (`index`) keeps the chunks of a set of documents in step with their
-//! texts and answers with **hits**. Nothing here opens a file: texts come in as values.
+//! A file becomes a text (`extract`), the text **chunks** (`outline`, `chunk`), their words terms (`analyse`). The `shelf`
+//! keeps files and chunks in a tantivy index; `index` keeps the shelf in step with a folder. A `search` asks two legs, the
+//! `lexical` one by words and the `vectors` by meaning, and `fuse`s their answers into **hits** that say why they were
+//! found. Nothing here opens a file: bytes, folders and handles come in as values.
 
 pub mod analyse;
-pub mod bm25;
+pub mod cases;
 pub mod chunk;
+pub mod extract;
+pub mod fuse;
 pub mod index;
+pub mod lexical;
 mod outline;
+pub mod search;
+pub mod shelf;
 mod stop_words;
+pub mod vectors;
+pub mod windows;
 
-pub use bm25::Contribution;
-pub use chunk::{Chunk, Limits};
-pub use index::{Changes, CountTokens, Explained, FolderIndex, Listed};
+pub use chunk::Limits;
+pub use index::{FolderIndex, Listed};
+pub use lexical::Snapshot;
+pub use tantivy::DocAddress as Address;
+pub use search::{Asked, Found, Ranking, SearchError, Searchable, wants_words_only};
+pub use vectors::Vectors;

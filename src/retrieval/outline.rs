@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
+use super::extract::{Document, Format};
 use crate::domain::HomePath;
 
 /// What begins where an atom begins; a chunk rather ends before the larger thing.
@@ -17,6 +18,9 @@ pub enum Begins {
     /// A paragraph, list, table, code block or heading.
     Block,
 }
+
+/// The most tokens of an atom: about a long sentence.
+pub const ATOM: usize = 64;
 
 /// A piece that is never cut. The atoms of a document lie side by side and are all of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,26 +50,11 @@ pub struct Ruler<'a> {
     pub limit: usize,
 }
 
-enum Format {
-    Markdown,
-    Text,
-}
-
-impl Format {
-    fn of(path: &HomePath) -> Self {
-        let name = path.file_name().to_ascii_lowercase();
-        if [".md", ".markdown", ".mdx"].iter().any(|ending| name.ends_with(ending)) {
-            Format::Markdown
-        } else {
-            Format::Text
-        }
-    }
-}
-
-pub fn outline(path: &HomePath, text: &str, ruler: &Ruler) -> Outline {
-    let (title, marks) = match Format::of(path) {
+pub fn outline(path: &HomePath, document: &Document, ruler: &Ruler) -> Outline {
+    let text = document.text.as_str();
+    let (title, marks) = match document.format {
         Format::Markdown => markdown_marks(text),
-        Format::Text => (None, text_marks(text)),
+        Format::Plain => (None, text_marks(text)),
     };
     let stem = path.file_name().rsplit_once('.').map_or(path.file_name(), |(stem, _)| stem);
     Outline { title: title.unwrap_or_else(|| stem.to_owned()), sections: sections(text, marks, ruler) }
@@ -234,11 +223,12 @@ fn add_atoms(text: &str, (range, begins): (Range<usize>, Begins), ruler: &Ruler,
 
 fn add_pieces(piece: &str, (at, begins): (usize, Begins), ruler: &Ruler, atoms: &mut Vec<Atom>) {
     let tokens = (ruler.count)(piece);
-    if tokens <= ruler.limit || piece.chars().nth(1).is_none() {
+    let limit = ruler.limit.min(ATOM);
+    if tokens <= limit || piece.chars().nth(1).is_none() {
         atoms.push(Atom { range: at..at + piece.len(), tokens, begins });
         return;
     }
-    let parts = tokens / ruler.limit.max(1) + 1;
+    let parts = tokens / limit.max(1) + 1;
     let mut start = 0;
     let mut begins = begins;
     while start < piece.len() {
@@ -271,14 +261,16 @@ fn cut(text: &str, start: usize, length: usize) -> usize {
 }
 
 /// The end of the first sentence with the blanks after it. A full stop counts before a blank only, and not after a
-/// single letter or a number (`1. first`, `J. Doe`).
+/// single letter or a short number (`1. first`, `J. Doe`).
 fn sentence_end(text: &str) -> usize {
     let mut chars = text.char_indices().peekable();
-    let mut word = 0;
+    let (mut letters, mut digits, mut after_blank) = (0, 0, false);
     while let Some((at, c)) = chars.next() {
         let wide = matches!(c, '。' | '！' | '？' | '；' | '…');
-        let narrow = matches!(c, '!' | '?') || (c == '.' && word > 1);
-        word = if c.is_alphabetic() { word + 1 } else { 0 };
+        let narrow = matches!(c, '!' | '?') || (c == '.' && (letters > 1 || digits > 2 || after_blank));
+        letters = if c.is_alphabetic() { letters + 1 } else { 0 };
+        digits = if c.is_numeric() { digits + 1 } else { 0 };
+        after_blank = at > 0 && c.is_whitespace();
         if !(wide || narrow) {
             continue;
         }
@@ -309,7 +301,12 @@ mod tests {
     }
 
     fn read(path: &str, text: &str) -> Outline {
-        outline(&HomePath::parse(path).unwrap(), text, &Ruler { count: &words, limit: 8 })
+        read_with(path, text, &Ruler { count: &words, limit: 8 })
+    }
+
+    fn read_with(path: &str, text: &str, ruler: &Ruler) -> Outline {
+        let path = HomePath::parse(path).unwrap();
+        outline(&path, &Document::of(&path, text), ruler)
     }
 
     fn atoms<'a>(text: &'a str, section: &Section) -> Vec<(&'a str, Begins)> {
@@ -329,11 +326,10 @@ mod tests {
     fn small_sections_begin_the_next_one() {
         let text = "# A\n## B\nb\n## C\nc\n### D\nthe text of d\n## E\nthe text of e\n# F\n";
         let ruler = Ruler { count: &words, limit: 24 };
-        let outline = outline(&HomePath::parse("a.md").unwrap(), text, &ruler);
+        let outline = read_with("a.md", text, &ruler);
         let headings: Vec<String> = outline.sections.iter().map(|s| s.headings.join("/")).collect();
         assert_eq!(headings, ["A", "A/C/D", "A/E", "F"]);
-        let words =
-            |text: &str| super::outline(&HomePath::parse("a.md").unwrap(), text, &ruler).sections[0].headings.join("/");
+        let words = |text: &str| read_with("a.md", text, &ruler).sections[0].headings.join("/");
         assert_eq!(words("# A\n## B\nthe text of this section\n"), "A/B");
     }
 
@@ -373,13 +369,22 @@ mod tests {
     }
 
     #[test]
+    fn a_full_stop_after_a_year_or_a_blank_ends_a_sentence() {
+        let text = "It was in 2017. Then . Next 3. item";
+        assert_eq!(
+            atoms(text, &read("k/a.txt", text).sections[0]).iter().map(|a| a.0).collect::<Vec<_>>(),
+            ["It was in 2017. ", "Then . ", "Next 3. item"]
+        );
+    }
+
+    #[test]
     fn a_long_run_is_cut_into_pieces_that_fit() {
         let text = "word ".repeat(100);
         let outline = read("k/a.txt", &text);
         assert!(outline.sections[0].atoms.iter().all(|atom| atom.tokens <= 8));
         assert_eq!(outline.sections[0].atoms.last().unwrap().range.end, text.len());
         let unsplit = Ruler { count: &str::len, limit: 2 };
-        let outline = super::outline(&HomePath::parse("a.txt").unwrap(), "一二三xyz", &unsplit);
+        let outline = read_with("a.txt", "一二三xyz", &unsplit);
         assert_eq!(outline.sections[0].atoms.len(), 6);
     }
 }

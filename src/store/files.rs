@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt};
+use cap_std::fs::{Dir, File, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -46,6 +46,10 @@ pub struct FileEntry {
     pub size: u64,
     /// Unix seconds.
     pub modified: f64,
+    /// Differs when the content may have changed: size, both times to the nanosecond, and which file it is. A program can
+    /// set the time of change back, but not the time of the inode.
+    #[serde(skip)]
+    pub stamp: String,
 }
 
 impl Home {
@@ -213,10 +217,30 @@ fn walk(dir: &Dir, above: &str, depth: usize, found: &mut Vec<FileEntry>) -> std
         {
             let modified = meta.modified().ok().map(cap_std::time::SystemTime::into_std);
             let modified = modified.and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
-            found.push(FileEntry { path, size: meta.len(), modified: modified.map_or(0.0, |d| d.as_secs_f64()) });
+            found.push(FileEntry {
+                path,
+                size: meta.len(),
+                modified: modified.map_or(0.0, |d| d.as_secs_f64()),
+                stamp: stamp(&meta),
+            });
         }
     }
     Ok(())
+}
+
+fn stamp(meta: &Metadata) -> String {
+    let (changed, inode) = ((meta.ctime(), meta.ctime_nsec()), (meta.dev(), meta.ino()));
+    let modified = (meta.mtime(), meta.mtime_nsec());
+    format!(
+        "{:x}-{:x}.{:x}-{:x}.{:x}-{:x}.{:x}",
+        meta.len(),
+        modified.0,
+        modified.1,
+        changed.0,
+        changed.1,
+        inode.0,
+        inode.1
+    )
 }
 
 #[cfg(test)]

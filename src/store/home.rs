@@ -44,7 +44,7 @@ impl Home {
             make_dir(&root, name, 0o755)?;
         }
         for name in
-            ["sessions", "sessions/archive", "sessions/archive/deleted", "storage", "storage/quarantine", "scratch"]
+            ["sessions", "sessions/archive", "sessions/archive/deleted", "storage", "storage/quarantine", "storage/retrieval", "scratch"]
         {
             make_dir(&root, name, 0o700)?;
         }

@@ -4,10 +4,12 @@
 //! symlink swapped in later leads nowhere. All functions block; callers on the runtime use `spawn_blocking`.
 
 mod atomic;
+mod cache;
 mod error;
 mod files;
 mod home;
 mod journal;
+pub mod outside;
 mod quarantine;
 mod session_file;
 mod sessions;

@@ -6,7 +6,7 @@ mod python_repl;
 mod read_file;
 mod registry;
 mod schema;
-mod search_knowledge_base;
+mod search;
 mod terminal;
 mod text;
 
@@ -23,7 +23,7 @@ pub use fetch_url::{FetchConfig, FetchUrl, Lookup, system_lookup};
 pub use python_repl::{Limits as PythonLimits, PythonRepl};
 pub use read_file::ReadFile;
 pub use registry::{Checked, Registry, Rejection};
-pub use search_knowledge_base::SearchKnowledgeBase;
+pub use search::SearchTool;
 pub use terminal::Terminal;
 
 /// How much of a command's output the model reads, in characters.

@@ -1,0 +1,86 @@
+//! `miniclaw eval`: a home's retrieval tests, or the data sets of an evaluation kit.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::kit::{self, Kit};
+use super::{home_dir, load_config};
+use crate::store::Home;
+use crate::tools::library::Library;
+use crate::tools::library::exam::Report;
+
+#[derive(Args)]
+pub struct EvalArguments {
+    /// The home whose knowledge/tests.jsonl and memory/tests.jsonl are run. No server may be running on it.
+    #[arg(long, env = "MINICLAW_HOME")]
+    home: Option<PathBuf>,
+    /// How many hits count.
+    #[arg(long, default_value_t = 3)]
+    k: usize,
+    /// Measure the data sets of this kit instead: writes TREC runs and prints the table of the kit's scorer.
+    #[arg(long, value_name = "DIR")]
+    kit: Option<PathBuf>,
+    /// Only these sets of the kit.
+    #[arg(long = "set", value_name = "NAME", requires = "kit")]
+    sets: Vec<String>,
+    /// Where the runs are written, and the vectors kept for the next time.
+    #[arg(long, value_name = "DIR", requires = "kit", default_value = "eval-runs")]
+    runs: PathBuf,
+}
+
+/// The exit code is 1 when a question's right hit stands lower than at the last run.
+pub fn eval(arguments: &EvalArguments) -> anyhow::Result<ExitCode> {
+    let folder = home_dir(arguments.home.clone());
+    let (config, _) = load_config(&folder)?;
+    if let Some(kit) = &arguments.kit {
+        let kit = Kit { folder: kit.clone(), runs: arguments.runs.clone(), retrieval: config.retrieval, embedder: None };
+        return kit::measure(&kit, &arguments.sets);
+    }
+    let home = Home::open(&folder)?;
+    let mut worse = 0;
+    for name in ["memory", "knowledge"] {
+        let library: Arc<Library> = super::serve::library(&config, &home, name);
+        let (cases, problems) = library.cases()?;
+        for problem in &problems {
+            println!("{}:{}: {}", library.tests_path(), problem.line, problem.message);
+        }
+        if cases.is_empty() {
+            println!("{}: no tests", library.tests_path());
+            continue;
+        }
+        let report = library.examine(arguments.k)?;
+        print(&report);
+        worse += report.worse.len();
+    }
+    Ok(if worse > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn print(report: &Report) {
+    let before = report.before.map_or_else(String::new, |before| {
+        format!("  (before: recall {:.3}, MRR {:.3})", before.recall_at_k, before.mrr)
+    });
+    println!(
+        "{}: {} questions, {}: recall@{} {:.3}, MRR {:.3}, {:.1} ms a question (p95 {:.1}){before}",
+        report.folder,
+        report.cases,
+        report.mode,
+        report.k,
+        report.recall_at_k,
+        report.mrr,
+        report.latency_ms.p50,
+        report.latency_ms.p95
+    );
+    let place = |rank: Option<u32>| rank.map_or_else(|| "not found".to_owned(), |rank| format!("place {rank}"));
+    for moved in &report.worse {
+        println!("  worse: line {}, {}: {} → {}", moved.line, moved.query, place(moved.before), place(moved.now));
+    }
+    for moved in &report.better {
+        println!("  better: line {}, {}: {} → {}", moved.line, moved.query, place(moved.before), place(moved.now));
+    }
+    for missed in report.results.iter().filter(|result| result.rank.is_none_or(|rank| rank > report.k)) {
+        println!("  not among the first {}: line {}, {} ({})", report.k, missed.line, missed.query, missed.expected);
+    }
+}

@@ -1,0 +1,266 @@
+//! An evaluation kit: data sets with questions and judged answers, and the scorer that comes with them.
+//!
+//! A set is a folder with `queries.jsonl` and either `files/` (hits are byte ranges of files) or `corpus.jsonl` (hits are
+//! passages). For each set and mode a TREC run is written: `QUERY_ID Q0 DOCID RANK SCORE TAG`.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Arc, RwLock};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow};
+use serde::Deserialize;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Retrieval;
+use crate::domain::{Embedder, Hit, HomePath, Side};
+use crate::retrieval::analyse::Analyser;
+use crate::retrieval::search::MOST;
+use crate::retrieval::vectors::Question;
+use crate::retrieval::windows::WindowLimit;
+use crate::retrieval::{Address, Asked, FolderIndex, Listed, Searchable, Snapshot, Vectors, wants_words_only};
+use crate::sandbox::{Job, Level, Sandbox, SandboxConfig};
+use crate::store::outside;
+
+/// How many places of a run are written.
+const DEPTH: usize = 50;
+/// Texts embedded at once.
+const BATCH: usize = 16;
+
+pub struct Kit {
+    pub folder: PathBuf,
+    pub runs: PathBuf,
+    pub retrieval: Retrieval,
+    pub embedder: Option<Arc<dyn Embedder>>,
+}
+
+#[derive(Deserialize)]
+struct Query {
+    #[serde(rename = "_id")]
+    id: String,
+    text: String,
+    /// Only these files may be searched.
+    scope: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+struct Passage {
+    #[serde(rename = "_id")]
+    id: String,
+    #[serde(default)]
+    title: String,
+    text: String,
+}
+
+/// What a set holds.
+enum Documents {
+    /// By their names in the set.
+    Files(BTreeMap<String, String>),
+    Passages(Vec<Passage>),
+}
+
+/// The chunks some questions may be answered from.
+struct Corpus {
+    snapshot: Snapshot,
+    vectors: Option<RwLock<Vectors>>,
+    rows: Vec<(Address, u32)>,
+}
+
+/// Measures the named sets, or all.
+///
+/// # Errors
+/// When the kit cannot be read, a run not be written, or the scorer fails.
+pub fn measure(kit: &Kit, sets: &[String]) -> anyhow::Result<ExitCode> {
+    let mut names = Vec::new();
+    for file in outside::files_below(&kit.folder)? {
+        if file.file_name().is_some_and(|name| name == "queries.jsonl")
+            && let Some(name) = file.parent().and_then(Path::file_name).and_then(|name| name.to_str())
+            && (sets.is_empty() || sets.iter().any(|set| set == name))
+        {
+            names.push(name.to_owned());
+        }
+    }
+    if names.is_empty() {
+        return Err(anyhow!("{} holds no data set (a folder with queries.jsonl)", kit.folder.display()));
+    }
+    if kit.embedder.is_none() {
+        eprintln!("no embedding model: lexical runs only");
+    }
+    println!("set\tmode\tn\thit@3\trecall@3\trecall@10\tmrr@10\tndcg@10\tms/query");
+    for name in names {
+        kit.set(&name)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Kit {
+    fn set(&self, name: &str) -> anyhow::Result<()> {
+        let folder = self.folder.join(name);
+        let queries: Vec<Query> = lines(&folder.join("queries.jsonl"))?;
+        let documents = documents(&folder)?;
+        let modes: &[&str] = if self.embedder.is_some() { &["lexical", "hybrid"] } else { &["lexical"] };
+        let mut corpora: HashMap<Vec<String>, Corpus> = HashMap::new();
+        for mode in modes {
+            let mut run = String::new();
+            let mut took = Duration::ZERO;
+            for query in &queries {
+                let scope = query.scope.clone().unwrap_or_default();
+                if !corpora.contains_key(&scope) {
+                    corpora.insert(scope.clone(), self.corpus(name, &documents, &scope)?);
+                }
+                let Some(corpus) = corpora.get(&scope) else { continue };
+                let started = Instant::now();
+                let hits = self.search(corpus, &query.text, *mode == "hybrid")?;
+                took += started.elapsed();
+                for (rank, (id, score)) in named(&documents, &hits).iter().take(DEPTH).enumerate() {
+                    run.push_str(&format!("{} Q0 {id} {} {score:.6} miniclaw-{mode}\n", query.id, rank + 1));
+                }
+            }
+            let file = self.runs.join(format!("{name}.{mode}.run"));
+            outside::write(&file, &run)?;
+            let scores = self.scores(&folder, &file)?;
+            let milliseconds = took.as_secs_f64() * 1000.0 / queries.len().max(1) as f64;
+            println!("{name}\t{mode}\t{scores}\t{milliseconds:.2}");
+        }
+        Ok(())
+    }
+
+    fn corpus(&self, set: &str, documents: &Documents, scope: &[String]) -> anyhow::Result<Corpus> {
+        let mut index = FolderIndex::in_memory(self.retrieval.limits)?;
+        let allowed: HashSet<&str> = scope.iter().map(String::as_str).collect();
+        let mut put = |path: &str, text: String| -> anyhow::Result<()> {
+            let path = HomePath::parse(path).map_err(|error| anyhow!("{path}: {error}"))?;
+            let size = text.len() as u64;
+            index.put(&Listed { path, stamp: String::new(), size }, Ok(text.into_bytes()))?;
+            Ok(())
+        };
+        match documents {
+            Documents::Files(files) => {
+                for (name, text) in files.iter().filter(|(name, _)| scope.is_empty() || allowed.contains(name.as_str())) {
+                    put(name, text.clone())?;
+                }
+            }
+            Documents::Passages(passages) => {
+                for (number, Passage { title, text, .. }) in passages.iter().enumerate() {
+                    // The name of a passage says nothing, so it must not be searched.
+                    put(&format!("{number}/-.txt"), format!("{title}\n\n{text}"))?;
+                }
+            }
+        }
+        index.commit()?;
+        let snapshot = index.snapshot()?;
+        let vectors = match &self.embedder {
+            Some(embedder) => Some(self.vectors(set, &**embedder, &snapshot)?),
+            None => None,
+        };
+        let rows = vectors.iter().flat_map(|vectors| {
+            snapshot.keys().filter_map(|(address, key)| Some((address, vectors.row(key)?)))
+        });
+        let rows = rows.collect();
+        Ok(Corpus { snapshot, rows, vectors: vectors.map(RwLock::new) })
+    }
+
+    fn vectors(&self, set: &str, embedder: &dyn Embedder, snapshot: &Snapshot) -> anyhow::Result<Vectors> {
+        let file = outside::cache(&self.runs.join(format!("{set}-{}.vectors", embedder.id())))?;
+        let mut vectors = Vectors::open(file, embedder.id(), embedder.dimension())?;
+        let missing: Vec<(Address, u64)> = snapshot.keys().filter(|(_, key)| vectors.row(*key).is_none()).collect();
+        for chunks in missing.chunks(BATCH) {
+            let mut texts = Vec::new();
+            for (address, _) in chunks {
+                texts.push(snapshot.chunk(*address)?.indexed());
+            }
+            let made = embedder.embed(Side::Passage, &texts.iter().map(String::as_str).collect::<Vec<_>>())?;
+            for ((_, key), vector) in chunks.iter().zip(&made) {
+                vectors.add(*key, vector)?;
+            }
+        }
+        Ok(vectors)
+    }
+
+    /// As [`crate::tools::library::Library`] asks, but of chunks that are no home's.
+    fn search(&self, corpus: &Corpus, query: &str, hybrid: bool) -> anyhow::Result<Vec<Hit>> {
+        let words_only = wants_words_only(query);
+        let mut meaning = None;
+        if let (Some(embedder), true, None) = (&self.embedder, hybrid, words_only)
+            && embedder.knows(query)
+        {
+            meaning = embedder.embed(Side::Query, &[query])?.into_iter().next().map(Question::new);
+        }
+        let searchable = Searchable {
+            snapshot: &corpus.snapshot,
+            rows: &corpus.rows,
+            vectors: corpus.vectors.as_ref(),
+            analyser: &Analyser::default(),
+            ranking: self.retrieval.ranking,
+            window: WindowLimit(self.retrieval.limits.tokens),
+        };
+        let asked = Asked { query, k: MOST, near_misses: 0, meaning, words_only, vector_weight: None };
+        Ok(searchable.search(&asked)?.hits)
+    }
+
+    /// One line of the kit's own scorer, run in the sandbox.
+    fn scores(&self, set: &Path, run: &Path) -> anyhow::Result<String> {
+        let [kit, runs, set, run] = [&self.folder, &self.runs, set, run].map(|path| path.canonicalize());
+        let (kit, runs, set, run) = (kit?, runs?, set?, run?);
+        let text = |path: &Path| path.display().to_string();
+        let mut argv = vec!["python3".to_owned(), text(&kit.join("score.py")), text(&set), text(&run)];
+        argv.extend(["--json", "--skip-category", "adversarial"].map(str::to_owned));
+        let job = Job {
+            argv,
+            cwd: runs,
+            readable: vec![kit],
+            env: Vec::new(),
+            wall: Duration::from_secs(300),
+            output_cap: 1 << 20,
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let sandbox = Sandbox::new(SandboxConfig::new(Level::Standard));
+        let finished = runtime.block_on(sandbox.run(job, CancellationToken::new()))?;
+        let output = finished.stdout.text();
+        let scores: serde_json::Value = serde_json::from_str(&output)
+            .with_context(|| format!("the scorer failed: {}", finished.stderr.text()))?;
+        let all = &scores["all"];
+        let figure = |name: &str| format!("{:.3}", all[name].as_f64().unwrap_or_default());
+        let figures = ["hit@3", "recall@3", "recall@10", "mrr@10", "ndcg@10"].map(figure);
+        Ok(format!("{}\t{}", all["n"], figures.join("\t")))
+    }
+}
+
+/// What a hit is called in a run, with its score; a passage at its best hit.
+fn named(documents: &Documents, hits: &[Hit]) -> Vec<(String, f64)> {
+    let mut seen = HashSet::new();
+    let names = hits.iter().filter_map(|hit| {
+        let name = match documents {
+            Documents::Files(_) => format!("{}#{}-{}", hit.source, hit.range.0, hit.range.1),
+            Documents::Passages(passages) => {
+                let number: usize = hit.source.split('/').next()?.parse().ok()?;
+                passages.get(number)?.id.clone()
+            }
+        };
+        Some((name, hit.score))
+    });
+    names.filter(|(name, _)| seen.insert(name.clone())).collect()
+}
+
+fn documents(set: &Path) -> anyhow::Result<Documents> {
+    let corpus = set.join("corpus.jsonl");
+    if corpus.is_file() {
+        return Ok(Documents::Passages(lines(&corpus)?));
+    }
+    let folder = set.join("files");
+    let mut files = BTreeMap::new();
+    for file in outside::files_below(&folder)? {
+        let name = file.strip_prefix(&folder)?.to_str().ok_or_else(|| anyhow!("{} is no name", file.display()))?;
+        files.insert(name.to_owned(), outside::text(&file)?);
+    }
+    Ok(Documents::Files(files))
+}
+
+fn lines<T: for<'de> Deserialize<'de>>(path: &Path) -> anyhow::Result<Vec<T>> {
+    let text = outside::text(path)?;
+    let parsed = text.lines().enumerate().map(|(number, line)| {
+        serde_json::from_str(line).with_context(|| format!("{}, line {}", path.display(), number + 1))
+    });
+    parsed.collect()
+}

@@ -1,0 +1,116 @@
+//! Retrieval tests as files: `tests.jsonl` beside the documents holds questions and where their answers stand.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::Hit;
+
+/// A question with what must be found for it: at least one of `file`, `heading` and `text`; all that are there must fit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    /// Line of tests.jsonl, counted from 1.
+    #[serde(default)]
+    pub line: u32,
+    pub query: String,
+    /// Below the folder, e.g. `setup-and-keys.md`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Part of the hit's heading path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heading: Option<String>,
+    /// Part of the hit's text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+/// A line that is no test.
+#[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
+pub struct Problem {
+    pub line: u32,
+    pub message: String,
+}
+
+/// Every line by itself: one that is wrong does not hide the others. Blank lines and lines that begin with `//` are
+/// passed over.
+pub fn parse(text: &str) -> (Vec<Case>, Vec<Problem>) {
+    let (mut cases, mut problems) = (Vec::new(), Vec::new());
+    for (number, line) in text.lines().enumerate() {
+        let line_number = number as u32 + 1;
+        if line.trim().is_empty() || line.trim_start().starts_with("//") {
+            continue;
+        }
+        match case(line) {
+            Ok(case) => cases.push(Case { line: line_number, ..case }),
+            Err(message) => problems.push(Problem { line: line_number, message }),
+        }
+    }
+    (cases, problems)
+}
+
+fn case(line: &str) -> Result<Case, String> {
+    let case: Case = serde_json::from_str(line).map_err(|error| {
+        format!("{error}. A test looks like {{\"query\": \"…\", \"file\": \"notes.md\", \"heading\": \"…\"}}.")
+    })?;
+    if case.query.trim().is_empty() {
+        return Err("the query is empty".to_owned());
+    }
+    if case.file.is_none() && case.heading.is_none() && case.text.is_none() {
+        return Err("it says neither file nor heading nor text, so nothing could be wrong".to_owned());
+    }
+    Ok(case)
+}
+
+impl Case {
+    pub fn is_answered_by(&self, hit: &Hit) -> bool {
+        let below = hit.source.split_once('/').map_or(hit.source.as_str(), |(_, below)| below);
+        let heading = hit.heading.as_deref().unwrap_or_default();
+        self.file.as_deref().is_none_or(|file| file == below || file == hit.source)
+            && self.heading.as_deref().is_none_or(|wanted| heading.contains(wanted))
+            && self.text.as_deref().is_none_or(|wanted| hit.text.contains(wanted))
+    }
+
+    /// What must be found, in one line.
+    pub fn expected(&self) -> String {
+        let text = self.text.as_ref().map(|text| format!("“{text}”"));
+        [self.file.clone(), self.heading.clone(), text].into_iter().flatten().collect::<Vec<_>>().join(" › ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hit(source: &str, heading: &str, text: &str) -> Hit {
+        Hit {
+            text: text.to_owned(),
+            score: 1.0,
+            source: source.to_owned(),
+            heading: Some(heading.to_owned()),
+            lines: None,
+            range: (0, 0),
+            how: None,
+        }
+    }
+
+    #[test]
+    fn a_wrong_line_is_named_and_hides_no_other() {
+        let (cases, problems) = parse(
+            "{\"query\": \"a\", \"file\": \"b.md\"}\n\n// a remark\n{\"query\": \"a\"}\n{\"query\": \" \", \"file\": \"b\"}\nnonsense\n\
+             {\"query\": \"a\", \"flie\": \"b.md\"}\n{\"query\": \"c\", \"heading\": \"D\"}\n",
+        );
+        assert_eq!(cases.iter().map(|case| case.line).collect::<Vec<_>>(), [1, 8]);
+        assert_eq!(problems.iter().map(|problem| problem.line).collect::<Vec<_>>(), [4, 5, 6, 7]);
+        assert!(problems[3].message.contains("flie"), "{problems:?}");
+    }
+
+    #[test]
+    fn everything_a_case_says_must_fit() {
+        let (cases, _) = parse("{\"query\": \"q\", \"file\": \"a/b.md\", \"heading\": \"Keys\", \"text\": \".env\"}");
+        let case = &cases[0];
+        assert!(case.is_answered_by(&hit("knowledge/a/b.md", "Setup › Keys", "put it into .env")));
+        assert!(!case.is_answered_by(&hit("knowledge/b.md", "Setup › Keys", "put it into .env")));
+        assert!(!case.is_answered_by(&hit("knowledge/a/b.md", "Setup", "put it into .env")));
+        assert!(!case.is_answered_by(&hit("knowledge/a/b.md", "Setup › Keys", "elsewhere")));
+        assert_eq!(case.expected(), "a/b.md › Keys › “.env”");
+    }
+}

@@ -1,0 +1,352 @@
+//! The lexical leg: tantivy keeps the postings of all chunks, in memory or on disk; the score is BM25 (Robertson and
+//! Zaragoza 2009, with Lucene's form of the idf, which is never negative).
+//!
+//! The score is computed here and not by tantivy, because it must be exact and explainable: a chunk that was deleted but
+//! not yet merged away must not count, or the same files would give other scores after a rebuild; lengths are whole
+//! numbers and not classes of them; and k1 and b can be set.
+
+use tantivy::schema::IndexRecordOption;
+use std::collections::{BTreeMap, HashMap};
+
+use tantivy::columnar::Column;
+use tantivy::postings::Postings;
+use tantivy::{DocAddress, DocSet, Searcher, TERMINATED, Term};
+
+use super::analyse::QueryTerm;
+use super::shelf::{Fields, PackedUnit, StoredChunk};
+
+/// What BM25 can be told.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bm25 {
+    /// How soon repetitions of a term stop counting.
+    pub k1: f64,
+    /// How much long texts are held back, 0 to 1.
+    pub b: f64,
+}
+
+impl Default for Bm25 {
+    fn default() -> Self {
+        Self { k1: 1.2, b: 0.75 }
+    }
+}
+
+/// All chunks as they were at one moment. Searching needs no lock.
+pub struct Snapshot {
+    searcher: Searcher,
+    fields: Fields,
+    segments: Vec<Segment>,
+    chunks: usize,
+    total_length: u64,
+    /// Chunks by their order.
+    places: HashMap<u64, DocAddress>,
+    average_window: f64,
+}
+
+/// A stretch of a file's text.
+pub(super) struct Passage {
+    pub text: String,
+    pub source: String,
+    /// Bytes of the file's text.
+    pub range: std::ops::Range<usize>,
+    pub lines: Option<(u32, u32)>,
+}
+
+impl Passage {
+    /// Between two chunks lie blanks only; where lines are known, as many line ends as there were.
+    fn gap(&mut self, next: &StoredChunk, start: usize) {
+        if self.text.is_empty() || start == self.range.end {
+            return;
+        }
+        let known = self.lines.zip(next.lines).map(|((first, _), (next, _))| next.saturating_sub(first));
+        let missing = known.map_or(2, |lines| lines.saturating_sub(newlines(&self.text)));
+        self.text.push_str(&if missing == 0 { " ".to_owned() } else { "\n".repeat(missing as usize) });
+    }
+}
+
+fn newlines(text: &str) -> u32 {
+    text.bytes().filter(|&byte| byte == b'\n').count() as u32
+}
+
+/// A part of the index; a column holds a value for each of its documents.
+struct Segment {
+    /// The number of terms; [`NO_CHUNK`] where the document is deleted or is no chunk.
+    lengths: Vec<u32>,
+    keys: Vec<u64>,
+    /// Which of two equal scores comes first, whatever order the chunks were indexed in.
+    orders: Vec<u64>,
+    units: Column<u64>,
+}
+
+const NO_CHUNK: u32 = u32::MAX;
+
+/// Where a word of a question stands.
+pub struct TermMatches {
+    pub term: QueryTerm,
+    pub idf: f64,
+    /// How often the question holds it.
+    times_asked: f64,
+    /// By address.
+    postings: Vec<(DocAddress, u32)>,
+}
+
+impl TermMatches {
+    /// How many chunks hold it.
+    pub fn texts(&self) -> u32 {
+        self.postings.len() as u32
+    }
+
+    pub(super) fn weight(&self) -> f64 {
+        self.times_asked * self.idf
+    }
+
+    /// How many chunks hold both.
+    pub(super) fn shared_with(&self, other: &TermMatches) -> u32 {
+        let (few, many) = if self.texts() < other.texts() { (self, other) } else { (other, self) };
+        let held = |address: &DocAddress| many.postings.binary_search_by_key(address, |posting| posting.0).is_ok();
+        few.postings.iter().filter(|(address, _)| held(address)).count() as u32
+    }
+}
+
+/// How telling a term is that `texts` of all chunks hold.
+pub(super) fn idf(chunks: usize, texts: u32) -> f64 {
+    let texts = f64::from(texts);
+    (1.0 + (chunks as f64 - texts + 0.5) / (texts + 0.5)).ln()
+}
+
+impl Snapshot {
+    pub(super) fn new(searcher: Searcher, fields: Fields) -> tantivy::Result<Self> {
+        let mut segments = Vec::new();
+        let (mut chunks, mut total_length) = (0, 0);
+        let mut places = HashMap::new();
+        let (mut window_lengths, mut windows) = (0.0, 0usize);
+        for (number, reader) in searcher.segment_readers().iter().enumerate() {
+            let lengths_column = reader.fast_fields().u64("length")?;
+            let keys_column = reader.fast_fields().u64("key")?;
+            let orders_column = reader.fast_fields().u64("order")?;
+            let windows_column = reader.fast_fields().f64("windows")?;
+            let units = reader.fast_fields().u64("units")?;
+            let mut lengths = vec![NO_CHUNK; reader.max_doc() as usize];
+            let mut keys = vec![0; reader.max_doc() as usize];
+            let mut orders = vec![0; reader.max_doc() as usize];
+            for doc in reader.doc_ids_alive() {
+                let Some(length) = lengths_column.first(doc) else { continue };
+                lengths[doc as usize] = length as u32;
+                keys[doc as usize] = keys_column.first(doc).unwrap_or_default();
+                orders[doc as usize] = orders_column.first(doc).unwrap_or_default();
+                places.insert(orders[doc as usize], DocAddress::new(number as u32, doc));
+                window_lengths += windows_column.first(doc).unwrap_or_default();
+                windows += PackedUnit::all(units.values_for_doc(doc)).iter().filter(|unit| unit.fresh).count();
+                chunks += 1;
+                total_length += length;
+            }
+            segments.push(Segment { lengths, keys, orders, units });
+        }
+        let average_window = window_lengths / windows.max(1) as f64;
+        Ok(Self { searcher, fields, segments, chunks, total_length, places, average_window })
+    }
+
+    /// The number of chunks.
+    pub fn len(&self) -> usize {
+        self.chunks
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.chunks == 0
+    }
+
+    /// Every chunk with the key of its vector.
+    pub fn keys(&self) -> impl Iterator<Item = (DocAddress, u64)> {
+        self.segments.iter().enumerate().flat_map(|(segment, columns)| {
+            let chunks = columns.lengths.iter().zip(&columns.keys).enumerate();
+            chunks
+                .filter(|(_, (length, _))| **length != NO_CHUNK)
+                .map(move |(doc, (_, key))| (DocAddress::new(segment as u32, doc as u32), *key))
+        })
+    }
+
+    /// Chunks with equal scores are put in this order.
+    pub fn order(&self, address: DocAddress) -> u64 {
+        self.segments[address.segment_ord as usize].orders[address.doc_id as usize]
+    }
+
+    /// The chunk with this order.
+    pub(super) fn at(&self, order: u64) -> Option<DocAddress> {
+        self.places.get(&order).copied()
+    }
+
+    pub(super) fn units(&self, address: DocAddress) -> Vec<PackedUnit> {
+        PackedUnit::all(self.segments[address.segment_ord as usize].units.values_for_doc(address.doc_id))
+    }
+
+    /// The mean length of windows in terms, weighted as they are.
+    pub(super) fn average_window(&self) -> f64 {
+        self.average_window
+    }
+
+    /// The positions of a term in those of `chunks` that hold it; `u32::MAX` for each time where only the number is known.
+    /// `chunks` are in the order of their addresses.
+    pub(super) fn places(
+        &self,
+        term: &TermMatches,
+        chunks: &[DocAddress],
+    ) -> tantivy::Result<BTreeMap<DocAddress, Vec<u32>>> {
+        let mut found = BTreeMap::new();
+        let word = match &term.term {
+            QueryTerm::Term(text) => Term::from_field_text(self.fields.words, text),
+            QueryTerm::Character(_) => {
+                for &(address, times) in term.postings.iter().filter(|(at, _)| chunks.binary_search(at).is_ok()) {
+                    found.insert(address, vec![u32::MAX; times as usize]);
+                }
+                return Ok(found);
+            }
+        };
+        for chunks in chunks.chunk_by(|a, b| a.segment_ord == b.segment_ord) {
+            let reader = self.searcher.segment_reader(chunks[0].segment_ord);
+            let inverted = reader.inverted_index(word.field())?;
+            let option = IndexRecordOption::WithFreqsAndPositions;
+            let Some(mut postings) = inverted.read_postings(&word, option)? else { continue };
+            for &address in chunks {
+                if postings.doc() < address.doc_id {
+                    postings.seek(address.doc_id);
+                }
+                if postings.doc() == address.doc_id {
+                    let mut positions = Vec::new();
+                    postings.positions(&mut positions);
+                    found.insert(address, positions);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// # Errors
+    /// When the index on disk is damaged.
+    pub fn chunk(&self, address: DocAddress) -> tantivy::Result<StoredChunk> {
+        self.fields.chunk(&self.searcher.doc(address)?)
+    }
+
+    /// The text from one place to another, both as a chunk and bytes from its begin, of the same file and in this order.
+    ///
+    /// # Errors
+    /// As [`Snapshot::chunk`].
+    pub(super) fn passage(&self, begin: (DocAddress, u32), end: (DocAddress, u32)) -> tantivy::Result<Passage> {
+        let first = self.chunk(begin.0)?;
+        let from = first.range.start + begin.1 as usize;
+        let line = |chunk: &StoredChunk, bytes: usize| {
+            chunk.lines.map(|(line, _)| line + newlines(&chunk.text[..bytes]))
+        };
+        let mut passage = Passage {
+            text: String::new(),
+            source: first.source.clone(),
+            range: from..from,
+            lines: line(&first, begin.1 as usize).map(|line| (line, line)),
+        };
+        let (mut order, last) = (self.order(begin.0), self.order(end.0));
+        let mut chunk = first;
+        loop {
+            let to = if order == last { chunk.range.start + end.1 as usize } else { chunk.range.end };
+            let start = passage.range.end.max(chunk.range.start);
+            passage.gap(&chunk, start);
+            passage.text.push_str(&chunk.text[start - chunk.range.start..to.max(start) - chunk.range.start]);
+            passage.range.end = to;
+            if order == last {
+                break;
+            }
+            order += 1;
+            let Some(next) = self.at(order) else { break };
+            chunk = self.chunk(next)?;
+        }
+        let kept = passage.text.trim_end().len();
+        passage.range.end -= passage.text.len() - kept;
+        passage.text.truncate(kept);
+        if let Some((first, last)) = &mut passage.lines {
+            *last = *first + newlines(&passage.text);
+        }
+        Ok(passage)
+    }
+
+    /// # Errors
+    /// As [`Snapshot::chunk`].
+    pub fn chunks_of(&self, path: &str) -> tantivy::Result<Vec<StoredChunk>> {
+        let term = Term::from_field_text(self.fields.path, path);
+        let mut found = Vec::new();
+        for (address, _) in self.postings(&term)? {
+            found.push(self.chunk(address)?);
+        }
+        found.sort_by_key(|chunk| chunk.range.start);
+        Ok(found)
+    }
+
+    /// Where each different term of a question stands, in the order they were asked. If none stands anywhere, the single
+    /// characters of the question take their place.
+    ///
+    /// # Errors
+    /// As [`Snapshot::chunk`].
+    pub fn matches(&self, terms: Vec<QueryTerm>, characters: Vec<QueryTerm>) -> tantivy::Result<Vec<TermMatches>> {
+        let found = self.matches_of(terms)?;
+        if characters.is_empty() || found.iter().any(|matches| !matches.postings.is_empty()) {
+            return Ok(found);
+        }
+        let by_character = self.matches_of(characters)?;
+        Ok(if by_character.iter().any(|matches| !matches.postings.is_empty()) { by_character } else { found })
+    }
+
+    fn matches_of(&self, terms: Vec<QueryTerm>) -> tantivy::Result<Vec<TermMatches>> {
+        let mut found: Vec<TermMatches> = Vec::new();
+        for term in terms {
+            if let Some(known) = found.iter_mut().find(|known| known.term == term) {
+                known.times_asked += 1.0;
+                continue;
+            }
+            let postings = self.postings(&match &term {
+                QueryTerm::Term(text) => Term::from_field_text(self.fields.words, text),
+                QueryTerm::Character(c) => Term::from_field_text(self.fields.characters, c.encode_utf8(&mut [0; 4])),
+            })?;
+            let idf = idf(self.chunks, postings.len() as u32);
+            found.push(TermMatches { term, idf, times_asked: 1.0, postings });
+        }
+        Ok(found)
+    }
+
+    fn postings(&self, term: &Term) -> tantivy::Result<Vec<(DocAddress, u32)>> {
+        let mut found = Vec::new();
+        for (number, (reader, segment)) in self.searcher.segment_readers().iter().zip(&self.segments).enumerate() {
+            let inverted = reader.inverted_index(term.field())?;
+            let Some(mut postings) = inverted.read_postings(term, IndexRecordOption::WithFreqs)? else { continue };
+            let mut doc = postings.doc();
+            while doc != TERMINATED {
+                if segment.lengths[doc as usize] != NO_CHUNK {
+                    found.push((DocAddress::new(number as u32, doc), postings.term_freq()));
+                }
+                doc = postings.advance();
+            }
+        }
+        Ok(found)
+    }
+
+    /// The score (above 0) of every chunk that holds one of the terms, by address.
+    pub fn scores(&self, matches: &[TermMatches], bm25: Bm25) -> Vec<(DocAddress, f64)> {
+        let mut scores: Vec<Vec<f64>> = self.segments.iter().map(|segment| vec![0.0; segment.lengths.len()]).collect();
+        let mut touched = Vec::new();
+        for term in matches {
+            for &(address, times) in &term.postings {
+                let score = &mut scores[address.segment_ord as usize][address.doc_id as usize];
+                if *score == 0.0 {
+                    touched.push(address);
+                }
+                *score += self.contribution(term, (address, times), bm25);
+            }
+        }
+        let score = |address: DocAddress| scores[address.segment_ord as usize][address.doc_id as usize];
+        touched.into_iter().map(|address| (address, score(address))).collect()
+    }
+
+    fn contribution(&self, term: &TermMatches, (address, times): (DocAddress, u32), bm25: Bm25) -> f64 {
+        let length = f64::from(self.segments[address.segment_ord as usize].lengths[address.doc_id as usize]);
+        let average = self.total_length as f64 / self.chunks.max(1) as f64;
+        let times = f64::from(times);
+        let saturation = times * (bm25.k1 + 1.0)
+            / (times + bm25.k1 * (1.0 - bm25.b + bm25.b * length / average.max(f64::MIN_POSITIVE)));
+        term.times_asked * term.idf * saturation
+    }
+}

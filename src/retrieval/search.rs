@@ -1,0 +1,350 @@
+//! One search: both legs asked, their answers fused and explained.
+
+use std::collections::HashMap;
+use std::sync::RwLock;
+use std::time::Instant;
+
+use tantivy::DocAddress;
+
+use super::analyse::{Analyser, Query};
+use super::fuse::{Candidate, Ranked, VECTOR_WEIGHT, ranked};
+use super::lexical::{Bm25, Snapshot, TermMatches};
+use super::vectors::{self, Vectors};
+use super::windows::{Pair, Window, WindowLimit, windows};
+use crate::domain::Hit;
+use crate::domain::knowledge::{
+    How, LexicalScore, Lost, NearMiss, SearchedTerm, TermScore, Took, VectorScore, WeightReason, Weights,
+};
+
+/// How many candidates each leg puts forward, whatever `k`: so the best of one is the best of five.
+const POOL: usize = 100;
+/// How many more the codes must propose, so that the exact cosines find the best of all.
+const PROPOSED: usize = POOL + POOL / 2;
+/// The most that can be asked for.
+pub const MOST: usize = POOL;
+
+/// How scores are made; part of the configuration.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ranking {
+    pub bm25: Bm25,
+    /// How much the vector leg counts when both answer, 0 to 1.
+    pub vector_weight: f64,
+}
+
+impl Default for Ranking {
+    fn default() -> Self {
+        Self { bm25: Bm25::default(), vector_weight: VECTOR_WEIGHT }
+    }
+}
+
+/// What is asked of a search.
+pub struct Asked<'a> {
+    pub query: &'a str,
+    /// How many hits.
+    pub k: usize,
+    /// How many of the next best are explained.
+    pub near_misses: usize,
+    /// The question as the vector leg gets it; absent: it is not asked.
+    pub meaning: Option<vectors::Question>,
+    /// Why words alone decide, if they do.
+    pub words_only: Option<WeightReason>,
+    /// Overrules the choice of weights.
+    pub vector_weight: Option<f64>,
+}
+
+/// Chunks and their vectors as they were at one moment.
+pub struct Searchable<'a> {
+    pub snapshot: &'a Snapshot,
+    /// Each chunk that has a vector, with its row.
+    pub rows: &'a [(DocAddress, u32)],
+    pub vectors: Option<&'a RwLock<Vectors>>,
+    pub analyser: &'a Analyser,
+    pub ranking: Ranking,
+    pub window: WindowLimit,
+}
+
+/// What was found.
+pub struct Found {
+    pub weights: Weights,
+    pub terms: Vec<SearchedTerm>,
+    pub ignored: Vec<String>,
+    pub hits: Vec<Hit>,
+    pub near_misses: Vec<NearMiss>,
+    /// Only what is measured here.
+    pub took: Took,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum SearchError {
+    #[error("the index cannot be read: {0}")]
+    Index(#[from] tantivy::TantivyError),
+    #[error("the vectors cannot be read: {0}")]
+    Vectors(#[from] std::io::Error),
+}
+
+/// What the question itself says about how it wants to be answered.
+pub fn wants_words_only(query: &str) -> Option<WeightReason> {
+    let query = query.trim();
+    let quotes = [('"', '"'), ('“', '”'), ('「', '」'), ('『', '』'), ('\'', '\'')];
+    let inner = query.chars().count() > 2;
+    if inner && quotes.iter().any(|&(open, close)| query.starts_with(open) && query.ends_with(close)) {
+        return Some(WeightReason::Quoted);
+    }
+    let query = query.trim_matches('`');
+    let one = !query.is_empty() && !query.contains(char::is_whitespace);
+    let named = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '/' | ':' | '-' | '(' | ')' | '#');
+    let chars: Vec<char> = query.chars().collect();
+    let humps = chars.windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
+    let signs = chars.iter().any(|c| matches!(c, '_' | '.' | '/' | ':') || c.is_ascii_digit());
+    (one && chars.iter().all(|&c| named(c)) && (humps || signs)).then_some(WeightReason::Identifier)
+}
+
+impl Searchable<'_> {
+    /// # Errors
+    /// When index or vectors cannot be read.
+    pub fn search(&self, asked: &Asked) -> Result<Found, SearchError> {
+        let mut took = Took::default();
+        let started = Instant::now();
+        let Query { terms, ignored, characters } = self.analyser.query(asked.query);
+        let matches = self.snapshot.matches(terms, characters)?;
+        let by_words = self.best(self.snapshot.scores(&matches, self.ranking.bm25));
+        took.lexical = micros(started);
+
+        let started = Instant::now();
+        let cosines = self.cosines(asked.meaning.as_ref())?;
+        took.vector = micros(started);
+
+        let started = Instant::now();
+        let weights = self.weights(asked, &matches);
+        let mut chunks: Vec<DocAddress> = by_words.iter().map(|&(address, _)| address).collect();
+        if let (Some(cosines), true) = (&cosines, weights.vector > 0.0) {
+            chunks.extend(cosines.best.iter().map(|&(address, _)| address));
+        }
+        let (windows, pairs) = windows(self.snapshot, &matches, &chunks, self.window)?;
+        let answers = Answers { searchable: self, matches: &matches, pairs: &pairs, windows: &windows, cosines };
+        let ranked = ranked(answers.candidates(), weights);
+        let k = asked.k.min(MOST);
+        let chosen = answers.chosen(&ranked, k + asked.near_misses);
+        let mut shown = Vec::with_capacity(chosen.len());
+        for (at, &ranked) in chosen.iter().enumerate() {
+            shown.push((ranked, answers.hit(at as u32 + 1, ranked)?));
+        }
+        let missed = shown.split_off(k.min(shown.len()));
+        let last = shown.last().map(|(last, _)| *last);
+        let near_misses = last.map(|last| missed.into_iter().map(|(missed, hit)| missed_by(last, missed, hit)).collect());
+        let hits = shown.into_iter().map(|(_, hit)| hit).collect();
+        took.fuse = micros(started);
+        let terms = matches
+            .iter()
+            .map(|term| SearchedTerm { term: term.term.label(), texts: term.texts(), idf: term.idf })
+            .collect();
+        Ok(Found { weights, terms, ignored, hits, near_misses: near_misses.unwrap_or_default(), took })
+    }
+
+    /// The best of a leg; equal scores in the order of the chunks.
+    fn best(&self, mut scores: Vec<(DocAddress, f64)>) -> Vec<(DocAddress, f64)> {
+        let order = |a: &(DocAddress, f64), b: &(DocAddress, f64)| {
+            let place = |address| self.snapshot.order(address);
+            b.1.total_cmp(&a.1).then_with(|| place(a.0).cmp(&place(b.0)))
+        };
+        if scores.len() > POOL {
+            scores.select_nth_unstable_by(POOL, order);
+            scores.truncate(POOL);
+        }
+        scores.sort_by(order);
+        scores
+    }
+
+    fn weights(&self, asked: &Asked, matches: &[TermMatches]) -> Weights {
+        if let (Some(weight), true) = (asked.vector_weight, asked.meaning.is_some()) {
+            return Weights::with_vector(weight.clamp(0.0, 1.0), WeightReason::Asked);
+        }
+        match asked.words_only {
+            Some(reason) => Weights::lexical_only(reason),
+            None if asked.meaning.is_none() => Weights::lexical_only(WeightReason::NoModel),
+            None if known_share(matches) < KNOWN_ENOUGH => {
+                Weights::with_vector(OTHER_WORDS_WEIGHT, WeightReason::OtherWords)
+            }
+            None => Weights::with_vector(self.ranking.vector_weight, WeightReason::Balanced),
+        }
+    }
+
+    /// The exact cosines of the best by vector, best first, and how near every chunk is.
+    fn cosines(&self, question: Option<&vectors::Question>) -> Result<Option<Cosines>, SearchError> {
+        let (Some(question), Some(vectors)) = (question, self.vectors) else { return Ok(None) };
+        let vectors = vectors.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let near: Vec<f32> = self.rows.iter().map(|&(_, row)| vectors.near(question, row)).collect();
+        let mut proposed: Vec<usize> = (0..near.len()).collect();
+        let order = |&a: &usize, &b: &usize| near[b].total_cmp(&near[a]).then(a.cmp(&b));
+        if proposed.len() > PROPOSED {
+            proposed.select_nth_unstable_by(PROPOSED, order);
+            proposed.truncate(PROPOSED);
+        }
+        let mut best = Vec::with_capacity(proposed.len());
+        for at in proposed {
+            let (address, row) = self.rows[at];
+            best.push((address, f64::from(vectors.cosine(question, row)?)));
+        }
+        Ok(Some(Cosines { best: self.best(best), near: self.rows.iter().map(|row| row.0).zip(near).collect() }))
+    }
+}
+
+/// Below this share of its words (by how telling they are) a question hardly speaks the texts' language.
+const KNOWN_ENOUGH: f64 = 0.25;
+/// Then the vector leads.
+const OTHER_WORDS_WEIGHT: f64 = 0.8;
+
+/// How much of what a question says stands in any chunk, 0 to 1.
+fn known_share(matches: &[TermMatches]) -> f64 {
+    let all: f64 = matches.iter().map(|term| term.idf).sum();
+    let known: f64 = matches.iter().filter(|term| term.texts() > 0).map(|term| term.idf).sum();
+    if all > 0.0 { known / all } else { 0.0 }
+}
+
+struct Cosines {
+    /// Exact, best first.
+    best: Vec<(DocAddress, f64)>,
+    /// Of all chunks that have a vector, by address.
+    near: Vec<(DocAddress, f32)>,
+}
+
+impl Cosines {
+    fn of(&self, chunk: DocAddress) -> Option<f64> {
+        let exact = self.best.iter().find(|(address, _)| *address == chunk);
+        let near = || self.near.binary_search_by_key(&chunk, |near| near.0).ok().map(|at| f64::from(self.near[at].1));
+        exact.map(|&(_, cosine)| cosine).or_else(near)
+    }
+
+    /// How many chunks are nearer to the question.
+    fn nearer_than(&self, cosine: f64) -> u32 {
+        match self.best.iter().position(|&(_, other)| other <= cosine) {
+            Some(at) => at as u32,
+            None => self.near.iter().filter(|(_, near)| f64::from(*near) > cosine).count() as u32,
+        }
+    }
+}
+
+/// The windows both legs speak about.
+struct Answers<'a> {
+    searchable: &'a Searchable<'a>,
+    matches: &'a [TermMatches],
+    pairs: &'a [Pair],
+    windows: &'a [Window],
+    cosines: Option<Cosines>,
+}
+
+/// A window that shares more of its tokens with a better one is not an answer of its own.
+const OVERLAP: f64 = 0.25;
+/// Where too few are left, one is good enough that is new to this share.
+const NEW: f64 = 0.5;
+
+impl Answers<'_> {
+    fn candidates(&self) -> Vec<Candidate<usize>> {
+        let mut known: HashMap<DocAddress, Option<f64>> = HashMap::new();
+        let mut cosine = |chunk: DocAddress| {
+            *known.entry(chunk).or_insert_with(|| self.cosines.as_ref().and_then(|cosines| cosines.of(chunk)))
+        };
+        let candidate = |(at, window): (usize, &Window)| Candidate {
+            address: at,
+            order: window.order,
+            lexical: window.score,
+            cosine: cosine(window.chunk),
+        };
+        self.windows.iter().enumerate().map(candidate).collect()
+    }
+
+    /// The best windows that are answers of their own, best first.
+    fn chosen<'r>(&self, ranked: &'r [Ranked<usize>], count: usize) -> Vec<&'r Ranked<usize>> {
+        let shared = |a: &Ranked<usize>, b: &Ranked<usize>, share: f64| {
+            let (a, b) = (&self.windows[a.candidate.address], &self.windows[b.candidate.address]);
+            f64::from(a.shared(b)) > share * f64::from(a.len().min(b.len()))
+        };
+        let mut chosen: Vec<&Ranked<usize>> = Vec::with_capacity(count);
+        for limit in [OVERLAP, NEW] {
+            for ranked in ranked {
+                if chosen.len() >= count {
+                    return chosen;
+                }
+                if !chosen.iter().any(|better| std::ptr::eq(*better, ranked) || shared(better, ranked, limit)) {
+                    chosen.push(ranked);
+                }
+            }
+        }
+        chosen
+    }
+
+    fn hit(&self, rank: u32, ranked: &Ranked<usize>) -> Result<Hit, SearchError> {
+        let Ranked { candidate, lexical_share, vector_share, fused } = ranked;
+        let window = &self.windows[candidate.address];
+        let lexical = (candidate.lexical > 0.0).then(|| LexicalScore {
+            score: window.score,
+            rank: 1 + self.chunks_better_than(window.score),
+            share: *lexical_share,
+            terms: self.terms(window),
+        });
+        let vector = candidate.cosine.map(|cosine| VectorScore {
+            cosine,
+            rank: 1 + self.cosines.as_ref().map_or(0, |cosines| cosines.nearer_than(cosine)),
+            share: *vector_share,
+        });
+        let passage = self.searchable.snapshot.passage(window.begin, window.end)?;
+        let heading = self.searchable.snapshot.chunk(window.chunk)?.heading;
+        Ok(Hit {
+            text: passage.text,
+            score: *fused,
+            source: passage.source,
+            heading: (!heading.is_empty()).then_some(heading),
+            lines: passage.lines,
+            range: (passage.range.start, passage.range.end),
+            how: Some(How { rank, lexical, vector }),
+        })
+    }
+
+    /// What each word and pair of words adds.
+    fn terms(&self, window: &Window) -> Vec<TermScore> {
+        let label = |term: usize| self.matches[term].term.label();
+        let words = (0..self.matches.len()).map(|term| (label(term), self.matches[term].texts()));
+        let pairs = self.pairs.iter().map(|pair| (format!("{} + {}", label(pair.first), label(pair.second)), pair.texts));
+        let parts = window.parts.iter().zip(&window.times);
+        let all = words.chain(pairs).zip(parts).filter(|(_, (score, _))| **score > 0.0);
+        all.map(|((term, texts), (&score, &times))| TermScore { term, score, times, texts }).collect()
+    }
+
+    /// How many chunks have a window with a higher score.
+    fn chunks_better_than(&self, score: f64) -> u32 {
+        let better = self.windows.iter().filter(|window| window.score > score);
+        better.map(|window| window.chunk).collect::<std::collections::BTreeSet<_>>().len() as u32
+    }
+}
+
+/// Why `missed` stands behind `last`.
+fn missed_by(last: &Ranked<usize>, missed: &Ranked<usize>, hit: Hit) -> NearMiss {
+    let behind = last.fused - missed.fused;
+    let words = missed.lexical_share < last.lexical_share;
+    let meaning = missed.candidate.cosine.is_some() && missed.vector_share < last.vector_share;
+    let reason = match (missed.candidate.lexical > 0.0, words, meaning) {
+        (false, ..) => Lost::NoSharedWord,
+        (true, true, true) => Lost::BothWeaker,
+        (true, false, true) => Lost::FartherMeaning,
+        (true, ..) if missed.candidate.cosine.is_none() && last.candidate.cosine.is_some() => Lost::NoVectorYet,
+        (true, ..) => Lost::WeakerWords,
+    };
+    let shares = |ranked: &Ranked<usize>| {
+        let vector = ranked.candidate.cosine.map(|_| format!(", meaning {:.2}", ranked.vector_share));
+        format!("words {:.2}{}", ranked.lexical_share, vector.unwrap_or_default())
+    };
+    let what = match reason {
+        Lost::NoSharedWord => "No word of the question stands in it",
+        Lost::WeakerWords => "Its words answer the question less",
+        Lost::FartherMeaning => "Its meaning is farther from the question",
+        Lost::BothWeaker => "Both its words and its meaning are farther from the question",
+        Lost::NoVectorYet => "Its vector is still to be made",
+    };
+    let detail =
+        format!("{what}: {}; the last hit has {}. {behind:.3} points behind.", shares(missed), shares(last));
+    NearMiss { hit, behind, reason, detail }
+}
+
+fn micros(since: Instant) -> u64 {
+    since.elapsed().as_micros() as u64
+}

@@ -1,0 +1,304 @@
+//! The vectors of one model, by the key of the text they were made of: a cache file that grows at its end, and an
+//! 8-bit code of each vector in memory.
+//!
+//! A question is compared with every code (an exact scan: below some 100,000 chunks an approximate index would save
+//! milliseconds a question for minutes of building); the best are compared again with the vectors themselves, read from
+//! the file. The file is a cache: a damaged record and all after it are dropped and made again.
+//!
+//! Layout, little-endian: a line of UTF-8 that names format, model and dimension, padded with blanks to [`HEADER`]
+//! bytes; then records of key (u64), `dimension` floats (f32) and the CRC-32 of both.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
+
+const HEADER: usize = 256;
+
+/// An 8-bit code of a vector of length 1: each component is about `code × scale`.
+struct Code {
+    components: Vec<i8>,
+    scale: f32,
+}
+
+pub struct Vectors {
+    file: File,
+    dimension: usize,
+    rows: HashMap<u64, u32>,
+    codes: Vec<i8>,
+    scales: Vec<f32>,
+}
+
+/// A question's vector, ready to be compared.
+pub struct Question {
+    vector: Vec<f32>,
+    code: Code,
+}
+
+impl Question {
+    pub fn new(vector: Vec<f32>) -> Self {
+        Self { code: Code::of(&vector), vector }
+    }
+}
+
+impl Vectors {
+    /// Reads what is in `file` when it is of this model; otherwise begins it anew.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub fn open(file: File, model: &str, dimension: usize) -> io::Result<Self> {
+        let mut vectors =
+            Self { file, dimension, rows: HashMap::new(), codes: Vec::new(), scales: Vec::new() };
+        let header = header(model, dimension);
+        let mut found = vec![0; HEADER];
+        let mut reader = BufReader::with_capacity(1 << 16, vectors.file.try_clone()?);
+        reader.seek(SeekFrom::Start(0))?;
+        if reader.read_exact(&mut found).is_err() || found != header {
+            vectors.file.set_len(0)?;
+            vectors.file.write_all_at(&header, 0)?;
+            return Ok(vectors);
+        }
+        let mut record = vec![0; vectors.record()];
+        while reader.read_exact(&mut record).is_ok() {
+            let Some((key, vector)) = decoded(&record) else { break };
+            vectors.remember(key, &vector);
+        }
+        vectors.file.set_len(vectors.end())?;
+        Ok(vectors)
+    }
+
+    /// The number of vectors.
+    pub fn len(&self) -> usize {
+        self.scales.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.scales.is_empty()
+    }
+
+    pub fn dimension(&self) -> usize {
+        self.dimension
+    }
+
+    /// Where the vector of a text is, if it was made.
+    pub fn row(&self, key: u64) -> Option<u32> {
+        self.rows.get(&key).copied()
+    }
+
+    /// Adds a vector of length 1. One that is there already is left as it is.
+    ///
+    /// # Errors
+    /// When the file cannot be written; the vector is then not there.
+    pub fn add(&mut self, key: u64, vector: &[f32]) -> io::Result<()> {
+        if vector.len() != self.dimension {
+            let message = format!("a vector has {} components instead of {}", vector.len(), self.dimension);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        if self.rows.contains_key(&key) {
+            return Ok(());
+        }
+        self.file.write_all_at(&encoded(key, vector), self.end())?;
+        self.remember(key, vector);
+        Ok(())
+    }
+
+    /// The cosine of question and vector to within about 0.01, from the code in memory.
+    pub fn near(&self, question: &Question, row: u32) -> f32 {
+        let start = row as usize * self.dimension;
+        let dot = dot(&question.code.components, &self.codes[start..start + self.dimension]);
+        dot as f32 * question.code.scale * self.scales[row as usize]
+    }
+
+    /// The cosine of question and vector, from the file.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn cosine(&self, question: &Question, row: u32) -> io::Result<f32> {
+        Ok(self.vector(row)?.iter().zip(&question.vector).map(|(a, b)| a * b).sum())
+    }
+
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn vector(&self, row: u32) -> io::Result<Vec<f32>> {
+        let mut record = vec![0; self.record()];
+        self.file.read_exact_at(&mut record, (HEADER + row as usize * self.record()) as u64)?;
+        let damaged = || io::Error::new(io::ErrorKind::InvalidData, "a stored vector is damaged");
+        decoded(&record).map(|(_, vector)| vector).ok_or_else(damaged)
+    }
+
+    /// Copies the vectors of `keys` into `file`, which takes the place of the one there is.
+    ///
+    /// # Errors
+    /// When a file cannot be read or written.
+    pub fn copy(&self, keys: impl Iterator<Item = u64>, file: File, model: &str) -> io::Result<Self> {
+        file.set_len(0)?;
+        let mut kept = Self::open(file, model, self.dimension)?;
+        for key in keys {
+            if let Some(row) = self.row(key) {
+                kept.add(key, &self.vector(row)?)?;
+            }
+        }
+        Ok(kept)
+    }
+
+    fn remember(&mut self, key: u64, vector: &[f32]) {
+        let code = Code::of(vector);
+        self.rows.insert(key, self.scales.len() as u32);
+        self.codes.extend(code.components);
+        self.scales.push(code.scale);
+    }
+
+    fn record(&self) -> usize {
+        8 + 4 * self.dimension + 4
+    }
+
+    fn end(&self) -> u64 {
+        (HEADER + self.len() * self.record()) as u64
+    }
+}
+
+impl Code {
+    fn of(vector: &[f32]) -> Self {
+        let largest = vector.iter().fold(0.0f32, |largest, x| largest.max(x.abs()));
+        if largest == 0.0 {
+            return Self { components: vec![0; vector.len()], scale: 0.0 };
+        }
+        let scale = largest / 127.0;
+        Self { components: vector.iter().map(|x| (x / scale).round() as i8).collect(), scale }
+    }
+}
+
+fn header(model: &str, dimension: usize) -> Vec<u8> {
+    let mut header = format!("miniclaw vectors 1, {dimension} floats, {model}").into_bytes();
+    header.resize(HEADER - 1, b' ');
+    header.push(b'\n');
+    header
+}
+
+fn encoded(key: u64, vector: &[f32]) -> Vec<u8> {
+    let mut record = Vec::with_capacity(12 + 4 * vector.len());
+    record.extend(key.to_le_bytes());
+    record.extend(vector.iter().flat_map(|x| x.to_le_bytes()));
+    record.extend(crc32fast::hash(&record).to_le_bytes());
+    record
+}
+
+fn decoded(record: &[u8]) -> Option<(u64, Vec<f32>)> {
+    let (body, crc) = record.split_last_chunk::<4>()?;
+    let (key, floats) = body.split_first_chunk::<8>()?;
+    if crc32fast::hash(body) != u32::from_le_bytes(*crc) {
+        return None;
+    }
+    let (floats, _) = floats.as_chunks::<4>();
+    Some((u64::from_le_bytes(*key), floats.iter().map(|x| f32::from_le_bytes(*x)).collect()))
+}
+
+/// The scalar product. The compiler makes vector instructions of it; with AVX2, where the processor has it, wider ones.
+fn dot(a: &[i8], b: &[i8]) -> i32 {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has AVX2, as was just asked.
+        return unsafe { dot_avx2(a, b) };
+    }
+    dot_anywhere(a, b)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn dot_avx2(a: &[i8], b: &[i8]) -> i32 {
+    dot_anywhere(a, b)
+}
+
+#[inline(always)]
+fn dot_anywhere(a: &[i8], b: &[i8]) -> i32 {
+    a.iter().zip(b).map(|(&a, &b)| i32::from(i16::from(a) * i16::from(b))).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn unit(components: &[f32]) -> Vec<f32> {
+        let length = components.iter().map(|x| x * x).sum::<f32>().sqrt();
+        components.iter().map(|x| x / length).collect()
+    }
+
+    fn some(number: usize, dimension: usize) -> Vec<f32> {
+        unit(&(0..dimension).map(|at| ((number * 31 + at * 17) % 97) as f32 - 48.0).collect::<Vec<_>>())
+    }
+
+    fn filled(file: &File) -> Vectors {
+        let mut vectors = Vectors::open(file.try_clone().unwrap(), "m", 24).unwrap();
+        for number in 0..40 {
+            vectors.add(number as u64, &some(number, 24)).unwrap();
+        }
+        vectors
+    }
+
+    #[test]
+    fn vectors_come_back_from_the_file() {
+        let file = tempfile::tempfile().unwrap();
+        let before = filled(&file);
+        let after = Vectors::open(file.try_clone().unwrap(), "m", 24).unwrap();
+        assert_eq!((after.len(), &after.codes), (40, &before.codes));
+        assert_eq!(after.vector(after.row(7).unwrap()).unwrap(), some(7, 24));
+        assert_eq!(after.row(40), None);
+    }
+
+    #[test]
+    fn another_model_begins_anew() {
+        let file = tempfile::tempfile().unwrap();
+        filled(&file);
+        assert!(Vectors::open(file.try_clone().unwrap(), "other", 24).unwrap().is_empty());
+        filled(&file);
+        assert!(Vectors::open(file.try_clone().unwrap(), "m", 23).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_torn_or_damaged_record_ends_the_cache_and_is_made_again() {
+        let file = tempfile::tempfile().unwrap();
+        filled(&file);
+        let record = 8 + 24 * 4 + 4;
+        file.set_len((HEADER + 10 * record + 5) as u64).unwrap();
+        let mut vectors = Vectors::open(file.try_clone().unwrap(), "m", 24).unwrap();
+        assert_eq!(vectors.len(), 10);
+        vectors.add(99, &some(99, 24)).unwrap();
+        file.write_all_at(&[0xff], (HEADER + 4 * record + 20) as u64).unwrap();
+        let vectors = Vectors::open(file.try_clone().unwrap(), "m", 24).unwrap();
+        assert_eq!(vectors.len(), 4);
+        assert_eq!(file.metadata().unwrap().len(), (HEADER + 4 * record) as u64);
+    }
+
+    #[test]
+    fn only_wanted_vectors_are_copied() {
+        let vectors = filled(&tempfile::tempfile().unwrap());
+        let kept = vectors.copy([3, 77, 5].into_iter(), tempfile::tempfile().unwrap(), "m").unwrap();
+        assert_eq!((kept.len(), kept.vector(kept.row(5).unwrap()).unwrap()), (2, some(5, 24)));
+    }
+
+    #[test]
+    fn a_wrong_dimension_is_refused() {
+        let mut vectors = filled(&tempfile::tempfile().unwrap());
+        assert!(vectors.add(100, &[1.0; 23]).is_err());
+        assert_eq!(vectors.len(), 40);
+    }
+
+    proptest! {
+        #[test]
+        fn the_code_is_near_the_cosine(a in prop::collection::vec(-1.0f32..1.0, 48), b in prop::collection::vec(-1.0f32..1.0, 48)) {
+            let (a, b) = (unit(&a), unit(&b));
+            let mut vectors = Vectors::open(tempfile::tempfile().unwrap(), "m", 48).unwrap();
+            vectors.add(1, &b).unwrap();
+            let question = Question::new(a);
+            let exact = vectors.cosine(&question, 0).unwrap();
+            prop_assert!((vectors.near(&question, 0) - exact).abs() < 0.015);
+        }
+
+        #[test]
+        fn wide_and_narrow_instructions_agree(a in prop::collection::vec(-127i8..=127, 0..100)) {
+            let b: Vec<i8> = a.iter().rev().copied().collect();
+            prop_assert_eq!(dot(&a, &b), dot_anywhere(&a, &b));
+        }
+    }
+}

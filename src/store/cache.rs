@@ -1,0 +1,102 @@
+//! `storage/retrieval/`: caches of retrieval. Everything in it can be deleted at any time and is made again.
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
+
+use super::error::StoreError;
+use super::home::Home;
+
+const FOLDER: &str = "storage/retrieval";
+
+impl Home {
+    /// A folder of its own for a program part that keeps its files itself (tantivy). It is there afterwards.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn cache_folder(&self, name: &str) -> Result<PathBuf, StoreError> {
+        self.caches()?.create_dir_all(name).map_err(StoreError::io(format!("creating {FOLDER}/{name}/")))?;
+        Ok(self.path().join(FOLDER).join(name))
+    }
+
+    /// Removes a cache folder with all it holds.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn clear_cache_folder(&self, name: &str) -> Result<(), StoreError> {
+        match self.caches()?.remove_dir_all(name) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(StoreError::io(format!("removing {FOLDER}/{name}/"))(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A cache file for reading and writing, made where missing.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn cache_file(&self, name: &str) -> Result<File, StoreError> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).mode(0o600);
+        let file = self.caches()?.open_with(name, &options);
+        Ok(file.map_err(StoreError::io(format!("opening {FOLDER}/{name}")))?.into_std())
+    }
+
+    /// Puts cache file `from` in the place of `to`.
+    ///
+    /// # Errors
+    /// When it cannot be renamed.
+    pub fn rename_cache_file(&self, from: &str, to: &str) -> Result<(), StoreError> {
+        let caches = self.caches()?;
+        caches.rename(from, &caches, to).map_err(StoreError::io(format!("renaming {FOLDER}/{from}")))
+    }
+
+    /// The bytes on disk of all caches whose names begin with `prefix`.
+    pub fn cache_size(&self, prefix: &str) -> u64 {
+        self.caches().map(|dir| size(&dir, prefix)).unwrap_or_default()
+    }
+
+    fn caches(&self) -> Result<Dir, StoreError> {
+        // The folder may have been deleted while the server runs: it is a cache.
+        self.root().create_dir_all(FOLDER).map_err(StoreError::io(format!("creating {FOLDER}/")))?;
+        self.root().open_dir(FOLDER).map_err(StoreError::io(format!("opening {FOLDER}/")))
+    }
+}
+
+fn size(dir: &Dir, prefix: &str) -> u64 {
+    let Ok(entries) = dir.entries() else { return 0 };
+    let entries = entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix));
+    entries
+        .map(|entry| match entry.metadata() {
+            Ok(meta) if meta.is_dir() => entry.open_dir().map(|inner| size(&inner, "")).unwrap_or_default(),
+            Ok(meta) => meta.len(),
+            Err(_) => 0,
+        })
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn caches_are_made_measured_replaced_and_cleared() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(folder.path()).unwrap();
+        let inner = home.cache_folder("knowledge").unwrap();
+        std::fs::write(inner.join("a"), "12345").unwrap();
+        home.cache_file("knowledge-m.vectors").unwrap().write_all(b"123").unwrap();
+        assert_eq!((home.cache_size("knowledge"), home.cache_size("memory")), (8, 0));
+        home.cache_file("new").unwrap();
+        home.rename_cache_file("new", "knowledge-m.vectors").unwrap();
+        assert_eq!(home.cache_size("knowledge"), 5);
+        home.clear_cache_folder("knowledge").unwrap();
+        home.clear_cache_folder("knowledge").unwrap();
+        assert_eq!(home.cache_size("knowledge"), 0);
+        std::fs::remove_dir_all(folder.path().join("storage")).unwrap();
+        assert!(home.cache_folder("knowledge").unwrap().is_dir());
+    }
+}

@@ -1,0 +1,59 @@
+//! Files outside the home that a person named on the command line.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The text of a file.
+///
+/// # Errors
+/// With the path, when it cannot be read or is not UTF-8.
+pub fn text(path: &Path) -> io::Result<String> {
+    fs::read_to_string(path).map_err(|error| named(path, &error))
+}
+
+/// All files below a folder, sorted.
+///
+/// # Errors
+/// With the path, when a folder cannot be listed.
+pub fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).map_err(|error| named(folder, &error))? {
+        let path = entry?.path();
+        if path.is_dir() {
+            found.extend(files_below(&path)?);
+        } else {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Writes a file, and the folder it is in where that is missing.
+///
+/// # Errors
+/// With the path, when it cannot be written.
+pub fn write(path: &Path, text: &str) -> io::Result<()> {
+    make_folder_of(path)?;
+    fs::write(path, text).map_err(|error| named(path, &error))
+}
+
+/// A file for reading and writing, made where missing.
+///
+/// # Errors
+/// With the path, when it cannot be opened.
+pub fn cache(path: &Path) -> io::Result<File> {
+    make_folder_of(path)?;
+    let opened = File::options().read(true).write(true).create(true).truncate(false).open(path);
+    opened.map_err(|error| named(path, &error))
+}
+
+fn make_folder_of(path: &Path) -> io::Result<()> {
+    let Some(folder) = path.parent() else { return Ok(()) };
+    fs::create_dir_all(folder).map_err(|error| named(folder, &error))
+}
+
+fn named(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}

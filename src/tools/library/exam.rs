@@ -1,0 +1,205 @@
+//! Runs a folder's retrieval tests and says what got better and what got worse since the last time.
+
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Library, LibraryError, TESTS, Wish};
+use crate::clock;
+use crate::domain::{Hit, HomePath};
+use crate::retrieval::cases::{Case, Problem, parse};
+use crate::store::StoreError;
+
+/// How far a hit is looked for; beyond it a test counts as not found.
+const DEPTH: usize = 20;
+
+/// One run of a folder's tests.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Report {
+    pub folder: String,
+    /// Unix seconds.
+    pub at: f64,
+    pub k: u32,
+    /// The embedding model's id, or `lexical`.
+    pub mode: String,
+    pub cases: u32,
+    /// Share of the questions whose answer is among the first `k` hits.
+    pub recall_at_k: f64,
+    /// Mean of 1/rank of the first right hit, 0 where none is.
+    pub mrr: f64,
+    pub latency_ms: Latency,
+    pub results: Vec<CaseResult>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Before>,
+    pub worse: Vec<Moved>,
+    pub better: Vec<Moved>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Latency {
+    pub p50: f64,
+    pub p95: f64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct CaseResult {
+    pub line: u32,
+    pub query: String,
+    /// What should be found.
+    pub expected: String,
+    /// Of the first right hit; null when none is.
+    pub rank: Option<u32>,
+    /// The first hits.
+    pub found: Vec<Place>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Place {
+    pub source: String,
+    pub heading: Option<String>,
+    pub lines: Option<(u32, u32)>,
+    pub score: f64,
+}
+
+/// The run before.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Before {
+    pub at: f64,
+    pub recall_at_k: f64,
+    pub mrr: f64,
+}
+
+/// A question whose right hit stands elsewhere than before.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Moved {
+    pub line: u32,
+    pub query: String,
+    pub before: Option<u32>,
+    pub now: Option<u32>,
+}
+
+impl Library {
+    /// The folder's tests, and the lines that are none.
+    ///
+    /// # Errors
+    /// When the file is there and cannot be read.
+    pub fn cases(&self) -> Result<(Vec<Case>, Vec<Problem>), LibraryError> {
+        let Ok(path) = HomePath::parse(&self.tests_path()) else { return Ok(Default::default()) };
+        match self.home.read_text(&path) {
+            Ok(text) => Ok(parse(&text.content)),
+            Err(StoreError::NotFound { .. }) => Ok(Default::default()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub fn tests_path(&self) -> String {
+        format!("{}/{TESTS}", self.folder())
+    }
+
+    /// Asks every question, compares with the run before and remembers this one.
+    ///
+    /// # Errors
+    /// When the tests or the folder cannot be read.
+    pub fn examine(self: &Arc<Self>, k: usize) -> Result<Report, LibraryError> {
+        let (cases, _) = self.cases()?;
+        let before = self.last_report();
+        let mut results = Vec::with_capacity(cases.len());
+        let mut took = Vec::with_capacity(cases.len());
+        let mut mode = "lexical".to_owned();
+        self.settle()?;
+        for case in &cases {
+            let started = Instant::now();
+            let found = self.search(&case.query, Wish { k: DEPTH, near_misses: 0, vector_weight: None })?;
+            took.push(started.elapsed().as_secs_f64() * 1000.0);
+            if let Some(model) = found.model {
+                mode = model.id;
+            }
+            let rank = found.hits.iter().position(|hit| case.is_answered_by(hit)).map(|at| at as u32 + 1);
+            results.push(CaseResult {
+                line: case.line,
+                query: case.query.clone(),
+                expected: case.expected(),
+                rank,
+                found: found.hits.iter().take(k).map(Place::of).collect(),
+            });
+        }
+        let report = Report {
+            folder: self.folder().to_owned(),
+            at: clock::now(),
+            k: k as u32,
+            mode,
+            cases: cases.len() as u32,
+            recall_at_k: mean(results.iter().map(|r| f64::from(r.rank.is_some_and(|rank| rank <= k as u32)))),
+            mrr: mean(results.iter().map(|result| result.rank.map_or(0.0, |rank| 1.0 / f64::from(rank)))),
+            latency_ms: Latency { p50: percentile(&mut took, 0.5), p95: percentile(&mut took, 0.95) },
+            worse: Vec::new(),
+            better: Vec::new(),
+            before: None,
+            results,
+        };
+        let report = report.compared(before.as_ref());
+        if let Err(error) = self.remember(&report) {
+            tracing::warn!(folder = self.folder(), %error, "the report of the retrieval tests could not be kept");
+        }
+        Ok(report)
+    }
+
+    /// The last run, where there was one.
+    pub fn last_report(&self) -> Option<Report> {
+        let mut text = String::new();
+        self.home.cache_file(&self.report_name()).ok()?.read_to_string(&mut text).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+
+    fn remember(&self, report: &Report) -> Result<(), Box<dyn std::error::Error>> {
+        let mut file = self.home.cache_file(&self.report_name())?;
+        let text = serde_json::to_string_pretty(report)?;
+        file.set_len(0)?;
+        file.seek(SeekFrom::Start(0))?;
+        Ok(file.write_all(text.as_bytes())?)
+    }
+
+    fn report_name(&self) -> String {
+        format!("{}-tests.json", self.folder())
+    }
+}
+
+impl Place {
+    fn of(hit: &Hit) -> Self {
+        Self { source: hit.source.clone(), heading: hit.heading.clone(), lines: hit.lines, score: hit.score }
+    }
+}
+
+impl Report {
+    /// A question that was asked before and now has its right hit at another place is better or worse.
+    fn compared(mut self, before: Option<&Report>) -> Self {
+        let Some(before) = before else { return self };
+        self.before = Some(Before { at: before.at, recall_at_k: before.recall_at_k, mrr: before.mrr });
+        for result in &self.results {
+            let same = |old: &&CaseResult| old.query == result.query && old.expected == result.expected;
+            let Some(old) = before.results.iter().find(same) else { continue };
+            let moved =
+                Moved { line: result.line, query: result.query.clone(), before: old.rank, now: result.rank };
+            let place = |rank: Option<u32>| rank.unwrap_or(u32::MAX);
+            match place(result.rank).cmp(&place(old.rank)) {
+                std::cmp::Ordering::Greater => self.worse.push(moved),
+                std::cmp::Ordering::Less => self.better.push(moved),
+                std::cmp::Ordering::Equal => {}
+            }
+        }
+        self
+    }
+}
+
+fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = values.len();
+    if count == 0 { 0.0 } else { values.sum::<f64>() / count as f64 }
+}
+
+fn percentile(values: &mut [f64], share: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let last = values.len().saturating_sub(1);
+    values.get((last as f64 * share).round() as usize).copied().unwrap_or_default()
+}

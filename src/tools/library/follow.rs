@@ -1,0 +1,173 @@
+//! Keeping the index in step with the folder.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::{IndexState, Keep, Library, LibraryError, Progress, TESTS, View};
+use crate::retrieval::index::Plan;
+use crate::retrieval::shelf::ShelfError;
+use crate::retrieval::{FolderIndex, Listed};
+
+/// More new bytes than this are read beside, while searches go on: a second's work.
+const AT_ONCE: u64 = 4 << 20;
+/// How many bytes are read between two commits.
+const BATCH: u64 = 4 << 20;
+
+impl Library {
+    /// Brings the index in step with the files: at once, or beside when much is new.
+    ///
+    /// # Errors
+    /// When the folder cannot be listed or the index not be written.
+    pub fn follow(self: &Arc<Self>) -> Result<(), LibraryError> {
+        if self.building.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let listing = self.listing()?;
+        let mut guard = self.lock(&self.index);
+        let opened = guard.is_none();
+        if opened {
+            *guard = Some(self.open()?);
+        }
+        let Some(index) = guard.as_mut() else { return Ok(()) };
+        let plan = index.plan(&listing);
+        if plan.is_empty() {
+            if opened {
+                self.publish(index)?;
+            }
+            return Ok(());
+        }
+        if plan.read.iter().map(|file| file.size).sum::<u64>() <= AT_ONCE {
+            self.apply(index, &plan)?;
+            self.publish(index)?;
+            drop(guard);
+            self.embed_if_used();
+        } else {
+            self.publish(index)?;
+            drop(guard);
+            self.build_beside(plan);
+        }
+        Ok(())
+    }
+
+    /// After a change of a file that somebody noticed. An index that nobody asked for yet is not built for it. Failures
+    /// are logged: the next question meets them again.
+    pub fn follow_if_open(self: &Arc<Self>) {
+        if self.lock(&self.index).is_none() {
+            return;
+        }
+        if let Err(error) = self.follow() {
+            tracing::warn!(folder = self.settings.folder, %error, "the index could not follow the files");
+        }
+    }
+
+    fn listing(&self) -> Result<Vec<Listed>, LibraryError> {
+        let tests = format!("{}/{TESTS}", self.settings.folder);
+        let files = self.home.list(self.settings.folder)?.into_iter();
+        let documents = files.filter(|file| file.path.as_str() != tests);
+        Ok(documents.map(|file| Listed { path: file.path, stamp: file.stamp, size: file.size }).collect())
+    }
+
+    /// An index on disk that cannot be used is a cache: it is made anew. Where it cannot be kept (a full disk), it is
+    /// made in memory.
+    fn open(&self) -> Result<FolderIndex, LibraryError> {
+        let limits = self.settings.limits;
+        if self.settings.keep == Keep::InMemory {
+            return Ok(FolderIndex::in_memory(limits)?);
+        }
+        let name = self.settings.folder;
+        let first = FolderIndex::on_disk(&self.home.cache_folder(name)?, limits);
+        let error = match first {
+            Ok(index) => return Ok(index),
+            Err(error) => error,
+        };
+        if !matches!(error, ShelfError::Outdated) {
+            tracing::warn!(folder = name, %error, "the index on disk cannot be used and is made anew");
+        }
+        self.home.clear_cache_folder(name)?;
+        FolderIndex::on_disk(&self.home.cache_folder(name)?, limits).or_else(|error| {
+            tracing::warn!(folder = name, %error, "the index cannot be kept on disk and is kept in memory");
+            Ok(FolderIndex::in_memory(limits)?)
+        })
+    }
+
+    fn apply(&self, index: &mut FolderIndex, plan: &Plan) -> Result<(), LibraryError> {
+        let mut changed = false;
+        for path in &plan.gone {
+            index.remove(path)?;
+            changed = true;
+        }
+        for file in &plan.read {
+            let bytes = self.home.read_bytes(&file.path).map_err(|error| error.to_string());
+            changed |= index.put(file, bytes)?;
+        }
+        if changed {
+            index.commit()?;
+        }
+        Ok(())
+    }
+
+    fn build_beside(self: &Arc<Self>, plan: Plan) {
+        if self.building.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let library = self.clone();
+        let building = std::thread::Builder::new().name(format!("index {}", self.settings.folder)).spawn(move || {
+            if let Err(error) = library.build(plan) {
+                tracing::warn!(folder = library.settings.folder, %error, "building the index stopped");
+            }
+            library.building.store(false, Ordering::Release);
+            library.report(Progress { state: IndexState::Ready, ..Progress::default() });
+            library.embed_if_used();
+        });
+        if building.is_err() {
+            self.building.store(false, Ordering::Release);
+        }
+    }
+
+    fn build(self: &Arc<Self>, plan: Plan) -> Result<(), LibraryError> {
+        let total = plan.read.len() as u32;
+        let mut done = 0;
+        let mut rest = plan.read.as_slice();
+        let mut gone = plan.gone;
+        while !rest.is_empty() || !gone.is_empty() {
+            let mut bytes = 0;
+            let fits = |file: &&crate::retrieval::Listed| {
+                bytes += file.size;
+                bytes <= BATCH
+            };
+            let count = rest.iter().take_while(fits).count().max(1).min(rest.len());
+            let batch = Plan { read: rest[..count].to_vec(), gone: std::mem::take(&mut gone) };
+            rest = &rest[count..];
+            let mut guard = self.lock(&self.index);
+            if let Some(index) = guard.as_mut() {
+                self.apply(index, &batch)?;
+                self.publish(index)?;
+            }
+            drop(guard);
+            done += count as u32;
+            self.report(Progress { state: IndexState::Building, done, total });
+        }
+        Ok(())
+    }
+
+    /// Makes the index's last commit what searches see.
+    fn publish(&self, index: &FolderIndex) -> Result<(), LibraryError> {
+        let snapshot = Arc::new(index.snapshot()?);
+        let store = self.view().store.clone();
+        self.show(Some(snapshot), store);
+        Ok(())
+    }
+
+    pub(super) fn show(&self, snapshot: Option<Arc<crate::retrieval::Snapshot>>, store: Option<Arc<super::Store>>) {
+        let rows = match (&snapshot, &store) {
+            (Some(snapshot), Some(store)) => store.rows(snapshot),
+            _ => Vec::new(),
+        };
+        let view = View { snapshot, store, rows };
+        let embedded = view.embedded();
+        *self.view.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::new(view);
+        if !self.building.load(Ordering::Acquire) && !self.embedding.load(Ordering::Acquire) {
+            self.report(Progress { state: IndexState::Ready, done: embedded.done, total: embedded.total });
+        }
+    }
+}

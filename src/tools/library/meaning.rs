@@ -1,0 +1,226 @@
+//! The vectors of a library: made beside, kept in a cache by what they were made of.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use crate::retrieval::Address;
+
+use super::{IndexState, Library, Progress};
+use crate::domain::knowledge::{ModelName, WeightReason};
+use crate::domain::{EmbedError, Embedder, Side};
+use crate::retrieval::shelf::key;
+use crate::retrieval::vectors::Question;
+use crate::retrieval::{Snapshot, Vectors};
+
+/// How many texts are embedded between two looks at the clock.
+const BATCH: usize = 16;
+/// How often progress is shown.
+const SHOWN_EVERY: Duration = Duration::from_millis(300);
+/// After a failure the model is not asked again for so long.
+const PAUSE: Duration = Duration::from_secs(30);
+/// With fewer of the chunks embedded, the vector leg does not answer yet.
+const ENOUGH: f64 = 0.9;
+/// Vectors of texts that are gone are dropped when they are more than these and more than those that are wanted.
+const GARBAGE: usize = 256;
+
+/// A model and the vectors it made.
+pub struct Store {
+    pub model: ModelName,
+    pub embedder: Arc<dyn Embedder>,
+    pub vectors: RwLock<Vectors>,
+}
+
+impl Store {
+    pub fn has(&self, indexed: &str) -> bool {
+        self.read().row(key(indexed)).is_some()
+    }
+
+    pub fn rows(&self, snapshot: &Snapshot) -> Vec<(Address, u32)> {
+        let vectors = self.read();
+        snapshot.keys().filter_map(|(address, key)| Some((address, vectors.row(key)?))).collect()
+    }
+
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, Vectors> {
+        self.vectors.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, Vectors> {
+        self.vectors.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Library {
+    /// Loads the model and makes the vectors that are missing, so that the first question finds them.
+    pub fn warm(self: &Arc<Self>) {
+        if let Err(error) = self.follow() {
+            tracing::warn!(folder = self.settings.folder, %error, "the folder cannot be indexed");
+        }
+        if self.store().is_ok() {
+            self.embed_missing();
+        }
+    }
+
+    /// The question as a vector, or why words alone decide.
+    pub(super) fn meaning(self: &Arc<Self>, query: &str) -> Result<Question, WeightReason> {
+        let store = self.store().map_err(|error| match error {
+            EmbedError::Missing(_) => WeightReason::NoModel,
+            _ => WeightReason::EmbeddingFailed,
+        })?;
+        self.embed_missing();
+        if !store.embedder.knows(query) {
+            return Err(WeightReason::UnknownLanguage);
+        }
+        let embedded = self.view().embedded();
+        if f64::from(embedded.done) < f64::from(embedded.total) * ENOUGH {
+            return Err(WeightReason::Embedding);
+        }
+        let vector = store.embedder.embed(Side::Query, &[query]).map_err(|error| {
+            self.failed(error);
+            WeightReason::EmbeddingFailed
+        })?;
+        vector.into_iter().next().map(Question::new).ok_or(WeightReason::EmbeddingFailed)
+    }
+
+    /// The model and its vectors, opened the first time.
+    pub(super) fn store(&self) -> Result<Arc<Store>, EmbedError> {
+        let mut opened = self.lock(&self.store);
+        if let Some(store) = opened.as_ref() {
+            return Ok(store.clone());
+        }
+        if let Some((when, error)) = self.lock(&self.no_store).as_ref()
+            && when.elapsed() < PAUSE
+        {
+            return Err(error.clone());
+        }
+        let store = self.open_store().map_err(|error| self.failed(error))?;
+        *self.lock(&self.no_store) = None;
+        *opened = Some(store.clone());
+        let snapshot = self.view().snapshot.clone();
+        self.show(snapshot, Some(store.clone()));
+        Ok(store)
+    }
+
+    fn open_store(&self) -> Result<Arc<Store>, EmbedError> {
+        let embedder = (self.settings.embedder)()?;
+        let broken = |error: &dyn std::fmt::Display| EmbedError::Unavailable(format!("The vectors cannot be kept: {error}."));
+        let file = self.home.cache_file(&self.cache_name(&*embedder)).map_err(|error| broken(&error))?;
+        let vectors = Vectors::open(file, embedder.id(), embedder.dimension()).map_err(|error| broken(&error))?;
+        let model = ModelName { id: embedder.id().to_owned(), dimension: embedder.dimension() as u32 };
+        Ok(Arc::new(Store { model, embedder, vectors: RwLock::new(vectors) }))
+    }
+
+    fn cache_name(&self, embedder: &dyn Embedder) -> String {
+        format!("{}-{}.vectors", self.settings.folder, embedder.id())
+    }
+
+    fn failed(&self, error: EmbedError) -> EmbedError {
+        if !matches!(error, EmbedError::Missing(_)) {
+            tracing::warn!(folder = self.settings.folder, %error, "search goes on without vectors");
+        }
+        *self.lock(&self.no_store) = Some((Instant::now(), error.clone()));
+        error
+    }
+
+    /// After a change of files: only where the model is in use already, so that a save does not load it.
+    pub(super) fn embed_if_used(self: &Arc<Self>) {
+        if self.lock(&self.store).is_some() {
+            self.embed_missing();
+        }
+    }
+
+    /// Makes missing vectors beside, if that is not under way.
+    pub(super) fn embed_missing(self: &Arc<Self>) {
+        let embedded = self.view().embedded();
+        if embedded.done == embedded.total || self.pausing() || self.embedding.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let library = self.clone();
+        let started = std::thread::Builder::new().name(format!("embed {}", self.settings.folder)).spawn(move || {
+            if let Some(store) = library.view().store.clone() {
+                library.embed(&store);
+            }
+            library.embedding.store(false, Ordering::Release);
+            let view = library.view();
+            library.show(view.snapshot.clone(), view.store.clone());
+        });
+        if started.is_err() {
+            self.embedding.store(false, Ordering::Release);
+        }
+    }
+
+    fn pausing(&self) -> bool {
+        self.lock(&self.no_store).as_ref().is_some_and(|(when, _)| when.elapsed() < PAUSE)
+    }
+
+    /// Until nothing is missing, also of what changes meanwhile.
+    fn embed(&self, store: &Arc<Store>) {
+        loop {
+            let Some(snapshot) = self.view().snapshot.clone() else { return };
+            let missing = {
+                let vectors = store.read();
+                let missing = snapshot.keys().filter(|(_, key)| vectors.row(*key).is_none());
+                missing.collect::<Vec<_>>()
+            };
+            if missing.is_empty() {
+                break;
+            }
+            if let Err(error) = self.embed_all(store, &snapshot, &missing) {
+                self.failed(error);
+                return;
+            }
+        }
+        if let Err(error) = self.drop_garbage(store) {
+            tracing::warn!(folder = self.settings.folder, %error, "old vectors are kept");
+        }
+    }
+
+    fn embed_all(&self, store: &Store, snapshot: &Snapshot, missing: &[(Address, u64)]) -> Result<(), EmbedError> {
+        let total = snapshot.len() as u32;
+        let mut shown = Instant::now();
+        for (batch, chunks) in missing.chunks(BATCH).enumerate() {
+            let mut texts = Vec::with_capacity(chunks.len());
+            for (address, _) in chunks {
+                let chunk = snapshot.chunk(*address).map_err(|error| EmbedError::Unavailable(error.to_string()))?;
+                texts.push(chunk.indexed());
+            }
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            let made = store.embedder.embed(Side::Passage, &texts)?;
+            let mut vectors = store.write();
+            for ((_, key), vector) in chunks.iter().zip(&made) {
+                vectors.add(*key, vector).map_err(|error| EmbedError::Unavailable(error.to_string()))?;
+            }
+            drop(vectors);
+            if shown.elapsed() > SHOWN_EVERY {
+                shown = Instant::now();
+                let done = total - missing.len() as u32 + (batch * BATCH + chunks.len()) as u32;
+                self.report(Progress { state: IndexState::Embedding, done, total });
+            }
+        }
+        Ok(())
+    }
+
+    /// Nobody can be comparing rows meanwhile: searches hold the view whose rows are replaced with the file.
+    fn drop_garbage(&self, store: &Arc<Store>) -> Result<(), Box<dyn std::error::Error>> {
+        let Some(snapshot) = self.view().snapshot.clone() else { return Ok(()) };
+        let kept = store.read().len();
+        if kept <= 2 * snapshot.len() + GARBAGE {
+            return Ok(());
+        }
+        let name = self.cache_name(&*store.embedder);
+        let next = format!("{name}.next");
+        let fresh = {
+            let keys = snapshot.keys().map(|(_, key)| key);
+            store.read().copy(keys, self.home.cache_file(&next)?, &store.model.id)?
+        };
+        self.home.rename_cache_file(&next, &name)?;
+        let store = Arc::new(Store {
+            model: store.model.clone(),
+            embedder: store.embedder.clone(),
+            vectors: RwLock::new(fresh),
+        });
+        *self.lock(&self.store) = Some(store.clone());
+        self.show(Some(snapshot), Some(store));
+        Ok(())
+    }
+}

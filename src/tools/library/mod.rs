@@ -1,0 +1,302 @@
+//! A folder of documents, searched. The index follows the files: every question first looks whether one changed.
+//!
+//! Everything here blocks and is called where blocking is allowed. What takes long (many new files, many new vectors) is
+//! done by a thread beside; searches answer from what there is until then, and say so.
+
+pub mod exam;
+mod follow;
+mod meaning;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::time::Instant;
+
+use crate::retrieval::Address;
+
+use crate::domain::knowledge::{Embedded, ModelName, Search, Took};
+use crate::domain::{EmbedError, Embedder, Hit};
+use crate::retrieval::analyse::Analyser;
+use crate::retrieval::shelf::{FileState, ShelfError, StoredChunk};
+use crate::retrieval::windows::WindowLimit;
+use crate::retrieval::{Asked, FolderIndex, Limits, Ranking, SearchError, Searchable, Snapshot, wants_words_only};
+use crate::store::{Home, StoreError};
+
+use meaning::Store;
+
+/// Gives the embedding model, loading it the first time.
+pub type LoadEmbedder = Arc<dyn Fn() -> Result<Arc<dyn Embedder>, EmbedError> + Send + Sync>;
+
+/// The questions about a folder (`miniclaw eval`): no document of it.
+pub const TESTS: &str = "tests.jsonl";
+
+/// How many of the next best are explained beside the hits.
+const NEAR_MISSES: usize = 3;
+
+/// Where an index is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Made anew at each start.
+    InMemory,
+    OnDisk,
+}
+
+/// Everything a library is made with.
+pub struct Settings {
+    /// One of the home's folders.
+    pub folder: &'static str,
+    pub keep: Keep,
+    pub limits: Limits,
+    pub ranking: Ranking,
+    pub embedder: LoadEmbedder,
+}
+
+/// What a library is doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IndexState {
+    /// Nothing was asked yet.
+    #[default]
+    NotBuilt,
+    Building,
+    Embedding,
+    Ready,
+}
+
+/// How far it is with that: files while building, chunks while embedding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    pub state: IndexState,
+    pub done: u32,
+    pub total: u32,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum LibraryError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Index(#[from] ShelfError),
+    #[error(transparent)]
+    Search(#[from] SearchError),
+}
+
+/// One of the home's folders, searchable.
+pub struct Library {
+    home: Home,
+    settings: Settings,
+    analyser: Analyser,
+    /// Opened with the first look at the folder.
+    index: Mutex<Option<FolderIndex>>,
+    view: RwLock<Arc<View>>,
+    store: Mutex<Option<Arc<Store>>>,
+    /// When and why there was no embedding model the last time.
+    no_store: Mutex<Option<(Instant, EmbedError)>>,
+    building: AtomicBool,
+    embedding: AtomicBool,
+    progress: Mutex<Progress>,
+    tell: OnceLock<Box<dyn Fn(Progress) + Send + Sync>>,
+}
+
+/// What searches see until the next change.
+#[derive(Default)]
+struct View {
+    snapshot: Option<Arc<Snapshot>>,
+    store: Option<Arc<Store>>,
+    /// Each chunk that has a vector, with its row.
+    rows: Vec<(Address, u32)>,
+}
+
+impl View {
+    fn embedded(&self) -> Embedded {
+        let total = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.len());
+        Embedded { done: self.rows.len() as u32, total: total as u32 }
+    }
+}
+
+/// What a question may add to itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Wish {
+    /// How many hits.
+    pub k: usize,
+    /// How many of the next best are explained.
+    pub near_misses: usize,
+    /// Overrules the choice of weights.
+    pub vector_weight: Option<f64>,
+}
+
+impl Wish {
+    pub fn best(k: usize) -> Self {
+        Self { k, near_misses: NEAR_MISSES, vector_weight: None }
+    }
+}
+
+/// A library as a person looks at it.
+pub struct Overview {
+    pub files: Vec<FileState>,
+    pub embedded: Embedded,
+    pub progress: Progress,
+    pub model: Option<ModelName>,
+    /// Why there is no model, when one was looked for.
+    pub no_model: Option<EmbedError>,
+    pub bytes_on_disk: u64,
+}
+
+impl Library {
+    pub fn new(home: Home, settings: Settings) -> Self {
+        Self {
+            home,
+            settings,
+            analyser: Analyser::default(),
+            index: Mutex::default(),
+            view: RwLock::default(),
+            store: Mutex::default(),
+            no_store: Mutex::default(),
+            building: AtomicBool::new(false),
+            embedding: AtomicBool::new(false),
+            progress: Mutex::default(),
+            tell: OnceLock::new(),
+        }
+    }
+
+    pub fn folder(&self) -> &'static str {
+        self.settings.folder
+    }
+
+    /// Who is told how far it is; set once.
+    pub fn on_progress(&self, tell: impl Fn(Progress) + Send + Sync + 'static) {
+        let _ = self.tell.set(Box::new(tell));
+    }
+
+    /// The best pieces, of the files as they are now.
+    ///
+    /// # Errors
+    /// When the folder or its index cannot be read.
+    pub fn search(self: &Arc<Self>, query: &str, wish: Wish) -> Result<Search, LibraryError> {
+        let started = Instant::now();
+        self.follow()?;
+        let mut took = Took { refresh: started.elapsed().as_micros() as u64, ..Took::default() };
+
+        let started = Instant::now();
+        let wanted = wish.vector_weight.is_none().then(|| wants_words_only(query)).flatten();
+        let (meaning, words_only) = match wanted {
+            Some(reason) => (None, Some(reason)),
+            None => match self.meaning(query) {
+                Ok(question) => (Some(question), None),
+                Err(reason) => (None, Some(reason)),
+            },
+        };
+        took.embed = started.elapsed().as_micros() as u64;
+        // Taken after the model was looked for: that may have brought the vectors.
+        let view = self.view();
+
+        let asked = Asked {
+            query,
+            k: wish.k,
+            near_misses: wish.near_misses,
+            meaning,
+            words_only,
+            vector_weight: wish.vector_weight,
+        };
+        let empty;
+        let snapshot = match &view.snapshot {
+            Some(snapshot) => snapshot,
+            None => {
+                empty = Arc::new(FolderIndex::in_memory(self.settings.limits)?.snapshot()?);
+                &empty
+            }
+        };
+        let searchable = Searchable {
+            snapshot,
+            rows: &view.rows,
+            vectors: view.store.as_ref().map(|store| &store.vectors),
+            analyser: &self.analyser,
+            ranking: self.settings.ranking,
+            window: WindowLimit(self.settings.limits.tokens),
+        };
+        let found = searchable.search(&asked)?;
+        took = Took { refresh: took.refresh, embed: took.embed, ..found.took };
+        Ok(Search {
+            query: query.to_owned(),
+            folder: self.settings.folder.to_owned(),
+            k: wish.k as u32,
+            weights: found.weights,
+            terms: found.terms,
+            ignored: found.ignored,
+            model: view.store.as_ref().map(|store| store.model.clone()),
+            embedded: view.embedded(),
+            hits: found.hits,
+            near_misses: found.near_misses,
+            took_us: took,
+        })
+    }
+
+    /// The `k` best pieces.
+    ///
+    /// # Errors
+    /// As [`Library::search`].
+    pub fn best(self: &Arc<Self>, query: &str, k: usize) -> Result<Vec<Hit>, LibraryError> {
+        Ok(self.search(query, Wish { k, near_misses: 0, vector_weight: None })?.hits)
+    }
+
+    /// The chunks of a file, in its order, and whether each has its vector.
+    ///
+    /// # Errors
+    /// As [`Library::search`].
+    pub fn chunks(self: &Arc<Self>, path: &str) -> Result<Vec<(StoredChunk, bool)>, LibraryError> {
+        self.follow()?;
+        let view = self.view();
+        let Some(snapshot) = &view.snapshot else { return Ok(Vec::new()) };
+        let chunks = snapshot.chunks_of(path).map_err(SearchError::from)?;
+        let has_vector = |chunk: &StoredChunk| view.store.as_ref().is_some_and(|store| store.has(&chunk.indexed()));
+        Ok(chunks.into_iter().map(|chunk| (has_vector(&chunk), chunk)).map(|(has, chunk)| (chunk, has)).collect())
+    }
+
+    pub fn overview(&self) -> Overview {
+        let view = self.view();
+        let no_model = self.lock(&self.no_store).as_ref().map(|(_, error)| error.clone());
+        Overview {
+            files: self.lock(&self.index).as_ref().map(|index| index.files().cloned().collect()).unwrap_or_default(),
+            embedded: view.embedded(),
+            progress: *self.lock(&self.progress),
+            model: view.store.as_ref().map(|store| store.model.clone()),
+            no_model,
+            bytes_on_disk: self.home.cache_size(self.settings.folder),
+        }
+    }
+
+    /// Waits until everything is indexed and embedded; for programs that measure.
+    ///
+    /// # Errors
+    /// As [`Library::search`].
+    pub fn settle(self: &Arc<Self>) -> Result<(), LibraryError> {
+        self.follow()?;
+        while self.building.load(Ordering::Acquire) {
+            std::thread::park_timeout(std::time::Duration::from_millis(5));
+        }
+        if self.store().is_ok() {
+            self.embed_missing();
+        }
+        while self.embedding.load(Ordering::Acquire) {
+            std::thread::park_timeout(std::time::Duration::from_millis(5));
+        }
+        Ok(())
+    }
+
+    fn view(&self) -> Arc<View> {
+        self.view.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// A panic in between leaves a cache that the next look at the folder brings in step again.
+    fn lock<'a, T>(&self, mutex: &'a Mutex<T>) -> std::sync::MutexGuard<'a, T> {
+        mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn report(&self, progress: Progress) {
+        let before = std::mem::replace(&mut *self.lock(&self.progress), progress);
+        if before != progress
+            && let Some(tell) = self.tell.get()
+        {
+            tell(progress);
+        }
+    }
+}

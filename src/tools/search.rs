@@ -1,0 +1,107 @@
+//! `search_knowledge_base` and `search_memory`: the pieces of a folder that answer a question best.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+
+use super::library::{IndexState, Library, Wish};
+use super::{Call, EndRun, Tool};
+use crate::domain::knowledge::{NearMiss, Search};
+use crate::domain::{Effect, Hit, ToolAnswer, ToolSpec};
+
+const HITS: usize = 3;
+
+/// A search in one folder, as a tool.
+pub struct SearchTool {
+    library: Arc<Library>,
+    spec: ToolSpec,
+}
+
+impl SearchTool {
+    pub fn knowledge(library: Arc<Library>) -> Self {
+        let description = "Search the person's documents in knowledge/; gives the 3 best passages. Cite what you use as \
+                           [file:lines].";
+        Self::new(library, "search_knowledge_base", description)
+    }
+
+    pub fn memory(library: Arc<Library>) -> Self {
+        let description = "Search long-term memory (memory/); gives the 3 best passages. Cite what you use as \
+                           [file:lines].";
+        Self::new(library, "search_memory", description)
+    }
+
+    fn new(library: Arc<Library>, name: &str, description: &str) -> Self {
+        let spec = ToolSpec {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            parameters: json!({
+                "type": "object",
+                "properties": {"query": {"type": "string"}},
+                "required": ["query"],
+                "additionalProperties": false
+            }),
+            effect: Effect::Read,
+        };
+        Self { library, spec }
+    }
+}
+
+impl Tool for SearchTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
+        let library = self.library.clone();
+        let query = call.arguments["query"].as_str().unwrap_or_default().to_owned();
+        Box::pin(async move {
+            let folder = library.folder();
+            let found = tokio::task::spawn_blocking(move || {
+                let found = library.search(&query, Wish::best(HITS));
+                found.map(|found| (found, library.overview().progress.state))
+            });
+            let found = found.await.map_err(|_| EndRun::Broken("a search was cut off".to_owned()))?;
+            Ok(match found {
+                Ok((search, state)) => answer(&search, state),
+                Err(error) => ToolAnswer::failed(format!("{folder}/ could not be searched: {error}.")),
+            })
+        })
+    }
+}
+
+fn answer(search: &Search, state: IndexState) -> ToolAnswer {
+    let data = json!({
+        "query": search.query,
+        "hits": search.hits.iter().map(place).collect::<Vec<_>>(),
+        "weights": search.weights,
+        "terms": search.terms,
+        "near_misses": search.near_misses.iter().map(missed).collect::<Vec<_>>(),
+    });
+    let building = match state {
+        IndexState::Building => "The index is still being built, so there may be more. ",
+        IndexState::NotBuilt | IndexState::Embedding | IndexState::Ready => "",
+    };
+    if search.hits.is_empty() {
+        let folder = &search.folder;
+        let text =
+            format!("{building}Nothing in {folder}/ matches. Try other words, or say that it is not told there.");
+        return ToolAnswer::done("nothing found", &text).with_data(data).with_code(&search.query);
+    }
+    let mut text = building.to_owned();
+    for (number, hit) in search.hits.iter().enumerate() {
+        let heading = hit.heading.as_ref().map(|heading| format!(" ({heading})")).unwrap_or_default();
+        text.push_str(&format!("[{}] {}{heading}\n{}\n\n", number + 1, hit.place(), hit.text.trim()));
+    }
+    ToolAnswer::done(format!("{} passages found", search.hits.len()), text.trim_end())
+        .with_data(data)
+        .with_code(&search.query)
+}
+
+fn place(hit: &Hit) -> Value {
+    json!({"source": hit.source, "heading": hit.heading, "lines": hit.lines, "score": hit.score, "how": hit.how})
+}
+
+fn missed(miss: &NearMiss) -> Value {
+    json!({"hit": place(&miss.hit), "behind": miss.behind, "reason": miss.reason, "detail": miss.detail})
+}
