@@ -373,8 +373,8 @@ fn embedded(file: &EmbeddedModel, environment: &Environment) -> EmbeddedPaths {
     }
 }
 
-/// Where `make model` puts weights: `$MINICLAW_MODELS`, else the user's data folder.
-fn models_dir(environment: &Environment) -> PathBuf {
+/// Where `make model` and `make embedder` put weights: `$MINICLAW_MODELS`, else the user's data folder.
+pub fn models_dir(environment: &Environment) -> PathBuf {
     if let Some(dir) = environment.value("MINICLAW_MODELS") {
         return PathBuf::from(dir);
     }

@@ -2,12 +2,13 @@
 //!
 //! A file becomes a text (`extract`), the text **chunks** (`outline`, `chunk`), their words terms (`analyse`). The `shelf`
 //! keeps files and chunks in a tantivy index; `index` keeps the shelf in step with a folder. A `search` asks two legs, the
-//! `lexical` one by words and the `vectors` by meaning, and `fuse`s their answers into **hits** that say why they were
+//! `lexical` one by words and the `vectors` by meaning (an `embed` engine makes them), and `fuse`s their answers into **hits** that say why they were
 //! found. Nothing here opens a file: bytes, folders and handles come in as values.
 
 pub mod analyse;
 pub mod cases;
 pub mod chunk;
+pub mod embed;
 pub mod extract;
 pub mod fuse;
 pub mod index;

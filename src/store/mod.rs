@@ -15,6 +15,7 @@ mod session_file;
 mod sessions;
 mod settings;
 mod starter;
+mod weights;
 
 pub use error::StoreError;
 pub use files::{Expect, FileEntry, ROOTS, SNAPSHOT, TextFile, etag};
@@ -24,3 +25,4 @@ pub use quarantine::Quarantined;
 pub use sessions::{Loaded, SessionSummary, Stamp};
 pub use settings::{Settings, config_text, script_text};
 pub use starter::{Placed, place};
+pub use weights::weights;
