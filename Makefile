@@ -8,7 +8,7 @@ PORT ?= 8002
 MODELS_DIR := $(or $(MINICLAW_MODELS),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/miniclaw/models)
 WEIGHTS := $(MODELS_DIR)/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf
 
-.PHONY: help run build frontend model test test-rust test-frontend test-model bench fmt lint openapi
+.PHONY: help run build frontend model embedder test test-rust test-frontend test-model bench fmt lint openapi
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -17,6 +17,7 @@ run: build ## Build everything, get a model where none is configured, and start 
 	@if $(TARGET)/release/miniclaw doctor --home $(HOME_DIR) --needs-model; then \
 	  echo "No model is configured or found: building the small embedded one. A key in .env is the better way; see README.md."; \
 	  $(MAKE) --no-print-directory model || echo "The small model could not be had (see above); starting without it."; fi
+	@python3 scripts/get-model.py --model use --once --yes --dir "$(MODELS_DIR)" || echo "The embedding model could not be had (see above): retrieval is lexical only."
 	@echo "Open http://127.0.0.1:$(PORT)"
 	@exec $(TARGET)/release/miniclaw serve --home $(HOME_DIR) --port $(PORT)
 
@@ -37,6 +38,9 @@ model: ## Build the embedded model's server and get its weights (1.1 GB)
 	sh crates/llm/cargo.sh build --release --locked -p miniclaw-llm
 	@python3 scripts/get-model.py --yes --dir "$(MODELS_DIR)"
 
+embedder: ## Get the weights of the embedding model, for search by meaning (32 MB)
+	@python3 scripts/get-model.py --model use --yes --dir "$(MODELS_DIR)"
+
 test: test-frontend test-rust test-model ## Install what tests need and run all of them
 
 fmt: ## Format all code
@@ -55,10 +59,11 @@ openapi: ## Write the API's description and the UI's types made from it
 test-frontend: frontend/dist/index.html ## Tests of the web UI without a browser
 	cd frontend && npm run lint && npm run typecheck && npm test
 
-test-rust: frontend/dist/index.html ## Tests of the server, and of the web UI in a real browser
+test-rust: frontend/dist/index.html embedder ## Tests of the server, and of the web UI in a real browser
 	@scripts/install-tools.sh browser
 	cargo fmt --all --check
 	cargo test --locked
+	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked --test embedder
 	cargo build --locked --bin miniclaw
 	cd frontend && MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" npm run e2e
 

