@@ -15,6 +15,9 @@ use super::profile::{Profile, Thinking, is_loopback};
 use super::turn::Turn;
 use super::{Chunk, Endpoint, Finish, ModelRequest, body};
 
+/// The APIs, below the base address.
+pub(super) const CHAT: &str = "/chat/completions";
+pub(super) const EMBEDDINGS: &str = "/embeddings";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Cheap to clone and cheap to make. Its connections stay open between turns.
@@ -23,7 +26,7 @@ pub struct Client {
     shared: Arc<Shared>,
 }
 
-/// What the turns of one client have in common.
+/// What the requests of one client have in common.
 pub(super) struct Shared {
     pub endpoint: Endpoint,
     pub subject: Arc<Subject>,
@@ -43,13 +46,7 @@ impl std::fmt::Debug for Client {
 impl Client {
     /// Fails only when the address or the key cannot be put into a request at all; nothing is sent.
     pub fn new(endpoint: Endpoint) -> Result<Self, ProviderError> {
-        let subject = Arc::new(subject(&endpoint));
-        let url =
-            chat_url(&endpoint.base_url).map_err(|why| subject.unreachable(Trouble::BadAddress(why.to_owned())))?;
-        headers(&endpoint).ok_or_else(|| subject.key_error(Key::Unsendable, String::new()))?;
-        Ok(Self {
-            shared: Arc::new(Shared { endpoint, subject, url, http: OnceLock::new(), changes: Mutex::default() }),
-        })
+        Ok(Self { shared: Arc::new(Shared::new(endpoint, CHAT)?) })
     }
 
     pub fn endpoint(&self) -> &Endpoint {
@@ -107,6 +104,15 @@ impl Client {
 }
 
 impl Shared {
+    /// `api` is one of the paths below the base address.
+    pub fn new(endpoint: Endpoint, api: &str) -> Result<Self, ProviderError> {
+        let subject = Arc::new(subject(&endpoint));
+        let url = api_url(&endpoint.base_url, api);
+        let url = url.map_err(|why| subject.unreachable(Trouble::BadAddress(why.to_owned())))?;
+        headers(&endpoint).ok_or_else(|| subject.key_error(Key::Unsendable, String::new()))?;
+        Ok(Self { endpoint, subject, url, http: OnceLock::new(), changes: Mutex::default() })
+    }
+
     /// Sends one request and waits for the head of the answer.
     pub async fn post(&self, body: bytes::Bytes) -> Result<reqwest::Response, ProviderError> {
         let http = self.http()?;
@@ -196,9 +202,8 @@ pub(super) fn shown_address(url: &Url) -> String {
     url.as_str().trim_end_matches('/').to_owned()
 }
 
-/// `{base}/chat/completions`; the base may end in a slash or already be the whole address. A query is kept (Azure).
-fn chat_url(base: &Url) -> Result<Url, &'static str> {
-    const PATH: &str = "/chat/completions";
+/// `{base}{api}`; the base may end in a slash or already be the whole address of an API. A query is kept (Azure).
+fn api_url(base: &Url, api: &str) -> Result<Url, &'static str> {
     if !matches!(base.scheme(), "http" | "https") {
         return Err("it must begin with https:// or http://");
     }
@@ -207,11 +212,8 @@ fn chat_url(base: &Url) -> Result<Url, &'static str> {
     }
     let mut url = base.clone();
     let path = base.path().trim_end_matches('/');
-    if !path.ends_with(PATH) {
-        url.set_path(&format!("{path}{PATH}"));
-    } else {
-        url.set_path(path);
-    }
+    let path = [CHAT, EMBEDDINGS].iter().find_map(|api| path.strip_suffix(api)).unwrap_or(path);
+    url.set_path(&format!("{path}{api}"));
     url.set_fragment(None);
     Ok(url)
 }
@@ -221,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_chat_address_is_found_from_any_usual_base() {
+    fn an_api_s_address_is_found_from_any_usual_base() {
         for (base, chat) in [
             ("https://api.deepseek.com", "https://api.deepseek.com/chat/completions"),
             ("https://api.deepseek.com/", "https://api.deepseek.com/chat/completions"),
@@ -231,9 +233,11 @@ mod tests {
             ("http://h/v1/chat/completions/", "http://h/v1/chat/completions"),
             ("http://h/x?api-version=1", "http://h/x/chat/completions?api-version=1"),
         ] {
-            assert_eq!(chat_url(&Url::parse(base).unwrap()).unwrap().as_str(), chat);
+            let url = |api| api_url(&Url::parse(base).unwrap(), api).unwrap().to_string();
+            assert_eq!(url(CHAT), chat);
+            assert_eq!(url(EMBEDDINGS), chat.replace(CHAT, EMBEDDINGS));
         }
-        assert!(chat_url(&Url::parse("file:///etc/passwd").unwrap()).is_err());
-        assert!(chat_url(&Url::parse("ftp://h/").unwrap()).is_err());
+        assert!(api_url(&Url::parse("file:///etc/passwd").unwrap(), CHAT).is_err());
+        assert!(api_url(&Url::parse("ftp://h/").unwrap(), CHAT).is_err());
     }
 }

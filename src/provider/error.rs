@@ -34,7 +34,7 @@ pub enum Trouble {
     Tls(String),
     /// The server wants the request to go elsewhere, which is never done: the key would go with it.
     Redirected(String),
-    /// Something answers there, but no chat API at this path.
+    /// Something answers there, but not this API at this path.
     NoSuchPath,
     /// A web page came back.
     NotAnApi,
@@ -195,7 +195,7 @@ fn unreachable(provider: &str, address: &str, trouble: &Trouble) -> String {
             "If that address is right, put it into base_url",
         ),
         Trouble::NoSuchPath => {
-            ("there is no chat API at this path (404)".to_owned(), "Check base_url: it often ends in /v1")
+            ("there is no such API at this path (404)".to_owned(), "Check base_url: it often ends in /v1")
         }
         Trouble::NotAnApi => {
             ("a web page came back instead of an answer".to_owned(), "Check base_url: it often ends in /v1")

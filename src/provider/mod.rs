@@ -1,5 +1,6 @@
 //! A provider is a server that speaks the OpenAI chat API. This module sends it one request and hands back what it says,
-//! piece by piece, whatever dialect it speaks and however the line behaves.
+//! piece by piece, whatever dialect it speaks and however the line behaves. Its embeddings API makes vectors of texts
+//! ([`Embeddings`]).
 //!
 //! What differs between providers is data ([`Profile`]); the words on the wire are read leniently in one place (`wire`);
 //! and every failure is a [`ProviderError`] that says what a person or a caller can do about it. Nothing here knows
@@ -12,6 +13,7 @@ mod calls;
 mod classify;
 mod client;
 mod discover;
+mod embeddings;
 mod error;
 pub mod local;
 mod profile;
@@ -35,6 +37,7 @@ use crate::domain::{StatusKind, ToolSpec, Usage};
 pub use body::body;
 pub use client::Client;
 pub use discover::find_local;
+pub use embeddings::Embeddings;
 pub use error::{Key, Phase, ProviderError, Trouble};
 pub use profile::{Profile, ProfileKind, Thinking};
 pub use turn::Turn;

@@ -22,7 +22,7 @@ use super::think::Splitter;
 use super::{Chunk, StatusKind};
 
 /// Most bytes of one response.
-const RESPONSE_CAP: usize = 16 << 20;
+pub(super) const RESPONSE_CAP: usize = 16 << 20;
 /// Most bytes read of an error's body.
 const ERROR_CAP: usize = 64 << 10;
 /// How long the usage may be awaited after the model said that it is done.
@@ -236,7 +236,8 @@ fn silent(shared: &Shared, phase: Phase) -> ProviderError {
     ProviderError::Timeout { provider: shared.subject.provider.clone(), phase, waited }
 }
 
-async fn failed(shared: &Shared, mut response: reqwest::Response) -> ProviderError {
+/// The error that a response which is no success stands for.
+pub(super) async fn failed(shared: &Shared, mut response: reqwest::Response) -> ProviderError {
     let status = response.status();
     if status.is_redirection() {
         let to = response.headers().get(reqwest::header::LOCATION).and_then(|to| to.to_str().ok());

@@ -1,6 +1,7 @@
 //! The client against the scripted provider, over real HTTP.
 
 mod bodies;
+mod embeddings;
 mod faults;
 mod recorded;
 mod secrets;

@@ -1,0 +1,368 @@
+//! Vectors from a service that speaks the OpenAI embeddings API.
+//!
+//! Texts go out in batches; an answer counts only when it holds one finite vector for each text, all of the dimension
+//! that the first answer had. A text is cut to [`LONGEST`] characters.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use base64::Engine;
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tokio::runtime::Handle;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+
+use super::Endpoint;
+use super::classify::break_cause;
+use super::client::{EMBEDDINGS, Shared, shown_address};
+use super::error::{Phase, ProviderError, Trouble};
+use super::retry::Retries;
+use super::turn::{RESPONSE_CAP, failed};
+use crate::domain::{EmbedError, Embedder, Side};
+
+/// Most characters of a text that are sent: within the 8,192 tokens that services read.
+const LONGEST: usize = 4_000;
+/// Most texts of a request, until a service takes only fewer; and most bytes of their texts.
+const BATCH: usize = 64;
+const BATCH_BYTES: usize = 96 << 10;
+/// How long the vector of a question may take with all attempts: a person waits for it, and words find much without it.
+const QUESTION: Duration = Duration::from_secs(10);
+/// How long questions do without a service that failed.
+const PAUSE: Duration = Duration::from_secs(60);
+/// Sent for a text without a visible character, which services refuse.
+const BLANK: &str = ".";
+/// What the dimension is learned from.
+const PROBE: &str = "dimension";
+
+/// A connected service.
+pub struct Embeddings {
+    service: Arc<Service>,
+    runtime: Handle,
+    id: String,
+    dimension: usize,
+}
+
+impl Embeddings {
+    /// Asks the service for one vector, to learn their dimension. Blocks; `runtime` must go on running elsewhere.
+    ///
+    /// # Errors
+    /// When the service cannot be reached, refuses, or answers something else.
+    pub fn connect(endpoint: Endpoint, runtime: Handle) -> Result<Self, EmbedError> {
+        let id = id(&endpoint);
+        let service = Arc::new(Service::new(endpoint).map_err(told)?);
+        let vectors = wait(&runtime, service.clone(), (Side::Query, vec![PROBE.to_owned()]))?;
+        let dimension = vectors.first().map_or(0, Vec::len);
+        Ok(Self { service, runtime, id, dimension })
+    }
+}
+
+impl Embedder for Embeddings {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn dimension(&self) -> usize {
+        self.dimension
+    }
+
+    /// Services do not say which languages their models were made for.
+    fn knows(&self, _text: &str) -> bool {
+        true
+    }
+
+    /// A question is answered within 10 s, if need be with an error; and for a minute after an error at once with the same.
+    fn embed(&self, side: Side, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let texts = texts.iter().map(|text| sendable(text)).collect();
+        wait(&self.runtime, self.service.clone(), (side, texts))
+    }
+}
+
+/// Runs the exchange on the runtime and blocks until it is done. A task, and not `block_on`: when the runtime stops, the
+/// task goes and this returns.
+fn wait(runtime: &Handle, service: Arc<Service>, ask: (Side, Vec<String>)) -> Result<Vec<Vec<f32>>, EmbedError> {
+    let (done, answer) = tokio::sync::oneshot::channel();
+    runtime.spawn(async move {
+        // Nobody waits any more when the asking thread has gone.
+        let _ = done.send(service.embed(ask.0, &ask.1).await);
+    });
+    match answer.blocking_recv() {
+        Ok(vectors) => vectors.map_err(told),
+        Err(_) => Err(EmbedError::Unavailable("The server is stopping.".to_owned())),
+    }
+}
+
+/// The service, as the runtime's tasks see it.
+pub(super) struct Service {
+    shared: Shared,
+    /// What the service turned out to want: vectors as arrays of numbers, and at most so many texts.
+    arrays: AtomicBool,
+    most: AtomicUsize,
+    dimension: OnceLock<usize>,
+    /// The last question's error, until an answer comes.
+    failed: Mutex<Option<(Instant, ProviderError)>>,
+}
+
+impl Service {
+    pub fn new(endpoint: Endpoint) -> Result<Self, ProviderError> {
+        Ok(Self {
+            shared: Shared::new(endpoint, EMBEDDINGS)?,
+            arrays: AtomicBool::new(false),
+            most: AtomicUsize::new(BATCH),
+            dimension: OnceLock::new(),
+            failed: Mutex::default(),
+        })
+    }
+
+    pub async fn embed(&self, side: Side, texts: &[String]) -> Result<Vec<Vec<f32>>, ProviderError> {
+        let result = match side {
+            Side::Passage => self.batches(texts, None).await,
+            Side::Query => self.question(texts).await,
+        };
+        if result.is_ok() {
+            *self.failure() = None;
+        }
+        result
+    }
+
+    async fn question(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ProviderError> {
+        if let Some((at, error)) = self.failure().as_ref()
+            && at.elapsed() < PAUSE
+        {
+            return Err(error.clone());
+        }
+        let deadline = Instant::now() + QUESTION;
+        let result = timeout_at(deadline, self.batches(texts, Some(deadline))).await;
+        let result = result.unwrap_or_else(|_| Err(self.silent(Phase::FirstByte, QUESTION)));
+        if let Err(error) = &result {
+            *self.failure() = Some((Instant::now(), error.clone()));
+        }
+        result
+    }
+
+    async fn batches(&self, texts: &[String], deadline: Option<Instant>) -> Result<Vec<Vec<f32>>, ProviderError> {
+        let mut vectors = Vec::with_capacity(texts.len());
+        let mut rest = texts;
+        while !rest.is_empty() {
+            let mut bytes = 0;
+            let fit = rest.iter().take(self.most.load(Ordering::Relaxed)).take_while(|text| {
+                bytes += text.len();
+                bytes <= BATCH_BYTES
+            });
+            let (batch, others) = rest.split_at(fit.count().max(1));
+            match self.batch(batch, deadline).await {
+                Ok(more) => {
+                    vectors.extend(more);
+                    rest = others;
+                }
+                // Services take 10 texts, 25, 32 or 2048, and say so in many words.
+                Err(error) if batch.len() > 1 && refuses_form(&error) => {
+                    self.most.store((batch.len() / 8).max(1), Ordering::Relaxed);
+                }
+                // Base64 is the fifth of the bytes, and not every service knows it.
+                Err(error) if !self.arrays.load(Ordering::Relaxed) && refuses_form(&error) => {
+                    self.arrays.store(true, Ordering::Relaxed);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(vectors)
+    }
+
+    /// One request, made again where that may help.
+    async fn batch(&self, texts: &[String], deadline: Option<Instant>) -> Result<Vec<Vec<f32>>, ProviderError> {
+        let mut body = json!({"model": self.shared.endpoint.model, "input": texts});
+        if !self.arrays.load(Ordering::Relaxed) {
+            body["encoding_format"] = Value::from("base64");
+        }
+        let body = Bytes::from(body.to_string());
+        let mut retries = Retries::default();
+        loop {
+            let answer = self.exchange(body.clone()).await;
+            let error = match answer.and_then(|answer| self.read(&answer, texts.len())) {
+                Ok(vectors) => return Ok(vectors),
+                Err(error) => error,
+            };
+            let in_time = |wait: &Duration| deadline.is_none_or(|deadline| Instant::now() + *wait < deadline);
+            let Some(wait) = retries.after(&error).filter(in_time) else { return Err(error) };
+            sleep(wait).await;
+        }
+    }
+
+    async fn exchange(&self, body: Bytes) -> Result<Vec<u8>, ProviderError> {
+        let (subject, profile) = (&self.shared.subject, &self.shared.endpoint.profile);
+        let mut response = match timeout(profile.first_byte, self.shared.post(body)).await {
+            Ok(response) => response?,
+            Err(_) => return Err(self.silent(Phase::FirstByte, profile.first_byte)),
+        };
+        if !response.status().is_success() {
+            return Err(failed(&self.shared, response).await);
+        }
+        let mut answer = Vec::new();
+        loop {
+            match timeout(profile.idle, response.chunk()).await {
+                Ok(Ok(Some(piece))) if answer.len() + piece.len() <= RESPONSE_CAP => answer.extend_from_slice(&piece),
+                Ok(Ok(Some(_))) => return Err(subject.bad_stream("an answer of more than 16 MiB")),
+                Ok(Ok(None)) => return Ok(answer),
+                Ok(Err(error)) => return Err(subject.interrupted(break_cause(&error))),
+                Err(_) => return Err(self.silent(Phase::Idle, profile.idle)),
+            }
+        }
+    }
+
+    /// The vectors of an answer in the order of the texts, each of length 1.
+    fn read(&self, answer: &[u8], texts: usize) -> Result<Vec<Vec<f32>>, ProviderError> {
+        let subject = &self.shared.subject;
+        let answer: Answer = match serde_json::from_slice(answer) {
+            Ok(answer) => answer,
+            Err(error) if error.is_eof() => return Err(subject.interrupted("the answer was cut off")),
+            Err(_) if answer.trim_ascii_start().starts_with(b"<") => return Err(subject.unreachable(Trouble::NotAnApi)),
+            Err(error) => {
+                let document: Value = serde_json::from_slice(answer).unwrap_or_default();
+                return Err(match document.get("error") {
+                    Some(error) => subject.stream_error(error),
+                    None => subject.bad_stream(format!("no embeddings: {error}")),
+                });
+            }
+        };
+        if answer.data.len() != texts {
+            return Err(subject.bad_stream(format!("{} vectors for {texts} texts", answer.data.len())));
+        }
+        let mut vectors = vec![Vec::new(); texts];
+        for (place, item) in answer.data.into_iter().enumerate() {
+            let vector = item.embedding.floats().map_err(|why| subject.bad_stream(why))?;
+            let dimension = *self.dimension.get_or_init(|| vector.len());
+            if vector.len() != dimension {
+                let found = vector.len();
+                return Err(subject.bad_stream(format!("{found} numbers in a vector where there were {dimension}")));
+            }
+            match vectors.get_mut(item.index.unwrap_or(place)) {
+                Some(own) if own.is_empty() => *own = vector,
+                Some(_) | None => return Err(subject.bad_stream("vectors that are not one for each text")),
+            }
+        }
+        Ok(vectors)
+    }
+
+    fn silent(&self, phase: Phase, waited: Duration) -> ProviderError {
+        ProviderError::Timeout { provider: self.shared.subject.provider.clone(), phase, waited }
+    }
+
+    fn failure(&self) -> std::sync::MutexGuard<'_, Option<(Instant, ProviderError)>> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    data: Vec<Item>,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    index: Option<usize>,
+    embedding: Vector,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Vector {
+    /// Little-endian 32-bit floats.
+    Base64(String),
+    Numbers(Vec<f32>),
+}
+
+impl Vector {
+    /// The numbers of a vector of length 1; the error says what is wrong with them.
+    fn floats(self) -> Result<Vec<f32>, &'static str> {
+        let mut floats = match self {
+            Self::Numbers(numbers) => numbers,
+            Self::Base64(text) => {
+                let bytes = base64::engine::general_purpose::STANDARD.decode(text);
+                let bytes = bytes.map_err(|_| "a vector that is no base64")?;
+                let (words, odd) = bytes.as_chunks();
+                if !odd.is_empty() {
+                    return Err("a vector that is cut off");
+                }
+                words.iter().map(|word| f32::from_le_bytes(*word)).collect()
+            }
+        };
+        let square: f64 = floats.iter().map(|value| f64::from(*value) * f64::from(*value)).sum();
+        if floats.iter().any(|value| !value.is_finite()) {
+            return Err("a vector with what is no number");
+        }
+        if square <= 0.0 {
+            return Err("a vector without length");
+        }
+        let scale = 1.0 / square.sqrt();
+        floats.iter_mut().for_each(|value| *value = (f64::from(*value) * scale) as f32);
+        Ok(floats)
+    }
+}
+
+/// Whether the request itself was not liked, so that another one may be.
+fn refuses_form(error: &ProviderError) -> bool {
+    matches!(error, ProviderError::Refused { status: 400 | 413 | 422, .. } | ProviderError::ContextOverflow { .. })
+}
+
+fn told(error: ProviderError) -> EmbedError {
+    if let ProviderError::ContextOverflow { .. } = error {
+        let sentence = format!("The embedding model does not read texts of {LONGEST} characters.");
+        return EmbedError::Refused(sentence);
+    }
+    if error.retryable() { EmbedError::Unavailable(error.to_string()) } else { EmbedError::Refused(error.to_string()) }
+}
+
+fn sendable(text: &str) -> String {
+    let text = text.trim();
+    let end = text.char_indices().nth(LONGEST).map_or(text.len(), |(end, _)| end);
+    if text.chars().all(|c| c.is_whitespace() || c.is_control()) { BLANK.to_owned() } else { text[..end].to_owned() }
+}
+
+/// The model's name, and a mark of where it runs: another server may call another model so.
+fn id(endpoint: &Endpoint) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    let model = endpoint.model.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
+    let name: String = model.chars().take(60).map(plain).collect();
+    let place = format!("{} {}", shown_address(&endpoint.base_url), endpoint.model);
+    let mark: String = Sha256::digest(place).iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    format!("{name}-{mark}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::{Profile, ProfileKind};
+    use url::Url;
+
+    fn named(url: &str, model: &str) -> String {
+        id(&Endpoint {
+            profile: Profile::new(ProfileKind::Other, model),
+            base_url: Url::parse(url).unwrap(),
+            api_key: None,
+            model: model.to_owned(),
+            label: String::new(),
+            context_window: 0,
+        })
+    }
+
+    #[test]
+    fn an_id_is_a_file_name_that_differs_by_model_and_server() {
+        let id = named("http://h/v1", "../BAAI/bge m3");
+        assert!(id.starts_with("BAAI-bge-m3-") && !id.contains('/'), "{id}");
+        assert_eq!(named("http://h/v1", "m"), named("http://user:key@h/v1/?key=x", "m"), "without credentials");
+        assert_ne!(named("http://h/v1", "m"), named("http://other/v1", "m"));
+        assert_ne!(named("http://h/v1", "a/b"), named("http://h/v1", "a-b"));
+        assert!(named("http://h/v1", &format!("m{}", "长".repeat(500))).len() < 80);
+    }
+
+    #[test]
+    fn texts_are_sent_cut_and_never_blank() {
+        assert_eq!(sendable("  a\n"), "a");
+        assert_eq!(sendable(" \u{3000}\u{0}"), BLANK);
+        assert_eq!(sendable(""), BLANK);
+        assert_eq!(sendable(&"é".repeat(1 << 20)).chars().count(), LONGEST);
+    }
+}
