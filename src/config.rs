@@ -1,5 +1,7 @@
 //! Configuration: environment variables win over `.env`, `.env` over `config.yml`. Both files live in the home.
 
+mod embedding;
+
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,6 +11,7 @@ use serde::Deserialize;
 use url::Url;
 
 use crate::agent::Limits;
+use crate::engine::embedder::Source;
 use crate::provider::{Endpoint, Profile, ProfileKind};
 use crate::retrieval;
 use crate::sandbox::Level;
@@ -27,6 +30,7 @@ struct File {
     default_model: Option<String>,
     find_local_models: Option<bool>,
     embedded_model: EmbeddedModel,
+    embedding: embedding::Entry,
     sandbox: SandboxLevel,
     fetch_allow_hosts: Vec<String>,
     retrieval: RetrievalEntry,
@@ -85,6 +89,8 @@ pub struct Config {
     /// Look for Ollama and LM Studio on this machine.
     pub find_local: bool,
     pub embedded: EmbeddedPaths,
+    /// Where vectors for search come from.
+    pub embedding: Source,
     pub sandbox: Level,
     pub fetch_allow_hosts: Vec<String>,
     pub retrieval: Retrieval,
@@ -177,6 +183,10 @@ impl Config {
             }
         }
         let wanted = choose(&mut endpoints, &file);
+        let embedding = embedding::source(&file.embedding, environment)?.unwrap_or_else(|warning| {
+            warnings.push(warning);
+            Source::None
+        });
         let limits = Limits {
             max_iterations: file.max_iterations.unwrap_or(Limits::default().max_iterations).max(1),
             wall: file.max_minutes.map_or(Limits::default().wall, |minutes| Duration::from_secs(minutes.max(1) * 60)),
@@ -191,6 +201,7 @@ impl Config {
             wanted,
             find_local: file.find_local_models.unwrap_or(true),
             embedded: embedded(&file.embedded_model, environment),
+            embedding,
             sandbox: match file.sandbox {
                 SandboxLevel::Standard => Level::Standard,
                 SandboxLevel::Off => Level::Off,
@@ -407,7 +418,7 @@ mod tests {
     use super::*;
     use secrecy::ExposeSecret;
 
-    fn load(files: &[(&str, &str)], process: &[(&str, &str)]) -> Result<Config, ConfigError> {
+    pub(super) fn load(files: &[(&str, &str)], process: &[(&str, &str)]) -> Result<Config, ConfigError> {
         let home = tempfile::tempdir().unwrap();
         for (name, text) in files {
             std::fs::write(home.path().join(name), text).unwrap();

@@ -4,11 +4,13 @@
 //! The numbers of pieces in `reference.json` are from the SentencePiece library, the vectors from the NumPy program of
 //! the package that the weights come in, rounded to 1/32767.
 
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use base64::Engine;
 use miniclaw::config::{self, Environment};
 use miniclaw::domain::{EmbedError, Embedder, Side};
+use miniclaw::engine::embedder::{Embedders, FOLDER, Source};
 use miniclaw::retrieval::embed::{MAX_PIECES, UseMultilingual};
 use miniclaw::store;
 use proptest::prelude::*;
@@ -19,10 +21,14 @@ static MODEL: LazyLock<UseMultilingual> = LazyLock::new(|| {
     UseMultilingual::load(&weights, &vocabulary).expect("the model loads")
 });
 
-/// A file of the model, from the folder that the server takes it from.
+/// The folder that the server takes models from.
+fn models() -> PathBuf {
+    let environment = Environment::load(Path::new("/nowhere"), std::env::vars()).expect("no .env is there");
+    config::models_dir(&environment)
+}
+
 fn file(name: &str) -> Vec<u8> {
-    let environment = Environment::load(std::path::Path::new("/nowhere"), std::env::vars()).expect("no .env is there");
-    let path = config::models_dir(&environment).join("use-multilingual-v3").join(name);
+    let path = models().join(FOLDER).join(name);
     store::weights(&path, 1 << 30)
         .unwrap_or_else(|error| panic!("{} cannot be read ({error}); run `make embedder`", path.display()))
 }
@@ -110,6 +116,15 @@ fn a_text_of_a_megabyte_is_read_up_to_its_limit() {
         assert_eq!(embed(&[&text])[0].len(), MODEL.dimension());
     }
     assert_eq!(embed(&[]).len(), 0);
+}
+
+#[test]
+fn the_server_loads_it_when_it_is_first_needed() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let embedders = Embedders::new(Source::Local(models()), runtime.handle().clone());
+    let embedder = embedders.get().expect("run `make embedder`").expect("there is one");
+    assert_eq!((embedder.id(), embedder.dimension()), (UseMultilingual::ID, 512));
+    assert_eq!(embedder.embed(Side::Passage, &["cat"]), Ok(embed(&["cat"])));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use super::load_config;
 use crate::config::known_variables;
+use crate::engine::embedder::{FOLDER, Source, missing};
 use crate::provider::find_local;
 use crate::sandbox::{Sandbox, SandboxConfig};
 
@@ -40,11 +41,24 @@ pub fn doctor(home: &Path) -> anyhow::Result<ExitCode> {
     if config.endpoints.is_empty() && found.is_empty() && !has_embedded {
         println!("           {}", crate::engine::models::NO_MODEL);
     }
+    println!("vectors    {}", vectors(&config.embedding));
     println!("sandbox    {}", Sandbox::new(SandboxConfig::new(config.sandbox)).describe());
     for warning in &config.warnings {
         println!("warning    {warning}");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Where vectors for search come from.
+fn vectors(source: &Source) -> String {
+    match source {
+        Source::None => "none: search goes by words".to_owned(),
+        Source::Service(endpoint) => format!("{} at {}", endpoint.label, endpoint.base_url),
+        Source::Local(models) | Source::LocalIfThere(models) => match missing(models) {
+            Some(file) => format!("{} (missing: make embedder)", file.display()),
+            None => format!("{} (there)", models.join(FOLDER).display()),
+        },
+    }
 }
 
 /// Whether the embedded model is the only one there could be, and is not complete: exit code 0, else 1.

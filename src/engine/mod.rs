@@ -1,6 +1,7 @@
 //! Which sessions are alive: open, say, follow, interrupt, rename, compress, delete.
 
 mod actor;
+pub mod embedder;
 pub mod hub;
 mod ledger;
 pub mod local_model;

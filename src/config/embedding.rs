@@ -1,0 +1,128 @@
+//! Where vectors for search come from.
+
+use std::path::PathBuf;
+
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+
+use super::{ConfigError, Environment, OPENAI_URL, bad, endpoint, models_dir, substitute, url};
+use crate::engine::embedder::Source;
+
+const MODEL: &str = "text-embedding-3-small";
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Entry {
+    provider: Option<Provider>,
+    model: Option<String>,
+    api_url: Option<String>,
+    api_key: Option<SecretString>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Provider {
+    Local,
+    OpenAi,
+    None,
+}
+
+/// What config.yml says; else a service where EMBEDDING_MODEL is set and OpenAI's address or key are; else the local
+/// model. A variable that is not set makes the service unusable, which is a warning.
+pub(super) fn source(file: &Entry, environment: &Environment) -> Result<Result<Source, String>, ConfigError> {
+    let models: PathBuf = models_dir(environment);
+    let asked_for = file.model.is_some() || file.api_url.is_some() || file.api_key.is_some();
+    match file.provider {
+        Some(Provider::None) => Ok(Ok(Source::None)),
+        Some(Provider::Local) => Ok(Ok(Source::Local(models))),
+        Some(Provider::OpenAi) => service(file, environment),
+        None if asked_for || set_in_environment(environment) => service(file, environment),
+        None => Ok(Ok(Source::LocalIfThere(models))),
+    }
+}
+
+/// A server of one's own may need no key; its address alone is enough then, as it is for chat.
+fn set_in_environment(environment: &Environment) -> bool {
+    let own = environment.value("OPENAI_BASE_URL").is_some_and(|url| url.trim_end_matches('/') != OPENAI_URL);
+    environment.value("EMBEDDING_MODEL").is_some() && (own || environment.value("OPENAI_API_KEY").is_some())
+}
+
+fn service(file: &Entry, environment: &Environment) -> Result<Result<Source, String>, ConfigError> {
+    let unset = |name: String| format!("embedding: the variable {name} is not set, so search goes by words only");
+    let address = match &file.api_url {
+        Some(address) => match substitute(address, environment) {
+            Ok(address) => address,
+            Err(name) => return Ok(Err(unset(name))),
+        },
+        None => environment.value("OPENAI_BASE_URL").unwrap_or(OPENAI_URL).to_owned(),
+    };
+    let key = match file.api_key.as_ref().map(|key| substitute(key.expose_secret(), environment)).transpose() {
+        Ok(key) => key,
+        Err(name) => return Ok(Err(unset(name))),
+    };
+    // The key of the environment belongs to the address of the environment, and to no other one.
+    let known = || environment.value("OPENAI_API_KEY").filter(|_| file.api_url.is_none()).map(str::to_owned);
+    let key = key.or_else(known).filter(|key| !key.is_empty());
+    let place = if file.api_url.is_some() { "config.yml" } else { "OPENAI_BASE_URL" };
+    let address = url(&address).map_err(|reason| bad(place, format!("the address for embeddings {reason}")))?;
+    let model = file.model.as_deref().or_else(|| environment.value("EMBEDDING_MODEL")).unwrap_or(MODEL);
+    Ok(Ok(Source::Service(Box::new(endpoint(address, model, key.map(SecretString::from))))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::tests::load;
+
+    /// The source in short: its kind, and for a service address, model and key.
+    fn shown(file: &str, process: &[(&str, &str)]) -> String {
+        let process = [process, &[("MINICLAW_MODELS", "/m")]].concat();
+        match load(&[("config.yml", file)], &process).unwrap().embedding {
+            Source::None => "none".to_owned(),
+            Source::Local(models) => format!("local {}", models.display()),
+            Source::LocalIfThere(models) => format!("local if there {}", models.display()),
+            Source::Service(endpoint) => {
+                let key = endpoint.api_key.as_ref().map_or("none", |key| key.expose_secret());
+                format!("{} {} key {key}", endpoint.base_url, endpoint.model)
+            }
+        }
+    }
+
+    #[test]
+    fn vectors_come_from_where_the_file_says() {
+        let key = ("OPENAI_API_KEY", "k");
+        assert_eq!(shown("embedding: {provider: none}", &[key, ("EMBEDDING_MODEL", "e")]), "none");
+        assert_eq!(shown("embedding: {provider: local}", &[key, ("EMBEDDING_MODEL", "e")]), "local /m");
+        let openai = "https://api.openai.com/v1 text-embedding-3-small key k";
+        assert_eq!(shown("embedding: {provider: openai}", &[key]), openai);
+        let own = "embedding: {api_url: 'http://h:${PORT}/v1', model: bge, api_key: 'x${KEY}'}";
+        assert_eq!(shown(own, &[key, ("PORT", "9"), ("KEY", "y")]), "http://h:9/v1 bge key xy");
+        let foreign = "embedding: {provider: openai, api_url: 'http://h/v1', model: bge}";
+        assert_eq!(shown(foreign, &[key]), "http://h/v1 bge key none", "the key goes to its own host only");
+    }
+
+    #[test]
+    fn without_a_file_the_variables_choose_the_service_and_else_it_is_the_local_model() {
+        let (model, key) = (("EMBEDDING_MODEL", "e"), ("OPENAI_API_KEY", "k"));
+        assert_eq!(shown("", &[model, key]), "https://api.openai.com/v1 e key k");
+        assert_eq!(shown("", &[model, key, ("OPENAI_BASE_URL", "http://h/v1")]), "http://h/v1 e key k");
+        assert_eq!(shown("", &[model, ("OPENAI_BASE_URL", "http://h/v1")]), "http://h/v1 e key none");
+        for process in [&[][..], &[model], &[key], &[model, ("OPENAI_BASE_URL", "https://api.openai.com/v1/")]] {
+            assert_eq!(shown("", process), "local if there /m", "{process:?}");
+        }
+    }
+
+    #[test]
+    fn an_unset_variable_is_a_warning_and_a_wrong_value_an_error() {
+        let config = load(&[("config.yml", "embedding: {api_key: '${NOT_SET}'}")], &[]).unwrap();
+        assert!(matches!(config.embedding, Source::None) && config.warnings[0].contains("NOT_SET"));
+        for (file, words) in [
+            ("embedding: {provider: other}", "embedding.provider"),
+            ("embedding: {modle: x}", "modle"),
+            ("embedding: {api_url: 'ftp://h'}", "must begin with http"),
+        ] {
+            let error = load(&[("config.yml", file)], &[]).err().unwrap().to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+}
