@@ -8,6 +8,7 @@ use clap::Args;
 
 use super::kit::{self, Kit};
 use super::{home_dir, load_config};
+use crate::engine::embedder::Embedders;
 use crate::store::Home;
 use crate::tools::library::Library;
 use crate::tools::library::exam::Report;
@@ -35,14 +36,21 @@ pub struct EvalArguments {
 pub fn eval(arguments: &EvalArguments) -> anyhow::Result<ExitCode> {
     let folder = home_dir(arguments.home.clone());
     let (config, _) = load_config(&folder)?;
+    let runtime = tokio::runtime::Runtime::new()?;
+    let embedders = Arc::new(Embedders::new(config.embedding.clone(), runtime.handle().clone()));
     if let Some(kit) = &arguments.kit {
-        let kit = Kit { folder: kit.clone(), runs: arguments.runs.clone(), retrieval: config.retrieval, embedder: None };
+        let kit = Kit {
+            folder: kit.clone(),
+            runs: arguments.runs.clone(),
+            retrieval: config.retrieval,
+            embedder: embedders.get()?,
+        };
         return kit::measure(&kit, &arguments.sets);
     }
     let home = Home::open(&folder)?;
     let mut worse = 0;
     for name in ["memory", "knowledge"] {
-        let library: Arc<Library> = super::serve::library(&config, &home, name);
+        let library: Arc<Library> = super::serve::library(&config, &home, &embedders, name);
         let (cases, problems) = library.cases()?;
         for problem in &problems {
             println!("{}:{}: {}", library.tests_path(), problem.line, problem.message);

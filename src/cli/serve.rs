@@ -16,6 +16,7 @@ use crate::agent::run::{Fitting, prepare};
 use crate::api::{Access, App};
 use crate::clock;
 use crate::config::Config;
+use crate::engine::embedder::Embedders;
 use crate::engine::hub::Hub;
 use crate::engine::local_model::{LocalModel, LocalModelFiles};
 use crate::engine::models::Models;
@@ -91,8 +92,9 @@ async fn run(folder: PathBuf, config: Config, address: SocketAddr) -> anyhow::Re
     let tokens = Arc::new(Counter::new());
     let sandbox = Sandbox::new(SandboxConfig::new(config.sandbox));
     let materials = Materials { config: &config, home: &home, sandbox: &sandbox, tokens: &tokens };
-    let memory = library(&config, &home, "memory");
-    let knowledge = library(&config, &home, "knowledge");
+    let embedders = Arc::new(Embedders::new(config.embedding.clone(), tokio::runtime::Handle::current()));
+    let memory = library(&config, &home, &embedders, "memory");
+    let knowledge = library(&config, &home, &embedders, "knowledge");
     for library in [&memory, &knowledge] {
         let (hub, folder) = (hub.clone(), library.folder());
         library.on_progress(move |progress| hub.notice(Notice::IndexChanged { folder, progress }));
@@ -164,14 +166,16 @@ async fn serve_until(
 }
 
 /// memory/ is small and changes often, so its index is made anew at each start; that of knowledge/ is kept.
-pub fn library(config: &Config, home: &Home, folder: &'static str) -> Arc<Library> {
+pub fn library(config: &Config, home: &Home, embedders: &Arc<Embedders>, folder: &'static str) -> Arc<Library> {
     let keep = if folder == "memory" { Keep::InMemory } else { Keep::OnDisk };
+    let embedders = embedders.clone();
+    let none = || EmbedError::Missing("no weights, and no service is configured".to_owned());
     let settings = library::Settings {
         folder,
         keep,
         limits: config.retrieval.limits,
         ranking: config.retrieval.ranking,
-        embedder: Arc::new(|| Err(EmbedError::Missing("none is configured".to_owned()))),
+        embedder: Arc::new(move || embedders.get()?.ok_or_else(none)),
     };
     Arc::new(Library::new(home.clone(), settings))
 }

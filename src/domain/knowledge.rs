@@ -42,6 +42,11 @@ impl Hit {
 pub struct How {
     /// From 1.
     pub rank: u32,
+    /// How much the vector leg counts for this chunk: the fused score is `vector_weight × vector.share + (1 −
+    /// vector_weight) × lexical.share`, where an absent leg has the share 0 (a vector that is still to be made: the
+    /// lexical share).
+    #[serde(default)]
+    pub vector_weight: f64,
     /// Absent: no word of the question stands in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lexical: Option<LexicalScore>,
@@ -109,6 +114,8 @@ pub enum Lost {
 pub struct Weights {
     pub lexical: f64,
     pub vector: f64,
+    /// What the vector leg counts for texts in another script than the question, where no word of it can stand.
+    pub other_script: f64,
     pub reason: WeightReason,
 }
 
@@ -129,8 +136,6 @@ pub enum WeightReason {
     Identifier,
     /// The question is in quotation marks: its very words are wanted.
     Quoted,
-    /// Hardly a word of the question stands anywhere: it is in another language than the texts, or says it otherwise.
-    OtherWords,
     /// The caller said so.
     Asked,
 }

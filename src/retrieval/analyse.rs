@@ -164,6 +164,58 @@ pub fn is_letter(c: char) -> bool {
     Class::of(c) == Class::Word
 }
 
+/// Which kind of script most of a text is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Script {
+    Spaced,
+    Unspaced,
+    /// Some of both, or neither.
+    Mixed,
+}
+
+impl Script {
+    pub fn of(text: &str) -> Self {
+        let (mut words, mut characters) = (0u32, 0u32);
+        let mut in_word = false;
+        for c in text.chars() {
+            let class = Class::of(c);
+            words += u32::from(class == Class::Word && !in_word && c.is_alphabetic());
+            characters += u32::from(class == Class::Unspaced);
+            in_word = class == Class::Word;
+        }
+        // At least half in characters, or less than a fifth.
+        match (words, characters) {
+            (0, 0) => Script::Mixed,
+            _ if characters >= words => Script::Unspaced,
+            _ if characters * 4 < words => Script::Spaced,
+            _ => Script::Mixed,
+        }
+    }
+
+    /// Whether words of one can hardly stand in the other.
+    pub fn is_foreign_to(self, other: Script) -> bool {
+        matches!((self, other), (Script::Spaced, Script::Unspaced) | (Script::Unspaced, Script::Spaced))
+    }
+}
+
+/// Whether a question holds a name from code: its very letters are wanted, and no model knows what it means.
+pub fn holds_identifier(question: &str) -> bool {
+    if question.matches('`').count() > 1 || question.contains("::") || question.contains("->") {
+        return true;
+    }
+    let words = question.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '(' | ')')));
+    words.into_iter().any(|word| {
+        let bytes = word.trim_start_matches('(').as_bytes();
+        let inside = |at: usize| at > 0 && at + 1 < bytes.len();
+        let joined = (0..bytes.len()).any(|at| bytes[at] == b'_' && inside(at));
+        let hump = bytes.windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
+        let call = word.ends_with("()") && word.len() > 2;
+        let coded = bytes.first().is_some_and(u8::is_ascii_alphabetic)
+            && bytes.windows(2).any(|pair| pair[0].is_ascii_digit() && pair[1].is_ascii_lowercase());
+        joined || hump || call || coded
+    })
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Word,
@@ -312,6 +364,35 @@ mod tests {
         assert_eq!(query("猫"), ["猫"]);
         assert_eq!(Analyser::default().query("猫").terms, [QueryTerm::Character('猫')]);
         assert!(query(" ?!，").is_empty());
+    }
+
+    #[test]
+    fn names_from_code_are_recognised() {
+        for question in [
+            "where is EMBEDDING_MODEL read?",
+            "what does loadSession do",
+            "call serve() twice",
+            "std::fs or a->b",
+            "the `home` folder",
+            "encode A1z26 text",
+        ] {
+            assert!(holds_identifier(question), "{question}");
+        }
+        for question in
+            ["When did Caroline go at 7pm on 2023-05-07?", "US or EU, and (some) more_", "什么是 RAG 模式？", "it's 3rd", ""]
+        {
+            assert!(!holds_identifier(question), "{question}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_foreign_to_one_in_another_kind_of_script() {
+        let (zh, en) = (Script::of("我的上司是哪个学校毕业的？"), Script::of("Which school did my boss go to?"));
+        assert_eq!((zh, en), (Script::Unspaced, Script::Spaced));
+        assert!(zh.is_foreign_to(en) && en.is_foreign_to(zh) && !zh.is_foreign_to(zh));
+        let mixed = Script::of("把 DEEPSEEK API KEY 放入文件");
+        assert_eq!(Script::of("a b c d 中文"), Script::Mixed);
+        assert!(!mixed.is_foreign_to(zh) && !Script::of("123 ?!").is_foreign_to(en));
     }
 
     proptest! {

@@ -12,8 +12,8 @@ use tantivy::columnar::Column;
 use tantivy::postings::Postings;
 use tantivy::{DocAddress, DocSet, Searcher, TERMINATED, Term};
 
-use super::analyse::QueryTerm;
-use super::shelf::{Fields, PackedUnit, StoredChunk};
+use super::analyse::{QueryTerm, Script};
+use super::shelf::{Fields, PackedUnit, StoredChunk, numbered_script};
 
 /// What BM25 can be told.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -75,6 +75,7 @@ struct Segment {
     /// Which of two equal scores comes first, whatever order the chunks were indexed in.
     orders: Vec<u64>,
     units: Column<u64>,
+    scripts: Column<u64>,
 }
 
 const NO_CHUNK: u32 = u32::MAX;
@@ -99,12 +100,6 @@ impl TermMatches {
         self.times_asked * self.idf
     }
 
-    /// How many chunks hold both.
-    pub(super) fn shared_with(&self, other: &TermMatches) -> u32 {
-        let (few, many) = if self.texts() < other.texts() { (self, other) } else { (other, self) };
-        let held = |address: &DocAddress| many.postings.binary_search_by_key(address, |posting| posting.0).is_ok();
-        few.postings.iter().filter(|(address, _)| held(address)).count() as u32
-    }
 }
 
 /// How telling a term is that `texts` of all chunks hold.
@@ -125,6 +120,7 @@ impl Snapshot {
             let orders_column = reader.fast_fields().u64("order")?;
             let windows_column = reader.fast_fields().f64("windows")?;
             let units = reader.fast_fields().u64("units")?;
+            let scripts = reader.fast_fields().u64("script")?;
             let mut lengths = vec![NO_CHUNK; reader.max_doc() as usize];
             let mut keys = vec![0; reader.max_doc() as usize];
             let mut orders = vec![0; reader.max_doc() as usize];
@@ -139,7 +135,7 @@ impl Snapshot {
                 chunks += 1;
                 total_length += length;
             }
-            segments.push(Segment { lengths, keys, orders, units });
+            segments.push(Segment { lengths, keys, orders, units, scripts });
         }
         let average_window = window_lengths / windows.max(1) as f64;
         Ok(Self { searcher, fields, segments, chunks, total_length, places, average_window })
@@ -176,6 +172,11 @@ impl Snapshot {
 
     pub(super) fn units(&self, address: DocAddress) -> Vec<PackedUnit> {
         PackedUnit::all(self.segments[address.segment_ord as usize].units.values_for_doc(address.doc_id))
+    }
+
+    pub(super) fn script(&self, address: DocAddress) -> Script {
+        let number = self.segments[address.segment_ord as usize].scripts.first(address.doc_id);
+        numbered_script(number.unwrap_or_default())
     }
 
     /// The mean length of windows in terms, weighted as they are.

@@ -6,22 +6,22 @@ use std::time::Instant;
 
 use tantivy::DocAddress;
 
-use super::analyse::{Analyser, Query};
+use super::analyse::{Analyser, Query, Script, holds_identifier};
 use super::fuse::{Candidate, Ranked, VECTOR_WEIGHT, ranked};
 use super::lexical::{Bm25, Snapshot, TermMatches};
 use super::vectors::{self, Vectors};
-use super::windows::{Pair, Window, WindowLimit, windows};
+use super::windows::{Candidates, Pair, Window, WindowLimit, windows};
 use crate::domain::Hit;
 use crate::domain::knowledge::{
     How, LexicalScore, Lost, NearMiss, SearchedTerm, TermScore, Took, VectorScore, WeightReason, Weights,
 };
 
 /// How many candidates each leg puts forward, whatever `k`: so the best of one is the best of five.
-const POOL: usize = 100;
+const POOL: usize = 50;
 /// How many more the codes must propose, so that the exact cosines find the best of all.
-const PROPOSED: usize = POOL + POOL / 2;
+const PROPOSED: usize = 3 * POOL;
 /// The most that can be asked for.
-pub const MOST: usize = POOL;
+pub const MOST: usize = 100;
 
 /// How scores are made; part of the configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,18 +85,12 @@ pub enum SearchError {
 /// What the question itself says about how it wants to be answered.
 pub fn wants_words_only(query: &str) -> Option<WeightReason> {
     let query = query.trim();
-    let quotes = [('"', '"'), ('“', '”'), ('「', '」'), ('『', '』'), ('\'', '\'')];
-    let inner = query.chars().count() > 2;
-    if inner && quotes.iter().any(|&(open, close)| query.starts_with(open) && query.ends_with(close)) {
+    let quotes = [('"', '"'), ('“', '”'), ('「', '」'), ('『', '』')];
+    let quoted = |&(open, close): &(char, char)| query.starts_with(open) && query.ends_with(close);
+    if query.chars().count() > 2 && quotes.iter().any(quoted) {
         return Some(WeightReason::Quoted);
     }
-    let query = query.trim_matches('`');
-    let one = !query.is_empty() && !query.contains(char::is_whitespace);
-    let named = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '/' | ':' | '-' | '(' | ')' | '#');
-    let chars: Vec<char> = query.chars().collect();
-    let humps = chars.windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
-    let signs = chars.iter().any(|c| matches!(c, '_' | '.' | '/' | ':') || c.is_ascii_digit());
-    (one && chars.iter().all(|&c| named(c)) && (humps || signs)).then_some(WeightReason::Identifier)
+    holds_identifier(query).then_some(WeightReason::Identifier)
 }
 
 impl Searchable<'_> {
@@ -115,13 +109,19 @@ impl Searchable<'_> {
         took.vector = micros(started);
 
         let started = Instant::now();
-        let weights = self.weights(asked, &matches);
-        let mut chunks: Vec<DocAddress> = by_words.iter().map(|&(address, _)| address).collect();
-        if let (Some(cosines), true) = (&cosines, weights.vector > 0.0) {
-            chunks.extend(cosines.best.iter().map(|&(address, _)| address));
-        }
-        let (windows, pairs) = windows(self.snapshot, &matches, &chunks, self.window)?;
-        let answers = Answers { searchable: self, matches: &matches, pairs: &pairs, windows: &windows, cosines };
+        let weights = self.weights(asked);
+        let addresses = |scores: &[(DocAddress, f64)]| scores.iter().map(|&(address, _)| address).collect::<Vec<_>>();
+        let by_meaning = cosines.as_ref().filter(|_| weights.vector > 0.0).map(|cosines| addresses(&cosines.best));
+        let candidates = Candidates { by_words: &addresses(&by_words), by_meaning: &by_meaning.unwrap_or_default() };
+        let (windows, pairs) = windows(self.snapshot, &matches, &candidates, self.window)?;
+        let answers = Answers {
+            searchable: self,
+            script: Script::of(asked.query),
+            matches: &matches,
+            pairs: &pairs,
+            windows: &windows,
+            cosines,
+        };
         let ranked = ranked(answers.candidates(), weights);
         let k = asked.k.min(MOST);
         let chosen = answers.chosen(&ranked, k + asked.near_misses);
@@ -155,16 +155,13 @@ impl Searchable<'_> {
         scores
     }
 
-    fn weights(&self, asked: &Asked, matches: &[TermMatches]) -> Weights {
+    fn weights(&self, asked: &Asked) -> Weights {
         if let (Some(weight), true) = (asked.vector_weight, asked.meaning.is_some()) {
             return Weights::with_vector(weight.clamp(0.0, 1.0), WeightReason::Asked);
         }
         match asked.words_only {
             Some(reason) => Weights::lexical_only(reason),
             None if asked.meaning.is_none() => Weights::lexical_only(WeightReason::NoModel),
-            None if known_share(matches) < KNOWN_ENOUGH => {
-                Weights::with_vector(OTHER_WORDS_WEIGHT, WeightReason::OtherWords)
-            }
             None => Weights::with_vector(self.ranking.vector_weight, WeightReason::Balanced),
         }
     }
@@ -187,18 +184,6 @@ impl Searchable<'_> {
         }
         Ok(Some(Cosines { best: self.best(best), near: self.rows.iter().map(|row| row.0).zip(near).collect() }))
     }
-}
-
-/// Below this share of its words (by how telling they are) a question hardly speaks the texts' language.
-const KNOWN_ENOUGH: f64 = 0.25;
-/// Then the vector leads.
-const OTHER_WORDS_WEIGHT: f64 = 0.8;
-
-/// How much of what a question says stands in any chunk, 0 to 1.
-fn known_share(matches: &[TermMatches]) -> f64 {
-    let all: f64 = matches.iter().map(|term| term.idf).sum();
-    let known: f64 = matches.iter().filter(|term| term.texts() > 0).map(|term| term.idf).sum();
-    if all > 0.0 { known / all } else { 0.0 }
 }
 
 struct Cosines {
@@ -227,6 +212,8 @@ impl Cosines {
 /// The windows both legs speak about.
 struct Answers<'a> {
     searchable: &'a Searchable<'a>,
+    /// Of the question.
+    script: Script,
     matches: &'a [TermMatches],
     pairs: &'a [Pair],
     windows: &'a [Window],
@@ -244,11 +231,16 @@ impl Answers<'_> {
         let mut cosine = |chunk: DocAddress| {
             *known.entry(chunk).or_insert_with(|| self.cosines.as_ref().and_then(|cosines| cosines.of(chunk)))
         };
-        let candidate = |(at, window): (usize, &Window)| Candidate {
-            address: at,
-            order: window.order,
-            lexical: window.score,
-            cosine: cosine(window.chunk),
+        let candidate = |(at, window): (usize, &Window)| {
+            let (own, also) = (cosine(window.chunk), window.also.and_then(&mut cosine));
+            Candidate {
+                address: at,
+                order: window.order,
+                lexical: window.score,
+                // Both vectors are of texts that hold its centre.
+                cosine: own.map(|own| also.map_or(own, |also| own.max(also))),
+                foreign: self.script.is_foreign_to(self.searchable.snapshot.script(window.chunk)),
+            }
         };
         self.windows.iter().enumerate().map(candidate).collect()
     }
@@ -274,7 +266,7 @@ impl Answers<'_> {
     }
 
     fn hit(&self, rank: u32, ranked: &Ranked<usize>) -> Result<Hit, SearchError> {
-        let Ranked { candidate, lexical_share, vector_share, fused } = ranked;
+        let Ranked { candidate, lexical_share, vector_share, vector_weight, fused } = ranked;
         let window = &self.windows[candidate.address];
         let lexical = (candidate.lexical > 0.0).then(|| LexicalScore {
             score: window.score,
@@ -296,7 +288,7 @@ impl Answers<'_> {
             heading: (!heading.is_empty()).then_some(heading),
             lines: passage.lines,
             range: (passage.range.start, passage.range.end),
-            how: Some(How { rank, lexical, vector }),
+            how: Some(How { rank, vector_weight: *vector_weight, lexical, vector }),
         })
     }
 

@@ -13,7 +13,7 @@ use tantivy::schema::{
 use tantivy::tokenizer::{PreTokenizedString, Token};
 use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Term};
 
-use super::analyse::Analyser;
+use super::analyse::{Analyser, Script};
 use super::chunk::Unit;
 use super::lexical::Snapshot;
 use super::windows::{self, WindowLimit};
@@ -46,6 +46,24 @@ pub(super) struct Fields {
     units: Field,
     /// The sum of the lengths of the windows around its fresh units.
     windows: Field,
+    /// Its [`Script`], as a number.
+    script: Field,
+}
+
+pub(super) fn script_number(script: Script) -> u64 {
+    match script {
+        Script::Mixed => 0,
+        Script::Spaced => 1,
+        Script::Unspaced => 2,
+    }
+}
+
+pub(super) fn numbered_script(number: u64) -> Script {
+    match number {
+        1 => Script::Spaced,
+        2 => Script::Unspaced,
+        _ => Script::Mixed,
+    }
 }
 
 /// A unit as the index keeps it: bytes from the chunk's begin and their number; the first term's position and the number
@@ -323,6 +341,7 @@ impl Shelf {
         document.add_bytes(self.fields.chunk, &json(chunk)?);
         document.add_u64(self.fields.length, analysed.words.len() as u64);
         document.add_u64(self.fields.key, key(&chunk.indexed()));
+        document.add_u64(self.fields.script, script_number(Script::of(&chunk.text)));
         for value in analysed.units.into_iter().flat_map(PackedUnit::packed) {
             document.add_u64(self.fields.units, value);
         }
@@ -372,6 +391,7 @@ fn schema() -> (Schema, Fields) {
         order: schema.add_u64_field("order", tantivy::schema::FAST),
         units: schema.add_u64_field("units", tantivy::schema::FAST),
         windows: schema.add_f64_field("windows", tantivy::schema::FAST),
+        script: schema.add_u64_field("script", tantivy::schema::FAST),
     };
     (schema.build(), fields)
 }

@@ -29,10 +29,17 @@ const PAIR_REACH: u32 = 4;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WindowLimit(pub usize);
 
-impl WindowLimit {
-    fn kernel(self, distance: f64) -> f64 {
-        let sigma = self.0 as f64 * SPREAD;
-        (-0.5 * (distance / sigma).powi(2)).exp()
+/// The kernel by twice the distance in tokens, because middles lie at half tokens.
+struct Kernel(Vec<f64>);
+
+impl Kernel {
+    fn of(WindowLimit(limit): WindowLimit) -> Self {
+        let sigma = limit as f64 * SPREAD;
+        Self((0..=2 * limit).map(|twice| (-0.5 * (twice as f64 / 2.0 / sigma).powi(2)).exp()).collect())
+    }
+
+    fn at(&self, twice: u32) -> f64 {
+        self.0.get(twice as usize).copied().unwrap_or_default()
     }
 }
 
@@ -40,6 +47,8 @@ impl WindowLimit {
 pub struct Window {
     /// The chunk its centre lies in.
     pub chunk: DocAddress,
+    /// The chunk that repeats its centre, if one does.
+    pub also: Option<DocAddress>,
     /// Decides between equal scores.
     pub order: (u64, u32),
     /// Where it begins: a chunk, and bytes from that chunk's begin.
@@ -75,7 +84,7 @@ impl Window {
 pub struct Pair {
     pub first: usize,
     pub second: usize,
-    /// How many chunks hold both.
+    /// How many of the best chunks hold them together.
     pub texts: u32,
     idf: f64,
 }
@@ -92,10 +101,11 @@ pub(super) fn lengths(chunks: &[&[PackedUnit]], limit: WindowLimit) -> Vec<f64> 
         }
     }
     let ruler = Ruler::new(units.iter().map(|unit| unit.tokens));
+    let kernel = Kernel::of(limit);
     let mut sums = vec![0.0; chunks.len()];
     for centre in 0..units.len() {
         let around = ruler.window(centre, limit);
-        let spread = around.map(|at| ruler.weight(at, centre, limit) * f64::from(units[at].terms));
+        let spread = around.map(|at| kernel.at(ruler.twice(at, centre)) * f64::from(units[at].terms));
         let (chunk, head) = of_chunk[centre];
         sums[chunk] += spread.sum::<f64>() + f64::from(head);
     }
@@ -142,9 +152,10 @@ impl Ruler {
         first..end
     }
 
-    fn weight(&self, unit: usize, centre: usize, limit: WindowLimit) -> f64 {
-        let middle = |unit: usize| f64::from(self.starts[unit] + self.starts[unit + 1]) / 2.0;
-        limit.kernel(middle(unit) - middle(centre))
+    /// Twice the distance between the middles of two units.
+    fn twice(&self, a: usize, b: usize) -> u32 {
+        let middle = |unit: usize| self.starts[unit] + self.starts[unit + 1];
+        middle(a).abs_diff(middle(b))
     }
 }
 
@@ -153,7 +164,15 @@ struct Stretch {
     chunks: Vec<(DocAddress, Vec<PackedUnit>)>,
     /// Chunk (by its place in `chunks`) and unit, without what a chunk repeats.
     units: Vec<(usize, PackedUnit)>,
+    /// The units of each chunk, without what it repeats.
+    own: Vec<Range<usize>>,
     ruler: Ruler,
+}
+
+/// The chunks each leg put forward.
+pub(super) struct Candidates<'a> {
+    pub by_words: &'a [DocAddress],
+    pub by_meaning: &'a [DocAddress],
 }
 
 /// Scores the windows around all units of `candidates`.
@@ -163,18 +182,19 @@ struct Stretch {
 pub(super) fn windows(
     snapshot: &Snapshot,
     matches: &[TermMatches],
-    candidates: &[DocAddress],
+    candidates: &Candidates,
     limit: WindowLimit,
 ) -> tantivy::Result<(Vec<Window>, Vec<Pair>)> {
-    let stretches = stretches(snapshot, candidates, limit);
+    let wanted: BTreeSet<DocAddress> = candidates.by_words.iter().chain(candidates.by_meaning).copied().collect();
+    let stretches = stretches(snapshot, &wanted, limit);
     let involved: BTreeSet<DocAddress> = stretches.iter().flat_map(|s| s.chunks.iter().map(|(a, _)| *a)).collect();
     let involved: Vec<DocAddress> = involved.into_iter().collect();
     let mut places = Vec::with_capacity(matches.len());
     for term in matches {
         places.push(snapshot.places(term, &involved)?);
     }
-    let scorer = Scorer { snapshot, matches, pairs: pairs(snapshot, matches), places, limit };
-    let wanted: BTreeSet<DocAddress> = candidates.iter().copied().collect();
+    let mut scorer = Scorer { snapshot, matches, pairs: Vec::new(), places, limit, kernel: Kernel::of(limit) };
+    scorer.pairs = scorer.pairs_in(candidates.by_words);
     let mut found = Vec::new();
     for (number, stretch) in stretches.iter().enumerate() {
         scorer.score(number, stretch, &wanted, &mut found);
@@ -182,24 +202,8 @@ pub(super) fn windows(
     Ok((found, scorer.pairs))
 }
 
-/// Neighbouring words of the question; pairs of characters already are such pairs.
-fn pairs(snapshot: &Snapshot, matches: &[TermMatches]) -> Vec<Pair> {
-    let word = |term: &TermMatches| match &term.term {
-        QueryTerm::Term(term) => term.is_ascii(),
-        QueryTerm::Character(_) => false,
-    };
-    let neighbours = matches.windows(2).enumerate().filter(|(_, pair)| word(&pair[0]) && word(&pair[1]));
-    neighbours
-        .map(|(first, pair)| {
-            let texts = pair[0].shared_with(&pair[1]);
-            Pair { first, second: first + 1, texts, idf: idf(snapshot.len(), texts) }
-        })
-        .filter(|pair| pair.texts > 0)
-        .collect()
-}
-
 /// The candidates with enough of what stands around them, each document's in runs without a gap.
-fn stretches(snapshot: &Snapshot, candidates: &[DocAddress], WindowLimit(limit): WindowLimit) -> Vec<Stretch> {
+fn stretches(snapshot: &Snapshot, candidates: &BTreeSet<DocAddress>, WindowLimit(limit): WindowLimit) -> Vec<Stretch> {
     let mut chunks: BTreeMap<u64, (DocAddress, Vec<PackedUnit>)> = BTreeMap::new();
     for &candidate in candidates {
         let order = snapshot.order(candidate);
@@ -225,7 +229,7 @@ fn stretches(snapshot: &Snapshot, candidates: &[DocAddress], WindowLimit(limit):
     for (order, chunk) in chunks {
         match stretches.last_mut() {
             Some(stretch) if before == Some(order.wrapping_sub(1)) => stretch.chunks.push(chunk),
-            _ => stretches.push(Stretch { chunks: vec![chunk], units: Vec::new(), ruler: Ruler { starts: vec![0] } }),
+            _ => stretches.push(Stretch::of(chunk)),
         }
         before = Some(order);
     }
@@ -233,11 +237,27 @@ fn stretches(snapshot: &Snapshot, candidates: &[DocAddress], WindowLimit(limit):
         for (number, (_, units)) in stretch.chunks.iter().enumerate() {
             // What the first chunk repeats stands nowhere else in the stretch.
             let kept = units.iter().filter(|unit| unit.fresh || number == 0);
+            let before = stretch.units.len();
             stretch.units.extend(kept.map(|unit| (number, *unit)));
+            stretch.own.push(before..stretch.units.len());
         }
         stretch.ruler = Ruler::new(stretch.units.iter().map(|(_, unit)| unit.tokens));
     }
     stretches
+}
+
+impl Stretch {
+    fn of(chunk: (DocAddress, Vec<PackedUnit>)) -> Self {
+        Self { chunks: vec![chunk], units: Vec::new(), own: Vec::new(), ruler: Ruler::new(std::iter::empty()) }
+    }
+
+    /// Whether the next chunk begins with this unit, or before it.
+    fn repeats(&self, unit: usize) -> bool {
+        let place = self.units[unit].0;
+        let Some((_, next)) = self.chunks.get(place + 1) else { return false };
+        let repeated: u32 = next.iter().filter(|unit| !unit.fresh).map(|unit| unit.tokens).sum();
+        self.ruler.starts[self.own[place].end] - self.ruler.starts[unit] <= repeated
+    }
 }
 
 struct Scorer<'a> {
@@ -248,6 +268,7 @@ struct Scorer<'a> {
     /// is known.
     places: Vec<BTreeMap<DocAddress, Vec<u32>>>,
     limit: WindowLimit,
+    kernel: Kernel,
 }
 
 /// How often terms and pairs stand in the units of a stretch, and in what stands above them.
@@ -259,37 +280,46 @@ struct Counts {
 }
 
 impl Scorer<'_> {
+    /// Neighbouring words of the question that stand together in some of these chunks. Pairs of characters already are
+    /// such pairs. How telling a pair is, is seen from the best chunks: all of them would have to be read for more.
+    fn pairs_in(&self, chunks: &[DocAddress]) -> Vec<Pair> {
+        let word = |term: &TermMatches| matches!(&term.term, QueryTerm::Term(term) if term.is_ascii());
+        let neighbours = self.matches.windows(2).enumerate().filter(|(_, pair)| word(&pair[0]) && word(&pair[1]));
+        let pair = |first: usize| {
+            let holds = |chunk: &&DocAddress| !self.together(first, first + 1, **chunk).is_empty();
+            let texts = chunks.iter().filter(holds).count() as u32;
+            Pair { first, second: first + 1, texts, idf: idf(self.snapshot.len(), texts) }
+        };
+        neighbours.map(|(first, _)| pair(first)).filter(|pair| pair.texts > 0).collect()
+    }
+
+    /// Where `first` stands near `second` in a chunk.
+    fn together(&self, first: usize, second: usize, chunk: DocAddress) -> Vec<u32> {
+        let (Some(firsts), Some(seconds)) = (self.places[first].get(&chunk), self.places[second].get(&chunk)) else {
+            return Vec::new();
+        };
+        let near = |first: &u32| seconds.iter().any(|second| second != first && second.abs_diff(*first) <= PAIR_REACH);
+        firsts.iter().copied().filter(near).collect()
+    }
+
     fn score(&self, number: usize, stretch: &Stretch, wanted: &BTreeSet<DocAddress>, found: &mut Vec<Window>) {
         let counts = self.counts(stretch);
         for (place, (chunk, units)) in stretch.chunks.iter().enumerate().filter(|(_, (chunk, _))| wanted.contains(chunk)) {
-            let own = (0..stretch.units.len()).filter(|&at| stretch.units[at].0 == place);
-            let centres: Vec<usize> = own.filter(|&at| stretch.units[at].1.fresh).collect();
-            let windows = centres.iter().map(|&centre| {
-                let around = stretch.ruler.window(centre, self.limit);
-                self.window((number, stretch), &counts, (centre, around))
-            });
-            let windows: Vec<Window> = windows.collect();
-            let in_text = |window: &Window| {
-                let (from, to) = (window.tokens.start, window.tokens.end);
-                let inside = |at: &usize| stretch.ruler.starts[*at] >= from && stretch.ruler.starts[*at + 1] <= to;
-                (0..stretch.units.len()).filter(inside).any(|at| counts.units.iter().any(|of| of[at] > 0))
-            };
-            if windows.iter().any(in_text) {
-                found.extend(windows);
+            let own = stretch.own[place].clone();
+            let centres: Vec<usize> = own.clone().filter(|&at| stretch.units[at].1.fresh).collect();
+            let around: Vec<Range<usize>> = centres.iter().map(|&centre| stretch.ruler.window(centre, self.limit)).collect();
+            let speaks = |at: usize| counts.units.iter().any(|of| of[at] > 0);
+            let reached = around.first().zip(around.last()).map(|(first, last)| first.start..last.end);
+            if reached.is_some_and(|mut reached| reached.any(speaks)) {
+                let windows = centres.into_iter().zip(around);
+                found.extend(windows.map(|window| self.window((number, stretch), &counts, window)));
                 continue;
             }
             // Only what stands above it, or only its meaning, speaks for it: then the whole chunk is the answer.
             let (Some(first), Some(last)) = (units.first(), units.last()) else { continue };
-            let middle = centres.get(centres.len() / 2).copied();
-            let Some(middle) = middle else { continue };
-            let all = (0..stretch.units.len()).filter(|&at| stretch.units[at].0 == place);
-            let (from, to) = all.fold((usize::MAX, 0), |(from, to), at| (from.min(at), to.max(at + 1)));
-            let whole = self.window((number, stretch), &counts, (middle, from..to));
-            found.push(Window {
-                begin: (*chunk, first.start),
-                end: (*chunk, last.start + last.bytes),
-                ..whole
-            });
+            let Some(&middle) = centres.get(centres.len() / 2) else { continue };
+            let whole = self.window((number, stretch), &counts, (middle, own));
+            found.push(Window { begin: (*chunk, first.start), end: (*chunk, last.start + last.bytes), ..whole });
         }
     }
 
@@ -302,13 +332,13 @@ impl Scorer<'_> {
         let none = Vec::new();
         for (place, (chunk, units)) in stretch.chunks.iter().enumerate() {
             let head = units.first().map_or(0, |unit| unit.first_term);
-            let own: Vec<usize> = (0..stretch.units.len()).filter(|&at| stretch.units[at].0 == place).collect();
+            let own = stretch.own[place].clone();
+            let units = &stretch.units[own.clone()];
             // The unit of a position, unless the chunk before has it already.
             let unit_at = |position: u32| {
-                own.iter().copied().find(|&at| {
-                    let unit = stretch.units[at].1;
-                    (unit.first_term..unit.first_term + unit.terms).contains(&position)
-                })
+                let after = units.partition_point(|(_, unit)| unit.first_term <= position);
+                let (at, unit) = after.checked_sub(1).map(|at| (at, units[at].1))?;
+                (position < unit.first_term + unit.terms).then_some(own.start + at)
             };
             let positions = |term: usize| self.places[term].get(chunk).unwrap_or(&none);
             for term in 0..self.matches.len() {
@@ -321,11 +351,7 @@ impl Scorer<'_> {
                 }
             }
             for (number, pair) in self.pairs.iter().enumerate() {
-                let seconds = positions(pair.second);
-                let near = |&&first: &&u32| {
-                    seconds.iter().any(|&second| second != first && second.abs_diff(first) <= PAIR_REACH)
-                };
-                for &position in positions(pair.first).iter().filter(near) {
+                for position in self.together(pair.first, pair.second, *chunk) {
                     if let Some(unit) = unit_at(position) {
                         counts.units[self.matches.len() + number][unit] += 1;
                     }
@@ -337,7 +363,7 @@ impl Scorer<'_> {
 
     fn window(&self, (number, stretch): (usize, &Stretch), counts: &Counts, (centre, around): (usize, Range<usize>)) -> Window {
         let (place, centre_unit) = stretch.units[centre];
-        let weights: Vec<f64> = around.clone().map(|at| stretch.ruler.weight(at, centre, self.limit)).collect();
+        let weights: Vec<f64> = around.clone().map(|at| self.kernel.at(stretch.ruler.twice(at, centre))).collect();
         let head = stretch.chunks[place].1.first().map_or(0, |unit| unit.first_term);
         let spread = |values: &dyn Fn(usize) -> u32| -> f64 {
             around.clone().zip(&weights).map(|(at, weight)| weight * f64::from(values(at))).sum()
@@ -359,6 +385,7 @@ impl Scorer<'_> {
         let chunk_of = |(place, _): (usize, PackedUnit)| stretch.chunks[place].0;
         Window {
             chunk: stretch.chunks[place].0,
+            also: stretch.repeats(centre).then(|| stretch.chunks[place + 1].0),
             order: (self.snapshot.order(stretch.chunks[place].0), centre_unit.start),
             begin: (chunk_of(first), first.1.start),
             end: (chunk_of(last), last.1.start + last.1.bytes),
