@@ -121,7 +121,8 @@ fn folder_status(library: &Arc<Library>, model: &mut ModelState) -> FolderStatus
     let overview = library.overview();
     match (overview.model, overview.no_model) {
         (Some(ModelName { id, dimension }), _) => {
-            *model = ModelState { state: ModelStateKind::Ready, id: Some(id), dimension: Some(dimension), detail: None };
+            *model =
+                ModelState { state: ModelStateKind::Ready, id: Some(id), dimension: Some(dimension), detail: None };
         }
         (None, Some(error)) if !matches!(model.state, ModelStateKind::Ready) => {
             let state = match error {
@@ -133,9 +134,10 @@ fn folder_status(library: &Arc<Library>, model: &mut ModelState) -> FolderStatus
         _ => {}
     }
     let Embedded { done: embedded, total: chunks } = overview.embedded;
-    let unreadable = overview.files.iter().filter_map(|file| {
-        Some(Unreadable { path: file.path.clone(), reason: file.problem.clone()? })
-    });
+    let unreadable = overview
+        .files
+        .iter()
+        .filter_map(|file| Some(Unreadable { path: file.path.clone(), reason: file.problem.clone()? }));
     FolderStatus {
         folder: library.folder().to_owned(),
         files: overview.files.len(),

@@ -137,7 +137,8 @@ impl Kit {
         };
         match documents {
             Documents::Files(files) => {
-                for (name, text) in files.iter().filter(|(name, _)| scope.is_empty() || allowed.contains(name.as_str())) {
+                for (name, text) in files.iter().filter(|(name, _)| scope.is_empty() || allowed.contains(name.as_str()))
+                {
                     put(name, text.clone())?;
                 }
             }
@@ -154,9 +155,9 @@ impl Kit {
             Some(embedder) => Some(self.vectors(set, &**embedder, &snapshot)?),
             None => None,
         };
-        let rows = vectors.iter().flat_map(|vectors| {
-            snapshot.keys().filter_map(|(address, key)| Some((address, vectors.row(key)?)))
-        });
+        let rows = vectors
+            .iter()
+            .flat_map(|vectors| snapshot.keys().filter_map(|(address, key)| Some((address, vectors.row(key)?))));
         let rows = rows.collect();
         Ok(Corpus { snapshot, rows, vectors: vectors.map(RwLock::new) })
     }
@@ -218,8 +219,8 @@ impl Kit {
         let sandbox = Sandbox::new(SandboxConfig::new(Level::Standard));
         let finished = runtime.block_on(sandbox.run(job, CancellationToken::new()))?;
         let output = finished.stdout.text();
-        let scores: serde_json::Value = serde_json::from_str(&output)
-            .with_context(|| format!("the scorer failed: {}", finished.stderr.text()))?;
+        let scores: serde_json::Value =
+            serde_json::from_str(&output).with_context(|| format!("the scorer failed: {}", finished.stderr.text()))?;
         let all = &scores["all"];
         let figure = |name: &str| format!("{:.3}", all[name].as_f64().unwrap_or_default());
         let figures = ["hit@3", "recall@3", "recall@10", "mrr@10", "ndcg@10"].map(figure);

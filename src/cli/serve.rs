@@ -16,21 +16,19 @@ use crate::agent::run::{Fitting, prepare};
 use crate::api::{Access, App};
 use crate::clock;
 use crate::config::Config;
+use crate::domain::EmbedError;
 use crate::engine::embedder::Embedders;
 use crate::engine::hub::Hub;
 use crate::engine::local_model::{LocalModel, LocalModelFiles};
 use crate::engine::models::Models;
 use crate::engine::watch::{self, Saves, Skills};
-use crate::domain::EmbedError;
 use crate::engine::{Engine, Notice, Runs, Services};
 use crate::provider::find_local;
 use crate::sandbox::{Interpreter, Level, Sandbox, SandboxConfig};
 use crate::store::{Home, ROOTS};
 use crate::tokens::Counter;
 use crate::tools::library::{self, Keep, Library};
-use crate::tools::{
-    FetchConfig, FetchUrl, PythonRepl, ReadFile, Registry, SearchTool, Terminal, Tool, Workshop,
-};
+use crate::tools::{FetchConfig, FetchUrl, PythonRepl, ReadFile, Registry, SearchTool, Terminal, Tool, Workshop};
 
 #[derive(Args)]
 pub struct ServeArguments {

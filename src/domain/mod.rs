@@ -11,9 +11,9 @@ pub mod session;
 pub mod tool;
 pub mod work;
 
+pub use embedder::{EmbedError, Embedder, Side};
 pub use event::{Event, Fact, StatusKind};
 pub use ids::{SessionId, WorkId};
-pub use embedder::{EmbedError, Embedder, Side};
 pub use knowledge::Hit;
 pub use message::{CallStatus, Message, Role, ToolCall};
 pub use path::HomePath;

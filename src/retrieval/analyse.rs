@@ -378,9 +378,13 @@ mod tests {
         ] {
             assert!(holds_identifier(question), "{question}");
         }
-        for question in
-            ["When did Caroline go at 7pm on 2023-05-07?", "US or EU, and (some) more_", "什么是 RAG 模式？", "it's 3rd", ""]
-        {
+        for question in [
+            "When did Caroline go at 7pm on 2023-05-07?",
+            "US or EU, and (some) more_",
+            "什么是 RAG 模式？",
+            "it's 3rd",
+            "",
+        ] {
             assert!(!holds_identifier(question), "{question}");
         }
     }

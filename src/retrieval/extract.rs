@@ -43,9 +43,9 @@ impl Document {
 pub fn document(path: &HomePath, bytes: Vec<u8>) -> Result<Document, String> {
     match ending(path).as_str() {
         "pdf" => pdf(&bytes).map(Document::made),
-        "html" | "htm" | "xhtml" => html(&plain(bytes)?)
-            .map(Document::made)
-            .map_err(|error| format!("The page could not be read: {error}.")),
+        "html" | "htm" | "xhtml" => {
+            html(&plain(bytes)?).map(Document::made).map_err(|error| format!("The page could not be read: {error}."))
+        }
         _ => Ok(Document::of(path, plain(bytes)?)),
     }
 }
@@ -131,13 +131,17 @@ mod tests {
     fn a_pdf_becomes_a_section_a_page() {
         let document = read("knowledge/a.pdf", &pdf_of(&["Penguins cannot fly.", "", "Ostriches run."])).unwrap();
         let text = document.text;
-        assert!(text.contains("## Page 1\n\nPenguins cannot fly.") && text.contains("## Page 3\n\nOstriches run."), "{text}");
+        assert!(
+            text.contains("## Page 1\n\nPenguins cannot fly.") && text.contains("## Page 3\n\nOstriches run."),
+            "{text}"
+        );
         assert!(!document.is_file && !text.contains("Page 2"));
     }
 
     #[test]
     fn a_page_of_html_becomes_markdown() {
-        let document = read("knowledge/a.HTML", b"<h1>Birds</h1><p>Penguins <b>swim</b>.</p><script>no()</script>").unwrap();
+        let document =
+            read("knowledge/a.HTML", b"<h1>Birds</h1><p>Penguins <b>swim</b>.</p><script>no()</script>").unwrap();
         assert_eq!((document.text.as_str(), document.format), ("# Birds\n\nPenguins **swim**.", Format::Markdown));
     }
 

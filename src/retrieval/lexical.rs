@@ -5,8 +5,8 @@
 //! not yet merged away must not count, or the same files would give other scores after a rebuild; lengths are whole
 //! numbers and not classes of them; and k1 and b can be set.
 
-use tantivy::schema::IndexRecordOption;
 use std::collections::{BTreeMap, HashMap};
+use tantivy::schema::IndexRecordOption;
 
 use tantivy::columnar::Column;
 use tantivy::postings::Postings;
@@ -99,7 +99,6 @@ impl TermMatches {
     pub(super) fn weight(&self) -> f64 {
         self.times_asked * self.idf
     }
-
 }
 
 /// How telling a term is that `texts` of all chunks hold.
@@ -233,9 +232,8 @@ impl Snapshot {
     pub(super) fn passage(&self, begin: (DocAddress, u32), end: (DocAddress, u32)) -> tantivy::Result<Passage> {
         let first = self.chunk(begin.0)?;
         let from = first.range.start + begin.1 as usize;
-        let line = |chunk: &StoredChunk, bytes: usize| {
-            chunk.lines.map(|(line, _)| line + newlines(&chunk.text[..bytes]))
-        };
+        let line =
+            |chunk: &StoredChunk, bytes: usize| chunk.lines.map(|(line, _)| line + newlines(&chunk.text[..bytes]));
         let mut passage = Passage {
             text: String::new(),
             source: first.source.clone(),

@@ -23,6 +23,9 @@ pub mod windows;
 pub use chunk::Limits;
 pub use index::{FolderIndex, Listed};
 pub use lexical::Snapshot;
-pub use tantivy::DocAddress as Address;
 pub use search::{Asked, Found, Ranking, SearchError, Searchable, wants_words_only};
+pub use tantivy::DocAddress as Address;
 pub use vectors::Vectors;
+
+#[cfg(test)]
+mod tests;

@@ -131,7 +131,8 @@ impl Searchable<'_> {
         }
         let missed = shown.split_off(k.min(shown.len()));
         let last = shown.last().map(|(last, _)| *last);
-        let near_misses = last.map(|last| missed.into_iter().map(|(missed, hit)| missed_by(last, missed, hit)).collect());
+        let near_misses =
+            last.map(|last| missed.into_iter().map(|(missed, hit)| missed_by(last, missed, hit)).collect());
         let hits = shown.into_iter().map(|(_, hit)| hit).collect();
         took.fuse = micros(started);
         let terms = matches
@@ -296,7 +297,8 @@ impl Answers<'_> {
     fn terms(&self, window: &Window) -> Vec<TermScore> {
         let label = |term: usize| self.matches[term].term.label();
         let words = (0..self.matches.len()).map(|term| (label(term), self.matches[term].texts()));
-        let pairs = self.pairs.iter().map(|pair| (format!("{} + {}", label(pair.first), label(pair.second)), pair.texts));
+        let pairs =
+            self.pairs.iter().map(|pair| (format!("{} + {}", label(pair.first), label(pair.second)), pair.texts));
         let parts = window.parts.iter().zip(&window.times);
         let all = words.chain(pairs).zip(parts).filter(|(_, (score, _))| **score > 0.0);
         all.map(|((term, texts), (&score, &times))| TermScore { term, score, times, texts }).collect()
@@ -332,8 +334,7 @@ fn missed_by(last: &Ranked<usize>, missed: &Ranked<usize>, hit: Hit) -> NearMiss
         Lost::BothWeaker => "Both its words and its meaning are farther from the question",
         Lost::NoVectorYet => "Its vector is still to be made",
     };
-    let detail =
-        format!("{what}: {}; the last hit has {}. {behind:.3} points behind.", shares(missed), shares(last));
+    let detail = format!("{what}: {}; the last hit has {}. {behind:.3} points behind.", shares(missed), shares(last));
     NearMiss { hit, behind, reason, detail }
 }
 

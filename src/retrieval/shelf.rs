@@ -181,7 +181,8 @@ impl StoredChunk {
         let Self { title, heading, .. } = self;
         if heading.is_empty() {
             title.clone()
-        } else if heading.strip_prefix(title.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(" › ")) {
+        } else if heading.strip_prefix(title.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(" › "))
+        {
             heading.clone()
         } else {
             format!("{title} › {heading}")

@@ -47,8 +47,7 @@ impl Vectors {
     /// # Errors
     /// When the file cannot be read or written.
     pub fn open(file: File, model: &str, dimension: usize) -> io::Result<Self> {
-        let mut vectors =
-            Self { file, dimension, rows: HashMap::new(), codes: Vec::new(), scales: Vec::new() };
+        let mut vectors = Self { file, dimension, rows: HashMap::new(), codes: Vec::new(), scales: Vec::new() };
         let header = header(model, dimension);
         let mut found = vec![0; HEADER];
         let mut reader = BufReader::with_capacity(1 << 16, vectors.file.try_clone()?);

@@ -304,10 +304,13 @@ impl Scorer<'_> {
 
     fn score(&self, number: usize, stretch: &Stretch, wanted: &BTreeSet<DocAddress>, found: &mut Vec<Window>) {
         let counts = self.counts(stretch);
-        for (place, (chunk, units)) in stretch.chunks.iter().enumerate().filter(|(_, (chunk, _))| wanted.contains(chunk)) {
+        for (place, (chunk, units)) in
+            stretch.chunks.iter().enumerate().filter(|(_, (chunk, _))| wanted.contains(chunk))
+        {
             let own = stretch.own[place].clone();
             let centres: Vec<usize> = own.clone().filter(|&at| stretch.units[at].1.fresh).collect();
-            let around: Vec<Range<usize>> = centres.iter().map(|&centre| stretch.ruler.window(centre, self.limit)).collect();
+            let around: Vec<Range<usize>> =
+                centres.iter().map(|&centre| stretch.ruler.window(centre, self.limit)).collect();
             let speaks = |at: usize| counts.units.iter().any(|of| of[at] > 0);
             let reached = around.first().zip(around.last()).map(|(first, last)| first.start..last.end);
             if reached.is_some_and(|mut reached| reached.any(speaks)) {
@@ -361,7 +364,12 @@ impl Scorer<'_> {
         counts
     }
 
-    fn window(&self, (number, stretch): (usize, &Stretch), counts: &Counts, (centre, around): (usize, Range<usize>)) -> Window {
+    fn window(
+        &self,
+        (number, stretch): (usize, &Stretch),
+        counts: &Counts,
+        (centre, around): (usize, Range<usize>),
+    ) -> Window {
         let (place, centre_unit) = stretch.units[centre];
         let weights: Vec<f64> = around.clone().map(|at| self.kernel.at(stretch.ruler.twice(at, centre))).collect();
         let head = stretch.chunks[place].1.first().map_or(0, |unit| unit.first_term);
@@ -374,7 +382,8 @@ impl Scorer<'_> {
         let mut times = Vec::with_capacity(counts.units.len());
         for (kind, (in_units, in_heads)) in counts.units.iter().zip(&counts.heads).enumerate() {
             let frequency = f64::from(in_heads[place]) + spread(&|at| in_units[at]);
-            let saturated = |long: f64| if frequency > 0.0 { frequency * (K1 + 1.0) / (frequency + K1 * long) } else { 0.0 };
+            let saturated =
+                |long: f64| if frequency > 0.0 { frequency * (K1 + 1.0) / (frequency + K1 * long) } else { 0.0 };
             parts.push(match kind.checked_sub(self.matches.len()) {
                 None => self.matches[kind].weight() * saturated(long),
                 Some(pair) => PAIR_WEIGHT * self.pairs[pair].idf * saturated(1.0),

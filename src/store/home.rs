@@ -43,9 +43,15 @@ impl Home {
         for name in files::ROOTS {
             make_dir(&root, name, 0o755)?;
         }
-        for name in
-            ["sessions", "sessions/archive", "sessions/archive/deleted", "storage", "storage/quarantine", "storage/retrieval", "scratch"]
-        {
+        for name in [
+            "sessions",
+            "sessions/archive",
+            "sessions/archive/deleted",
+            "storage",
+            "storage/quarantine",
+            "storage/retrieval",
+            "scratch",
+        ] {
             make_dir(&root, name, 0o700)?;
         }
         let sessions = root.open_dir("sessions").map_err(StoreError::io("opening sessions/"))?;

@@ -23,5 +23,6 @@ mod interrupt;
 mod journal;
 mod prompt;
 mod resume;
+mod retrieval;
 mod sessions;
 mod tools;

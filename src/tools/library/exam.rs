@@ -180,8 +180,7 @@ impl Report {
         for result in &self.results {
             let same = |old: &&CaseResult| old.query == result.query && old.expected == result.expected;
             let Some(old) = before.results.iter().find(same) else { continue };
-            let moved =
-                Moved { line: result.line, query: result.query.clone(), before: old.rank, now: result.rank };
+            let moved = Moved { line: result.line, query: result.query.clone(), before: old.rank, now: result.rank };
             let place = |rank: Option<u32>| rank.unwrap_or(u32::MAX);
             match place(result.rank).cmp(&place(old.rank)) {
                 std::cmp::Ordering::Greater => self.worse.push(moved),

@@ -103,7 +103,8 @@ impl Library {
 
     fn open_store(&self) -> Result<Arc<Store>, EmbedError> {
         let embedder = (self.settings.embedder)()?;
-        let broken = |error: &dyn std::fmt::Display| EmbedError::Unavailable(format!("The vectors cannot be kept: {error}."));
+        let broken =
+            |error: &dyn std::fmt::Display| EmbedError::Unavailable(format!("The vectors cannot be kept: {error}."));
         let file = self.home.cache_file(&self.cache_name(&*embedder)).map_err(|error| broken(&error))?;
         let vectors = Vectors::open(file, embedder.id(), embedder.dimension()).map_err(|error| broken(&error))?;
         let model = ModelName { id: embedder.id().to_owned(), dimension: embedder.dimension() as u32 };

@@ -1,0 +1,162 @@
+//! The index is what a fresh start would give, whatever happened to the files before.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::retrieval::shelf::{ShelfError, key};
+
+fn on_disk(folder: &std::path::Path) -> FolderIndex {
+    FolderIndex::on_disk(folder, Limits::default()).unwrap()
+}
+
+#[test]
+fn a_plan_reads_only_what_changed() {
+    let mut index = index(&[("k/a.md", "apple"), ("k/b.md", "pear")]);
+    assert!(index.plan(&[listed("k/a.md", "apple"), listed("k/b.md", "pear")]).is_empty());
+    let plan = index.plan(&[listed("k/a.md", "changed"), listed("k/c.md", "new")]);
+    let read: Vec<String> = plan.read.iter().map(|file| file.path.to_string()).collect();
+    assert_eq!((read, plan.gone.len()), (vec!["k/a.md".to_owned(), "k/c.md".to_owned()], 1));
+    let touched = Listed { stamp: "touched".into(), ..listed("k/a.md", "apple") };
+    assert!(!index.put(&touched, Ok(b"apple".to_vec())).unwrap(), "the same content under a new stamp");
+    assert!(index.plan(&[touched, listed("k/b.md", "pear")]).is_empty());
+}
+
+#[test]
+fn an_edit_makes_few_new_vectors_necessary() {
+    let section = |n: usize| format!("## S{n}\n\n{}\n\n", format!("text{n} stays the same. ").repeat(40));
+    let text: String = (0..30).map(section).collect();
+    let keys = |index: &FolderIndex| index.snapshot().unwrap().keys().map(|(_, key)| key).collect::<Vec<_>>();
+    let before = index(&[("k/a.md", &text)]);
+    let after = index(&[("k/a.md", &text.replacen("text7 stays", "text7 goes", 1))]);
+    let known = keys(&before);
+    assert!(known.len() >= 30);
+    assert!(keys(&after).iter().filter(|key| !known.contains(key)).count() <= 2);
+}
+
+#[test]
+fn an_unreadable_file_is_listed_with_its_reason() {
+    let mut index = index(&[("k/a.md", "apple")]);
+    index.put(&listed("k/b.bin", ""), Ok(vec![0xff, 0xfe])).unwrap();
+    index.put(&listed("k/c.md", ""), Err("it is too large".to_owned())).unwrap();
+    index.commit().unwrap();
+    let problems: Vec<(String, Option<String>)> =
+        index.files().map(|file| (file.path.clone(), file.problem.clone())).collect();
+    assert_eq!(problems[0], ("k/a.md".to_owned(), None));
+    assert!(problems[1].1.as_ref().unwrap().contains("UTF-8"));
+    assert_eq!(problems[2].1.as_deref(), Some("it is too large"));
+    assert_eq!(hits(&index, "apple", 3).len(), 1);
+    assert!(index.put(&listed("k/c.md", "x"), Ok(b"pear".to_vec())).unwrap());
+    index.commit().unwrap();
+    assert_eq!(hits(&index, "pear", 3).len(), 1);
+}
+
+#[test]
+fn an_index_on_disk_is_there_after_a_restart_and_the_same_when_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut first = on_disk(folder.path());
+    for (name, text) in [("k/a.md", "# A\n\napple pie"), ("k/b.md", "apple tree"), ("k/c.md", "apple")] {
+        put(&mut first, name, text);
+        first.commit().unwrap();
+    }
+    put(&mut first, "k/b.md", "apple tree and pear");
+    first.remove(&HomePath::parse("k/c.md").unwrap()).unwrap();
+    first.commit().unwrap();
+    let found = hits(&first, "apple pear", 5);
+    drop(first);
+
+    let again = on_disk(folder.path());
+    assert_eq!(again.files().count(), 2);
+    assert_eq!(hits(&again, "apple pear", 5), found);
+    drop(again);
+    std::fs::remove_dir_all(folder.path()).unwrap();
+    std::fs::create_dir(folder.path()).unwrap();
+    let mut anew = on_disk(folder.path());
+    put(&mut anew, "k/b.md", "apple tree and pear");
+    put(&mut anew, "k/a.md", "# A\n\napple pie");
+    anew.commit().unwrap();
+    assert_eq!(hits(&anew, "apple pear", 5), found);
+}
+
+#[test]
+fn what_was_not_committed_is_not_there_after_a_crash() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut index = on_disk(folder.path());
+    put(&mut index, "k/a.md", "apple");
+    index.commit().unwrap();
+    put(&mut index, "k/a.md", "pear");
+    put(&mut index, "k/b.md", "plum");
+    drop(index);
+    let index = on_disk(folder.path());
+    assert_eq!(index.files().count(), 1);
+    assert_eq!((hits(&index, "apple", 3).len(), hits(&index, "pear plum", 3).len()), (1, 0));
+    assert_eq!(index.plan(&[listed("k/a.md", "pear")]).read.len(), 1);
+}
+
+#[test]
+fn other_settings_and_damage_are_recognised() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut index = on_disk(folder.path());
+    put(&mut index, "k/a.md", "apple");
+    index.commit().unwrap();
+    drop(index);
+    let other = FolderIndex::on_disk(folder.path(), Limits { tokens: 100, overlap: 10 });
+    assert!(matches!(other, Err(ShelfError::Outdated)));
+    std::fs::write(folder.path().join("meta.json"), "{").unwrap();
+    assert!(matches!(FolderIndex::on_disk(folder.path(), Limits::default()), Err(ShelfError::Index(_))));
+}
+
+#[test]
+fn a_new_title_is_searchable_everywhere() {
+    let rest = "## One\n\nfirst text\n\n".to_owned() + &"filler words. ".repeat(100) + "\n\n## Two\n\nsecond text\n";
+    let mut index = index(&[("k/a.md", &format!("# Apples\n\n{rest}"))]);
+    put(&mut index, "k/a.md", &format!("# Pears\n\n{rest}"));
+    index.commit().unwrap();
+    assert!(hits(&index, "apples", 9).is_empty());
+    assert!(hits(&index, "pears", 99).len() > 1);
+}
+
+#[test]
+fn the_key_of_a_vector_is_what_it_was_made_of() {
+    let index = index(&[("k/a.md", "# A\n\napple")]);
+    let snapshot = index.snapshot().unwrap();
+    let (address, found) = snapshot.keys().next().unwrap();
+    assert_eq!(
+        (found, snapshot.chunk(address).unwrap().indexed()),
+        (key("A\n# A\n\napple"), "A\n# A\n\napple".to_owned())
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+    #[test]
+    fn edits_end_in_the_index_a_fresh_start_would_give(
+        edits in prop::collection::vec((0usize..4, "(# |- |\n\n|[abc]{1,3} |猫|狗|。){0,40}"), 1..10),
+        query in "[abc]{1,3} (猫狗|[abc])?",
+    ) {
+        let mut edited = index(&[]);
+        let mut last = BTreeMap::new();
+        for (name, text) in &edits {
+            let name = format!("k/{name}.md");
+            if text.is_empty() {
+                edited.remove(&HomePath::parse(&name).unwrap()).unwrap();
+                last.remove(&name);
+            } else {
+                put(&mut edited, &name, text);
+                last.insert(name, text);
+            }
+            edited.commit().unwrap();
+        }
+        let mut fresh = index(&[]);
+        for (name, text) in last.iter().rev() {
+            put(&mut fresh, name, text);
+        }
+        fresh.commit().unwrap();
+        prop_assert_eq!(hits(&edited, &query, 5), hits(&fresh, &query, 5));
+        let text = |hit: &Hit| last[&hit.source][hit.range.0..hit.range.1].to_owned();
+        for hit in hits(&fresh, &query, 5) {
+            prop_assert_eq!(text(&hit), hit.text);
+        }
+    }
+}

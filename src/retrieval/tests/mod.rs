@@ -1,0 +1,89 @@
+//! Searching a folder of documents, as a library does.
+
+mod answers;
+mod follows;
+mod legs;
+
+use std::collections::HashMap;
+use std::sync::RwLock;
+
+use super::analyse::Analyser;
+use super::search::{Asked, Found};
+use super::vectors::{Question, Vectors};
+use super::windows::WindowLimit;
+use super::{Address, FolderIndex, Limits, Listed, Ranking, Searchable, wants_words_only};
+use crate::domain::{Hit, HomePath};
+
+pub fn listed(name: &str, text: &str) -> Listed {
+    let path = HomePath::parse(name).unwrap();
+    Listed { path, stamp: format!("{:x}", crc32fast::hash(text.as_bytes())), size: text.len() as u64 }
+}
+
+pub fn put(index: &mut FolderIndex, name: &str, text: &str) {
+    index.put(&listed(name, text), Ok(text.as_bytes().to_vec())).unwrap();
+}
+
+pub fn index(files: &[(&str, &str)]) -> FolderIndex {
+    let mut index = FolderIndex::in_memory(Limits::default()).unwrap();
+    for (name, text) in files {
+        put(&mut index, name, text);
+    }
+    index.commit().unwrap();
+    index
+}
+
+/// A model of meaning that knows these words and nothing else: texts that hold words of one number are near each other.
+pub struct Meanings(pub HashMap<&'static str, usize>);
+
+impl Meanings {
+    pub fn of(groups: &[&[&'static str]]) -> Self {
+        let words = groups.iter().enumerate().flat_map(|(number, words)| words.iter().map(move |word| (*word, number)));
+        Self(words.collect())
+    }
+
+    pub fn vector(&self, text: &str) -> Vec<f32> {
+        const DIMENSION: usize = 16;
+        let mut vector = vec![0.02; DIMENSION];
+        for (word, number) in &self.0 {
+            if text.contains(word) {
+                vector[*number] += 1.0;
+            }
+        }
+        let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+        vector.iter().map(|x| x / length).collect()
+    }
+}
+
+/// Asks as a library does; with `meanings`, both legs.
+pub fn ask(index: &FolderIndex, query: &str, k: usize, meanings: Option<&Meanings>) -> Found {
+    let snapshot = index.snapshot().unwrap();
+    let vectors = meanings.map(|meanings| {
+        let mut vectors = Vectors::open(tempfile::tempfile().unwrap(), "made", 16).unwrap();
+        for (address, key) in snapshot.keys() {
+            vectors.add(key, &meanings.vector(&snapshot.chunk(address).unwrap().indexed())).unwrap();
+        }
+        RwLock::new(vectors)
+    });
+    let rows: Vec<(Address, u32)> = match &vectors {
+        Some(vectors) => {
+            let vectors = vectors.read().unwrap();
+            snapshot.keys().filter_map(|(address, key)| Some((address, vectors.row(key)?))).collect()
+        }
+        None => Vec::new(),
+    };
+    let searchable = Searchable {
+        snapshot: &snapshot,
+        rows: &rows,
+        vectors: vectors.as_ref(),
+        analyser: &Analyser::default(),
+        ranking: Ranking::default(),
+        window: WindowLimit(Limits::default().tokens),
+    };
+    let words_only = wants_words_only(query);
+    let meaning = meanings.filter(|_| words_only.is_none()).map(|meanings| Question::new(meanings.vector(query)));
+    searchable.search(&Asked { query, k, near_misses: 3, meaning, words_only, vector_weight: None }).unwrap()
+}
+
+pub fn hits(index: &FolderIndex, query: &str, k: usize) -> Vec<Hit> {
+    ask(index, query, k, None).hits
+}
