@@ -250,7 +250,7 @@ impl Answers<'_> {
     fn chosen<'r>(&self, ranked: &'r [Ranked<usize>], count: usize) -> Vec<&'r Ranked<usize>> {
         let shared = |a: &Ranked<usize>, b: &Ranked<usize>, share: f64| {
             let (a, b) = (&self.windows[a.candidate.address], &self.windows[b.candidate.address]);
-            f64::from(a.shared(b)) > share * f64::from(a.len().min(b.len()))
+            f64::from(a.shared(b)) > share * f64::from(a.length().min(b.length()))
         };
         let mut chosen: Vec<&Ranked<usize>> = Vec::with_capacity(count);
         for limit in [OVERLAP, NEW] {

@@ -75,7 +75,7 @@ impl Window {
         to.saturating_sub(from)
     }
 
-    pub fn len(&self) -> u32 {
+    pub fn length(&self) -> u32 {
         self.tokens.end - self.tokens.start
     }
 }
@@ -103,10 +103,9 @@ pub(super) fn lengths(chunks: &[&[PackedUnit]], limit: WindowLimit) -> Vec<f64> 
     let ruler = Ruler::new(units.iter().map(|unit| unit.tokens));
     let kernel = Kernel::of(limit);
     let mut sums = vec![0.0; chunks.len()];
-    for centre in 0..units.len() {
+    for (centre, &(chunk, head)) in of_chunk.iter().enumerate() {
         let around = ruler.window(centre, limit);
         let spread = around.map(|at| kernel.at(ruler.twice(at, centre)) * f64::from(units[at].terms));
-        let (chunk, head) = of_chunk[centre];
         sums[chunk] += spread.sum::<f64>() + f64::from(head);
     }
     sums

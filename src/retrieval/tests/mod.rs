@@ -43,7 +43,7 @@ impl Meanings {
 
     pub fn vector(&self, text: &str) -> Vec<f32> {
         const DIMENSION: usize = 16;
-        let mut vector = vec![0.02; DIMENSION];
+        let mut vector = [0.02f32; DIMENSION];
         for (word, number) in &self.0 {
             if text.contains(word) {
                 vector[*number] += 1.0;
