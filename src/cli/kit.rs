@@ -144,8 +144,11 @@ impl Kit {
             }
             Documents::Passages(passages) => {
                 for (number, Passage { title, text, .. }) in passages.iter().enumerate() {
-                    // The name of a passage says nothing, so it must not be searched.
-                    put(&format!("{number}/-.txt"), format!("{title}\n\n{text}"))?;
+                    // Its title is a passage's name; a number says nothing and must not be searched.
+                    let name: String =
+                        title.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c)).take(100).collect();
+                    let name = if name.trim().is_empty() { "-" } else { name.trim() };
+                    put(&format!("{number}/{name}.txt"), text.clone())?;
                 }
             }
         }

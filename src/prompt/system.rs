@@ -23,8 +23,8 @@ const MEMORY_FILE: &str = "memory/MEMORY.md";
 
 /// Takes MEMORY.md's place in RAG mode.
 const RAG_GUIDE: &str = "Long-term memory is searched for every question. What was found stands in the conversation under \
-[记忆检索结果]; it is background that may be incomplete or out of date. Use what fits the question, say where it came \
-from when it matters, and say so when nothing there answers it.";
+[记忆检索结果]; it is background that may be incomplete or out of date. Use what fits the question, cite it \
+as [memory/MEMORY.md:12-20] with the file and lines given, and say so when nothing there answers it.";
 
 /// One part of the prompt, or the reason it is not there.
 #[derive(Clone, Debug, PartialEq, Serialize)]

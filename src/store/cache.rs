@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 
+use super::atomic;
 use super::error::StoreError;
 use super::home::Home;
 
@@ -42,6 +43,20 @@ impl Home {
         options.read(true).write(true).create(true).mode(0o600);
         let file = self.caches()?.open_with(name, &options);
         Ok(file.map_err(StoreError::io(format!("opening {FOLDER}/{name}")))?.into_std())
+    }
+
+    /// The text of a cache file, where there is one.
+    pub fn cache_text(&self, name: &str) -> Option<String> {
+        self.caches().ok()?.read_to_string(name).ok()
+    }
+
+    /// Keeps a text in the place of what was there.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn keep_cache_text(&self, name: &str, text: &str) -> Result<(), StoreError> {
+        atomic::replace(&self.caches()?, name, text.as_bytes(), 0o600)
+            .map_err(StoreError::io(format!("writing {FOLDER}/{name}")))
     }
 
     /// Puts cache file `from` in the place of `to`.
@@ -90,7 +105,10 @@ mod tests {
         std::fs::write(inner.join("a"), "12345").unwrap();
         home.cache_file("knowledge-m.vectors").unwrap().write_all(b"123").unwrap();
         assert_eq!((home.cache_size("knowledge"), home.cache_size("memory")), (8, 0));
-        home.cache_file("new").unwrap();
+        assert_eq!(home.cache_text("new"), None);
+        home.keep_cache_text("new", "x").unwrap();
+        assert_eq!(home.cache_text("new").as_deref(), Some("x"));
+        home.keep_cache_text("new", "").unwrap();
         home.rename_cache_file("new", "knowledge-m.vectors").unwrap();
         assert_eq!(home.cache_size("knowledge"), 5);
         home.clear_cache_folder("knowledge").unwrap();

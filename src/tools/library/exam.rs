@@ -1,6 +1,5 @@
 //! Runs a folder's retrieval tests and says what got better and what got worse since the last time.
 
-use std::io::{Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -148,17 +147,11 @@ impl Library {
 
     /// The last run, where there was one.
     pub fn last_report(&self) -> Option<Report> {
-        let mut text = String::new();
-        self.home.cache_file(&self.report_name()).ok()?.read_to_string(&mut text).ok()?;
-        serde_json::from_str(&text).ok()
+        serde_json::from_str(&self.home.cache_text(&self.report_name())?).ok()
     }
 
     fn remember(&self, report: &Report) -> Result<(), Box<dyn std::error::Error>> {
-        let mut file = self.home.cache_file(&self.report_name())?;
-        let text = serde_json::to_string_pretty(report)?;
-        file.set_len(0)?;
-        file.seek(SeekFrom::Start(0))?;
-        Ok(file.write_all(text.as_bytes())?)
+        Ok(self.home.keep_cache_text(&self.report_name(), &serde_json::to_string_pretty(report)?)?)
     }
 
     fn report_name(&self) -> String {
