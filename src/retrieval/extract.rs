@@ -1,8 +1,14 @@
 //! Files as text that can be searched.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use crate::domain::HomePath;
+
+/// How long a PDF may take, and how deep its parser may go, in bytes of stack.
+const PDF_TIME: Duration = Duration::from_secs(20);
+const PDF_STACK: usize = 64 << 20;
 
 /// How the text of a document is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +48,7 @@ impl Document {
 /// Why there is no text, as a sentence for the person whose file it is.
 pub fn document(path: &HomePath, bytes: Vec<u8>) -> Result<Document, String> {
     match ending(path).as_str() {
-        "pdf" => pdf(&bytes).map(Document::made),
+        "pdf" => pdf(bytes).map(Document::made),
         "html" | "htm" | "xhtml" => {
             html(&plain(bytes)?).map(Document::made).map_err(|error| format!("The page could not be read: {error}."))
         }
@@ -63,13 +69,22 @@ fn plain(bytes: Vec<u8>) -> Result<String, String> {
     Ok(text)
 }
 
-/// One section a page. The parser meets files from anywhere and may panic.
-fn pdf(bytes: &[u8]) -> Result<String, String> {
-    let pages = catch_unwind(AssertUnwindSafe(|| pdf_extract::extract_text_from_mem_by_pages(bytes)));
-    let pages = match pages {
-        Ok(Ok(pages)) => pages,
-        Ok(Err(error)) => return Err(format!("The PDF could not be read: {error}.")),
-        Err(_) => return Err("The PDF could not be read: it is damaged or of an unknown kind.".to_owned()),
+/// One section a page. The parser meets files from anywhere: it may panic, recurse deeply, or not come to an end. What
+/// takes too long is left to itself.
+fn pdf(bytes: Vec<u8>) -> Result<String, String> {
+    let (done, pages) = mpsc::channel();
+    let read = move || {
+        let pages = pdf_extract::extract_text_from_mem_by_pages(&bytes);
+        let _ = done.send(pages.map_err(|error| format!("The PDF could not be read: {error}.")));
+    };
+    let reader = thread::Builder::new().name("pdf".to_owned()).stack_size(PDF_STACK).spawn(read);
+    reader.map_err(|error| format!("The PDF could not be read: {error}."))?;
+    let pages = match pages.recv_timeout(PDF_TIME) {
+        Ok(pages) => pages?,
+        Err(mpsc::RecvTimeoutError::Timeout) => return Err("The PDF took too long to read.".to_owned()),
+        Err(mpsc::RecvTimeoutError::Disconnected) => {
+            return Err("The PDF could not be read: it is damaged or of an unknown kind.".to_owned());
+        }
     };
     let mut text = String::new();
     for (number, page) in pages.iter().enumerate().filter(|(_, page)| !page.trim().is_empty()) {
