@@ -8,7 +8,7 @@ PORT ?= 8002
 MODELS_DIR := $(or $(MINICLAW_MODELS),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/miniclaw/models)
 WEIGHTS := $(MODELS_DIR)/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf
 
-.PHONY: help run build frontend model embedder test test-rust test-frontend test-model bench fmt lint openapi
+.PHONY: help run build frontend model embedder test test-rust test-frontend test-model bench eval eval-cross fmt lint openapi
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -72,6 +72,14 @@ test-model: model ## Tests of the embedded model, with the real weights
 	MINICLAW_TEST_MODEL="$(WEIGHTS)" sh crates/llm/cargo.sh test --release --locked -p miniclaw-llm --test model
 	MINICLAW_TEST_MODEL="$(WEIGHTS)" MINICLAW_TEST_LLM="$(abspath $(TARGET))/release/miniclaw-llm" \
 	  cargo test --locked --test embedded_model -- --nocapture
+
+eval: build ## Measure retrieval on the data sets of an evaluation kit: make eval KIT=DIR
+	@test -n "$(KIT)" || { echo "Say where the kit is: make eval KIT=DIR"; exit 2; }
+	$(TARGET)/release/miniclaw eval --kit "$(KIT)" --runs "$(TARGET)/eval-runs"
+
+eval-cross: build ## Measure retrieval on questions asked in another language than the notes
+	rm -rf "$(TARGET)/eval-cross" && cp -r eval/cross-language "$(TARGET)/eval-cross"
+	$(TARGET)/release/miniclaw eval --home "$(TARGET)/eval-cross"
 
 # A copy, because building the driver puts a binary with the tests' features of tokio in its place.
 bench: build ## Run the benchmarks and write docs/benchmarks.md

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use crate::retrieval::Address;
 
-use crate::domain::knowledge::{Embedded, ModelName, Search, Took};
+use crate::domain::knowledge::{Embedded, ModelName, Search, Took, WeightReason};
 use crate::domain::{EmbedError, Embedder, Hit};
 use crate::retrieval::analyse::Analyser;
 use crate::retrieval::shelf::{FileState, ShelfError, StoredChunk};
@@ -174,10 +174,19 @@ impl Library {
     pub fn search(self: &Arc<Self>, query: &str, wish: Wish) -> Result<Search, LibraryError> {
         let started = Instant::now();
         self.follow()?;
-        let mut took = Took { refresh: started.elapsed().as_micros() as u64, ..Took::default() };
-
-        let started = Instant::now();
+        let refresh = started.elapsed().as_micros() as u64;
         let wanted = wish.vector_weight.is_none().then(|| wants_words_only(query)).flatten();
+        let mut found = self.ask(query, wish, wanted)?;
+        if found.hits.is_empty() && wanted.is_some() && wish.k > 0 {
+            // The very words stand nowhere: then what is near in meaning is better than nothing.
+            found = self.ask(query, wish, None)?;
+        }
+        found.took_us.refresh = refresh;
+        Ok(found)
+    }
+
+    fn ask(self: &Arc<Self>, query: &str, wish: Wish, wanted: Option<WeightReason>) -> Result<Search, LibraryError> {
+        let started = Instant::now();
         let (meaning, words_only) = match wanted {
             Some(reason) => (None, Some(reason)),
             None => match self.meaning(query) {
@@ -185,7 +194,7 @@ impl Library {
                 Err(reason) => (None, Some(reason)),
             },
         };
-        took.embed = started.elapsed().as_micros() as u64;
+        let embed = started.elapsed().as_micros() as u64;
         // Taken after the model was looked for: that may have brought the vectors.
         let view = self.view();
 
@@ -214,7 +223,6 @@ impl Library {
             window: WindowLimit(self.settings.limits.tokens),
         };
         let found = searchable.search(&asked)?;
-        took = Took { refresh: took.refresh, embed: took.embed, ..found.took };
         Ok(Search {
             query: query.to_owned(),
             folder: self.settings.folder.to_owned(),
@@ -226,7 +234,7 @@ impl Library {
             embedded: view.embedded(),
             hits: found.hits,
             near_misses: found.near_misses,
-            took_us: took,
+            took_us: Took { embed, ..found.took },
         })
     }
 
