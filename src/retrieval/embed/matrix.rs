@@ -52,36 +52,43 @@ impl Matrix {
 
     /// Puts the product of the rows of `from` and this matrix into the rows of `into`.
     pub fn apply(&self, from: (&[f32], Rows), into: (&mut [f32], Rows)) {
-        let (source, rows) = from;
-        let (target, places) = into;
-        assert_eq!(rows.count, places.count, "a row for every row");
-        assert!(rows.end(self.inputs) <= source.len(), "all rows are in the source");
-        assert!(places.end(self.outputs) <= target.len(), "all rows are in the target");
-        assert!(places.count <= 1 || places.stride >= self.outputs, "rows of the target do not overlap");
-        if rows.count == 0 {
-            return;
-        }
-        // SAFETY: every element that is read lies in `source` or `weights`, and every one that is written lies once in
-        // `target`, as asserted above; `weights` has `inputs * outputs` floats by construction. The strides are below
-        // the lengths of slices, which fit `isize`. The target is not read: beta is zero.
-        unsafe {
-            matrixmultiply::sgemm(
-                rows.count,
-                self.inputs,
-                self.outputs,
-                1.0,
-                source.as_ptr().add(rows.start),
-                rows.stride as isize,
-                1,
-                self.weights.as_ptr(),
-                self.outputs as isize,
-                1,
-                0.0,
-                target.as_mut_ptr().add(places.start),
-                places.stride as isize,
-                1,
-            );
-        }
+        multiply(from, (&self.weights, self.inputs, self.outputs), into);
+    }
+}
+
+/// Puts the product of the rows of `from` and a matrix, with its numbers of rows and columns, into the rows of `into`.
+pub(super) fn multiply(from: (&[f32], Rows), matrix: (&[f32], usize, usize), into: (&mut [f32], Rows)) {
+    let (source, rows) = from;
+    let (weights, inputs, outputs) = matrix;
+    let (target, places) = into;
+    assert_eq!(weights.len(), inputs * outputs, "a whole matrix");
+    assert_eq!(rows.count, places.count, "a row for every row");
+    assert!(rows.end(inputs) <= source.len(), "all rows are in the source");
+    assert!(places.end(outputs) <= target.len(), "all rows are in the target");
+    assert!(places.count <= 1 || places.stride >= outputs, "rows of the target do not overlap");
+    if rows.count == 0 {
+        return;
+    }
+    // SAFETY: every element that is read lies in `source` or `weights`, and every one that is written lies once in
+    // `target`, as asserted above. The strides are below the lengths of slices, which fit `isize`. The target is not
+    // read: beta is zero.
+    unsafe {
+        matrixmultiply::sgemm(
+            rows.count,
+            inputs,
+            outputs,
+            1.0,
+            source.as_ptr().add(rows.start),
+            rows.stride as isize,
+            1,
+            weights.as_ptr(),
+            outputs as isize,
+            1,
+            0.0,
+            target.as_mut_ptr().add(places.start),
+            places.stride as isize,
+            1,
+        );
     }
 }
 

@@ -1,15 +1,21 @@
 //! The form of a text that its pieces are looked up in: compatibility characters unfolded, spaces single and visible.
 //!
-//! Which characters become what is data in the model: a double array trie of byte strings (Darts-clone) whose values
-//! point to replacements that end in a zero byte. Source: SentencePiece, `normalizer.cc`.
+//! Which characters become what is data in the model: in a SentencePiece file a double array trie of byte strings
+//! (Darts-clone) whose values point to replacements that end in a zero byte; elsewhere single characters with theirs.
+//! Source: SentencePiece, `normalizer.cc`.
+
+use std::collections::HashMap;
 
 /// What a space becomes, so that pieces can begin with one: `▁`.
 pub(super) const SPACE: &str = "\u{2581}";
 
-#[derive(Default)]
 pub(super) struct Normalizer {
-    units: Vec<u32>,
-    replacements: Vec<u8>,
+    map: Map,
+}
+
+enum Map {
+    Trie { units: Vec<u32>, replacements: Vec<u8> },
+    Characters(HashMap<char, String>),
 }
 
 impl Normalizer {
@@ -17,14 +23,19 @@ impl Normalizer {
     /// `None` when it is none of these.
     pub fn new(map: &[u8]) -> Option<Self> {
         if map.is_empty() {
-            return Some(Self::default());
+            return Some(Self::of_characters(HashMap::new()));
         }
         let (length, rest) = map.split_first_chunk()?;
         let (trie, replacements) = rest.split_at_checked(usize::try_from(u32::from_le_bytes(*length)).ok()?)?;
         let (units, odd) = trie.as_chunks();
         let whole = odd.is_empty() && std::str::from_utf8(replacements).is_ok();
         let units = units.iter().map(|unit| u32::from_le_bytes(*unit)).collect();
-        whole.then(|| Self { units, replacements: replacements.to_vec() })
+        whole.then(|| Self { map: Map::Trie { units, replacements: replacements.to_vec() } })
+    }
+
+    /// Replaces these characters.
+    pub fn of_characters(replacements: HashMap<char, String>) -> Self {
+        Self { map: Map::Characters(replacements) }
     }
 
     /// The normal form, without spaces at either end, each word begun by [`SPACE`]. What comes after `limit` bytes is
@@ -58,36 +69,45 @@ impl Normalizer {
 
     /// The longest beginning that has a replacement, else the first character as it is; and what comes after.
     fn first<'t>(&'t self, text: &'t str) -> (&'t str, &'t str) {
-        if let Some((length, replacement)) = self.longest(text.as_bytes())
+        let first = text.chars().next().map_or(0, char::len_utf8);
+        let replaced = match &self.map {
+            Map::Trie { units, replacements } => longest(units, replacements, text.as_bytes()),
+            Map::Characters(map) => {
+                let replacement = text.chars().next().and_then(|first| map.get(&first));
+                replacement.map(|replacement| (first, replacement.as_str()))
+            }
+        };
+        if let Some((length, replacement)) = replaced
             && let Some((_, rest)) = text.split_at_checked(length)
         {
             return (replacement, rest);
         }
-        text.split_at(text.chars().next().map_or(0, char::len_utf8))
+        text.split_at(first)
     }
+}
 
-    fn longest(&self, text: &[u8]) -> Option<(usize, &str)> {
-        let mut node = offset(*self.units.first()?);
-        let mut longest = None;
-        for (at, byte) in text.iter().enumerate() {
-            node ^= usize::from(*byte);
-            let Some(unit) = self.units.get(node).filter(|unit| **unit & 0x8000_00ff == u32::from(*byte)) else {
-                break;
-            };
-            node ^= offset(*unit);
-            if unit & 0x100 != 0 {
-                let value = self.units.get(node).map(|unit| unit & 0x7fff_ffff);
-                longest = value.and_then(|value| Some((at + 1, self.replacement(value)?))).or(longest);
-            }
+/// The longest beginning of `text` that the trie knows: its length, and its replacement.
+fn longest<'m>(units: &[u32], replacements: &'m [u8], text: &[u8]) -> Option<(usize, &'m str)> {
+    let mut node = offset(*units.first()?);
+    let mut longest = None;
+    for (at, byte) in text.iter().enumerate() {
+        node ^= usize::from(*byte);
+        let Some(unit) = units.get(node).filter(|unit| **unit & 0x8000_00ff == u32::from(*byte)) else {
+            break;
+        };
+        node ^= offset(*unit);
+        if unit & 0x100 != 0 {
+            let value = units.get(node).map(|unit| unit & 0x7fff_ffff);
+            longest = value.and_then(|value| Some((at + 1, replacement(replacements, value)?))).or(longest);
         }
-        longest
     }
+    longest
+}
 
-    fn replacement(&self, at: u32) -> Option<&str> {
-        let from = self.replacements.get(usize::try_from(at).ok()?..)?;
-        let end = from.iter().position(|byte| *byte == 0)?;
-        std::str::from_utf8(&from[..end]).ok()
-    }
+fn replacement(replacements: &[u8], at: u32) -> Option<&str> {
+    let from = replacements.get(usize::try_from(at).ok()?..)?;
+    let end = from.iter().position(|byte| *byte == 0)?;
+    std::str::from_utf8(&from[..end]).ok()
 }
 
 fn offset(unit: u32) -> usize {
@@ -99,6 +119,10 @@ fn offset(unit: u32) -> usize {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn plain() -> Normalizer {
+        Normalizer::new(&[]).unwrap()
+    }
 
     /// A map of single bytes, for tests: each becomes its replacement.
     fn map(pairs: &[(u8, &str)]) -> Vec<u8> {
@@ -120,7 +144,7 @@ mod tests {
 
     #[test]
     fn spaces_are_single_and_stand_before_words() {
-        let plain = Normalizer::default();
+        let plain = plain();
         for (text, normal) in
             [("", ""), ("   ", ""), ("a", "▁a"), ("  a  b ", "▁a▁b"), ("日本 語", "▁日本▁語"), ("\u{0}", "▁\u{0}")]
         {
@@ -137,10 +161,18 @@ mod tests {
     }
 
     #[test]
+    fn characters_are_replaced_alike_without_a_trie() {
+        let map = [('\u{3000}', " "), ('Ａ', "a"), ('!', ""), ('㎏', "kg"), ('½', "1/2 ")];
+        let normalizer = Normalizer::of_characters(map.map(|(from, to)| (from, to.to_owned())).into());
+        assert_eq!(normalizer.normalize("\u{3000}Ａ!\u{3000} b 3㎏½", 100), "▁a▁b▁3kg1/2");
+        assert_eq!(normalizer.normalize("!!", 100), "");
+    }
+
+    #[test]
     fn a_long_text_is_cut_between_characters() {
-        let normal = Normalizer::default().normalize(&"é".repeat(1000), 10);
+        let normal = plain().normalize(&"é".repeat(1000), 10);
         assert_eq!(normal, "▁éééé");
-        assert_eq!(Normalizer::default().normalize(&" ".repeat(1 << 20), 10), "");
+        assert_eq!(plain().normalize(&" ".repeat(1 << 20), 10), "");
     }
 
     proptest! {
@@ -158,7 +190,7 @@ mod tests {
 
         #[test]
         fn normalizing_twice_changes_nothing(text in "[a-c é]{0,20}") {
-            let plain = Normalizer::default();
+            let plain = plain();
             let once = plain.normalize(&text, 1000);
             prop_assert_eq!(plain.normalize(&once.replace(SPACE, " "), 1000), once);
         }

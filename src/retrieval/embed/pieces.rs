@@ -7,17 +7,27 @@ use super::normalize::Normalizer;
 use super::protobuf::{Fields, Value};
 use crate::domain::EmbedError;
 
-/// Stands for characters that no piece has.
-const UNKNOWN: u32 = 0;
-const BEGIN: u32 = 1;
-const END: u32 = 2;
+/// The numbers that stand for no text: of characters that no piece has, and of a text's begin and end.
+#[derive(Clone, Copy)]
+pub(super) struct Marks {
+    pub unknown: u32,
+    pub begin: u32,
+    pub end: u32,
+}
+
+/// Those of a SentencePiece model that says nothing else.
+const MARKS: Marks = Marks { unknown: 0, begin: 1, end: 2 };
 /// How much less probable than the rarest piece an unknown character is, as a logarithm.
 const UNKNOWN_PENALTY: f32 = 10.0;
 /// Types of pieces in a model file; others stand for no text.
 const NORMAL: u64 = 1;
 
+/// A piece that stands for text: its bytes, its number and its log probability.
+pub(super) type Piece<'a> = (&'a [u8], u32, f32);
+
 pub(super) struct Pieces {
     normalizer: Normalizer,
+    marks: Marks,
     /// All pieces one after another, sorted by their bytes.
     text: Vec<u8>,
     /// Where each begins in `text`, and at last where it ends.
@@ -42,7 +52,7 @@ impl Pieces {
     /// Reads a SentencePiece model (`sp.model`).
     pub fn read(model: &[u8]) -> Result<Self, EmbedError> {
         let unreadable = || broken("its vocabulary is no SentencePiece model");
-        let mut pieces: Vec<(&[u8], u32, f32)> = Vec::new();
+        let mut pieces: Vec<Piece<'_>> = Vec::new();
         let mut count = 0;
         let mut map: &[u8] = &[];
         for field in Fields::of(model) {
@@ -57,25 +67,23 @@ impl Pieces {
                 _ => {}
             }
         }
-        if pieces.is_empty() || u32::try_from(model.len()).is_err() {
-            return Err(unreadable());
-        }
+        let normalizer = Normalizer::new(map).ok_or_else(unreadable)?;
+        Self::new(pieces, count, MARKS, normalizer).ok_or_else(unreadable)
+    }
+
+    /// `count` is one more than the highest number, of pieces and marks. `None` where there is no piece, or 4 GB of them.
+    pub fn new(mut pieces: Vec<Piece<'_>>, count: u32, marks: Marks, normalizer: Normalizer) -> Option<Self> {
         pieces.sort_unstable_by_key(|(text, number, _)| (*text, *number));
-        let lowest = pieces.iter().map(|(_, _, score)| *score).fold(f32::INFINITY, f32::min);
+        let lowest = pieces.iter().map(|(_, _, score)| *score).reduce(f32::min)?;
         let mut starts = vec![0];
         let mut text = Vec::new();
         for (piece, _, _) in &pieces {
             text.extend_from_slice(piece);
-            starts.push(text.len() as u32);
+            starts.push(u32::try_from(text.len()).ok()?);
         }
-        Ok(Self {
-            normalizer: Normalizer::new(map).ok_or_else(unreadable)?,
-            text,
-            starts,
-            known: pieces.iter().map(|(_, number, score)| (*number, *score)).collect(),
-            count: count as usize,
-            unknown_score: lowest - UNKNOWN_PENALTY,
-        })
+        let known = pieces.iter().map(|(_, number, score)| (*number, *score)).collect();
+        let unknown_score = lowest - UNKNOWN_PENALTY;
+        Some(Self { normalizer, marks, text, starts, known, count: count as usize, unknown_score })
     }
 
     /// How many numbers there are.
@@ -87,17 +95,18 @@ impl Pieces {
     /// left out, and so is what comes after 16 bytes of normal form a piece.
     pub fn of(&self, text: &str, limit: usize) -> Vec<u32> {
         let normal = self.normalizer.normalize(text, limit.saturating_mul(16));
-        let mut numbers = vec![BEGIN];
+        let mut numbers = vec![self.marks.begin];
         numbers.extend(self.segment(&normal));
         numbers.truncate(limit - 1);
-        numbers.push(END);
+        numbers.push(self.marks.end);
         numbers
     }
 
     /// The pieces of a normalised text. Neighbouring unknown characters are one unknown piece.
     fn segment(&self, normal: &str) -> Vec<u32> {
+        let unknown = self.marks.unknown;
         let bytes = normal.as_bytes();
-        let mut best = vec![Best { score: f32::NEG_INFINITY, from: 0, piece: UNKNOWN }; bytes.len() + 1];
+        let mut best = vec![Best { score: f32::NEG_INFINITY, from: 0, piece: unknown }; bytes.len() + 1];
         best[0].score = 0.0;
         for (at, c) in normal.char_indices() {
             let score = best[at].score;
@@ -112,14 +121,14 @@ impl Pieces {
                 better(length, Best { score: score + more, from: at, piece });
             });
             if !alone {
-                better(c.len_utf8(), Best { score: score + self.unknown_score, from: at, piece: UNKNOWN });
+                better(c.len_utf8(), Best { score: score + self.unknown_score, from: at, piece: unknown });
             }
         }
         let mut numbers: Vec<u32> = Vec::new();
         let mut at = bytes.len();
         while at > 0 {
             let Best { from, piece, .. } = best[at];
-            if piece != UNKNOWN || numbers.last() != Some(&UNKNOWN) {
+            if piece != unknown || numbers.last() != Some(&unknown) {
                 numbers.push(piece);
             }
             at = from;
@@ -207,6 +216,10 @@ fn charsmap(message: &[u8]) -> Option<&[u8]> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    const UNKNOWN: u32 = MARKS.unknown;
+    const BEGIN: u32 = MARKS.begin;
+    const END: u32 = MARKS.end;
 
     fn field(number: u8, kind: u8, payload: &[u8]) -> Vec<u8> {
         let length = if kind == 2 { vec![u8::try_from(payload.len()).expect("a short field")] } else { Vec::new() };
