@@ -1,11 +1,12 @@
 //! Vectors of texts from a model that runs here: the **Universal Sentence Encoder, multilingual v3** (16 languages, 512
-//! floats), in Rust alone.
+//! floats), in Rust alone; or the better and slower multilingual-e5-small (`e5`).
 //!
 //! A text is brought into a normal form (`normalize`), cut into **pieces** (`pieces`), and the **network** (`network`)
 //! makes one vector of their vectors. Its two files, the weights (`npz`) and the vocabulary (`protobuf`), come in as
 //! bytes. The model reads at most [`MAX_PIECES`] pieces of a text, about 4,000 letters of English or 1,500 characters of
 //! Chinese; what comes after changes nothing.
 
+mod e5;
 mod matrix;
 mod network;
 mod normalize;
@@ -16,6 +17,7 @@ mod script;
 
 use crate::domain::{EmbedError, Embedder, Side};
 
+pub use e5::E5Small;
 use network::Network;
 use npz::Npz;
 use pieces::Pieces;

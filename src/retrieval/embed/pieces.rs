@@ -5,6 +5,7 @@
 use super::broken;
 use super::normalize::Normalizer;
 use super::protobuf::{Fields, Value};
+use super::script;
 use crate::domain::EmbedError;
 
 /// The numbers that stand for no text: of characters that no piece has, and of a text's begin and end.
@@ -89,6 +90,17 @@ impl Pieces {
     /// How many numbers there are.
     pub fn count(&self) -> usize {
         self.count
+    }
+
+    /// Whether most letters of a text are pieces; those that the model was made of all are.
+    pub fn know(&self, text: &str) -> bool {
+        script::most_letters(&self.normalizer.normalize(text, script::LOOK * 4), |letter| {
+            let mut alone = false;
+            self.beginning(letter.encode_utf8(&mut [0; 4]).as_bytes(), |length, _| {
+                alone |= length == letter.len_utf8()
+            });
+            alone
+        })
     }
 
     /// The numbers of a text's pieces between those for begin and end: at most `limit` with these. What comes after is

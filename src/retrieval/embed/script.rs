@@ -1,13 +1,18 @@
 //! Which scripts a text is written in, as far as a model's languages go.
 
 /// Characters that are looked at: a text does not change its language after these.
-const LOOK: usize = 2000;
+pub(super) const LOOK: usize = 2000;
 
 /// Whether most letters of a text are of the scripts of the 16 languages: Latin, Han, kana, Hangul, Cyrillic, Thai,
 /// Arabic. A text without letters is known: numbers are the same everywhere.
 pub(super) fn knows(text: &str) -> bool {
+    most_letters(text, is_known)
+}
+
+/// Whether this is so for at least half of a text's letters.
+pub(super) fn most_letters(text: &str, so: impl Fn(char) -> bool) -> bool {
     let letters = text.chars().take(LOOK).filter(|c| c.is_alphabetic());
-    let (known, all) = letters.fold((0, 0), |(known, all), letter| (known + u32::from(is_known(letter)), all + 1));
+    let (known, all) = letters.fold((0, 0), |(known, all), letter| (known + u32::from(so(letter)), all + 1));
     2 * known >= all
 }
 
