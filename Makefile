@@ -8,10 +8,10 @@ PORT ?= 8002
 MODELS_DIR := $(or $(MINICLAW_MODELS),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/miniclaw/models)
 WEIGHTS := $(MODELS_DIR)/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf
 
-.PHONY: help run build frontend model embedder test test-rust test-frontend test-model bench eval eval-cross fmt lint openapi
+.PHONY: help run build frontend model embedder embedder-e5 test test-rust test-frontend test-model bench eval eval-cross fmt lint openapi
 
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 run: build ## Build everything, get a model where none is configured, and start on http://127.0.0.1:8002
 	@if $(TARGET)/release/miniclaw doctor --home $(HOME_DIR) --needs-model; then \
@@ -40,6 +40,9 @@ model: ## Build the embedded model's server and get its weights (1.1 GB)
 
 embedder: ## Get the weights of the embedding model, for search by meaning (32 MB)
 	@python3 scripts/get-model.py --model use --yes --dir "$(MODELS_DIR)"
+
+embedder-e5: ## Get the weights of a better and slower one, multilingual-e5-small (91 MB; config.yml chooses it)
+	@python3 scripts/get-model.py --model e5 --yes --dir "$(MODELS_DIR)"
 
 test: test-frontend test-rust test-model ## Install what tests need and run all of them
 

