@@ -8,7 +8,7 @@ PORT ?= 8002
 MODELS_DIR := $(or $(MINICLAW_MODELS),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/miniclaw/models)
 WEIGHTS := $(MODELS_DIR)/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf
 
-.PHONY: help run build frontend model embedder embedder-e5 test test-rust test-frontend test-model bench eval eval-cross fmt lint openapi
+.PHONY: help run build frontend model embedder embedder-e5 test test-rust test-frontend test-model test-e5 bench eval eval-cross fmt lint openapi
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -75,6 +75,9 @@ test-model: model ## Tests of the embedded model, with the real weights
 	MINICLAW_TEST_MODEL="$(WEIGHTS)" sh crates/llm/cargo.sh test --release --locked -p miniclaw-llm --test model
 	MINICLAW_TEST_MODEL="$(WEIGHTS)" MINICLAW_TEST_LLM="$(abspath $(TARGET))/release/miniclaw-llm" \
 	  cargo test --locked --test embedded_model -- --nocapture
+
+test-e5: embedder-e5 ## Tests of multilingual-e5-small, with the real weights
+	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked --test embedder_e5
 
 eval: build ## Measure retrieval on the data sets of an evaluation kit: make eval KIT=DIR
 	@test -n "$(KIT)" || { echo "Say where the kit is: make eval KIT=DIR"; exit 2; }

@@ -7,19 +7,23 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use base64::Engine;
 use miniclaw::config::{self, Environment};
 use miniclaw::domain::{EmbedError, Embedder, Side};
-use miniclaw::engine::embedder::{Embedders, FOLDER, Source};
+use miniclaw::engine::embedder::{Embedders, LocalModel, Source};
 use miniclaw::retrieval::embed::{MAX_PIECES, UseMultilingual};
 use miniclaw::store;
 use proptest::prelude::*;
-use serde::Deserialize;
+
+#[path = "fixtures/embedder/reference.rs"]
+mod reference;
+use reference::{Reference, cosine};
 
 static MODEL: LazyLock<UseMultilingual> = LazyLock::new(|| {
     let [weights, vocabulary] = ["weights.npz", "sp.model"].map(file);
     UseMultilingual::load(&weights, &vocabulary).expect("the model loads")
 });
+
+const REFERENCE: &str = include_str!("fixtures/embedder/reference.json");
 
 /// The folder that the server takes models from.
 fn models() -> PathBuf {
@@ -28,40 +32,9 @@ fn models() -> PathBuf {
 }
 
 fn file(name: &str) -> Vec<u8> {
-    let path = models().join(FOLDER).join(name);
+    let path = models().join(LocalModel::UseMultilingual.name()).join(name);
     store::weights(&path, 1 << 30)
         .unwrap_or_else(|error| panic!("{} cannot be read ({error}); run `make embedder`", path.display()))
-}
-
-#[derive(Deserialize)]
-struct Reference {
-    text: String,
-    /// How often the text stands there; once when absent.
-    repeat: Option<usize>,
-    pieces: Vec<u32>,
-    /// Little-endian 16-bit numbers, base64.
-    vector: Option<String>,
-}
-
-impl Reference {
-    fn all() -> Vec<Self> {
-        serde_json::from_str(include_str!("fixtures/embedder/reference.json")).expect("the fixture")
-    }
-
-    fn whole_text(&self) -> String {
-        self.text.repeat(self.repeat.unwrap_or(1))
-    }
-
-    fn floats(&self) -> Option<Vec<f32>> {
-        let bytes = base64::engine::general_purpose::STANDARD.decode(self.vector.as_ref()?).expect("base64");
-        let (words, _) = bytes.as_chunks();
-        Some(words.iter().map(|word| f32::from(i16::from_le_bytes(*word)) / 32767.0).collect())
-    }
-}
-
-fn cosine(a: &[f32], b: &[f32]) -> f64 {
-    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>();
-    dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
 }
 
 fn difference(a: &[f32], b: &[f32]) -> f32 {
@@ -75,15 +48,15 @@ fn embed(texts: &[&str]) -> Vec<Vec<f32>> {
 
 #[test]
 fn pieces_are_those_of_the_sentencepiece_library() {
-    for reference in Reference::all().iter().filter(|reference| !reference.pieces.is_empty()) {
-        assert_eq!(MODEL.pieces(&reference.whole_text()), reference.pieces, "{:?}", reference.text);
+    for reference in Reference::all(REFERENCE).iter().filter(|reference| !reference.pieces.is_empty()) {
+        assert_eq!(MODEL.pieces(&reference.whole_text()), reference.pieces, "{:?}", reference.whole_text());
     }
 }
 
 #[test]
 fn vectors_are_those_of_the_reference_alone_and_together() {
     let (texts, expected): (Vec<_>, Vec<_>) =
-        Reference::all().iter().filter_map(|r| Some((r.whole_text(), r.floats()?))).unzip();
+        Reference::all(REFERENCE).iter().filter_map(|r| Some((r.whole_text(), r.floats()?))).unzip();
     assert!(texts.len() >= 24);
     let together = embed(&texts.iter().map(String::as_str).collect::<Vec<_>>());
     assert_eq!(together.len(), texts.len());
@@ -121,7 +94,7 @@ fn a_text_of_a_megabyte_is_read_up_to_its_limit() {
 #[test]
 fn the_server_loads_it_when_it_is_first_needed() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let embedders = Embedders::new(Source::Local(models()), runtime.handle().clone());
+    let embedders = Embedders::new(Source::Local(LocalModel::UseMultilingual, models()), runtime.handle().clone());
     let embedder = embedders.get().expect("run `make embedder`").expect("there is one");
     assert_eq!((embedder.id(), embedder.dimension()), (UseMultilingual::ID, 512));
     assert_eq!(embedder.embed(Side::Passage, &["cat"]), Ok(embed(&["cat"])));

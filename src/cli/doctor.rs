@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use super::load_config;
 use crate::config::known_variables;
-use crate::engine::embedder::{FOLDER, Source, missing};
+use crate::engine::embedder::{LocalModel, Source};
 use crate::provider::find_local;
 use crate::sandbox::{Sandbox, SandboxConfig};
 
@@ -54,10 +54,15 @@ fn vectors(source: &Source) -> String {
     match source {
         Source::None => "none: search goes by words".to_owned(),
         Source::Service(endpoint) => format!("{} at {}", endpoint.label, endpoint.base_url),
-        Source::Local(models) | Source::LocalIfThere(models) => match missing(models) {
-            Some(file) => format!("{} (missing: make embedder)", file.display()),
-            None => format!("{} (there)", models.join(FOLDER).display()),
-        },
+        Source::Local(model, models) => local(*model, models),
+        Source::LocalIfThere(models) => local(LocalModel::default(), models),
+    }
+}
+
+fn local(model: LocalModel, models: &Path) -> String {
+    match model.missing(models) {
+        Some(file) => format!("{} (missing: {})", file.display(), model.command()),
+        None => format!("{} (there)", models.join(model.name()).display()),
     }
 }
 

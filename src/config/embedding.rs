@@ -6,7 +6,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
 use super::{ConfigError, Environment, OPENAI_URL, bad, endpoint, models_dir, substitute, url};
-use crate::engine::embedder::Source;
+use crate::engine::embedder::{LocalModel, Source};
 
 const MODEL: &str = "text-embedding-3-small";
 
@@ -34,11 +34,19 @@ pub(super) fn source(file: &Entry, environment: &Environment) -> Result<Result<S
     let asked_for = file.model.is_some() || file.api_url.is_some() || file.api_key.is_some();
     match file.provider {
         Some(Provider::None) => Ok(Ok(Source::None)),
-        Some(Provider::Local) => Ok(Ok(Source::Local(models))),
+        Some(Provider::Local) => Ok(Ok(Source::Local(local(file.model.as_deref())?, models))),
         Some(Provider::OpenAi) => service(file, environment),
         None if asked_for || set_in_environment(environment) => service(file, environment),
         None => Ok(Ok(Source::LocalIfThere(models))),
     }
+}
+
+fn local(model: Option<&str>) -> Result<LocalModel, ConfigError> {
+    let Some(name) = model else { return Ok(LocalModel::default()) };
+    LocalModel::ALL.into_iter().find(|model| model.name() == name).ok_or_else(|| {
+        let known = LocalModel::ALL.map(LocalModel::name).join(" and ");
+        bad("config.yml", format!("embedding.model: {name} does not run here; {known} do"))
+    })
 }
 
 /// A server of one's own may need no key; its address alone is enough then, as it is for chat.
@@ -79,7 +87,7 @@ mod tests {
         let process = [process, &[("MINICLAW_MODELS", "/m")]].concat();
         match load(&[("config.yml", file)], &process).unwrap().embedding {
             Source::None => "none".to_owned(),
-            Source::Local(models) => format!("local {}", models.display()),
+            Source::Local(model, models) => format!("{} below {}", model.name(), models.display()),
             Source::LocalIfThere(models) => format!("local if there {}", models.display()),
             Source::Service(endpoint) => {
                 let key = endpoint.api_key.as_ref().map_or("none", |key| key.expose_secret());
@@ -92,7 +100,14 @@ mod tests {
     fn vectors_come_from_where_the_file_says() {
         let key = ("OPENAI_API_KEY", "k");
         assert_eq!(shown("embedding: {provider: none}", &[key, ("EMBEDDING_MODEL", "e")]), "none");
-        assert_eq!(shown("embedding: {provider: local}", &[key, ("EMBEDDING_MODEL", "e")]), "local /m");
+        assert_eq!(
+            shown("embedding: {provider: local}", &[key, ("EMBEDDING_MODEL", "e")]),
+            "use-multilingual-v3 below /m"
+        );
+        for name in ["use-multilingual-v3", "multilingual-e5-small"] {
+            let file = format!("embedding: {{provider: local, model: {name}}}");
+            assert_eq!(shown(&file, &[]), format!("{name} below /m"));
+        }
         let openai = "https://api.openai.com/v1 text-embedding-3-small key k";
         assert_eq!(shown("embedding: {provider: openai}", &[key]), openai);
         let own = "embedding: {api_url: 'http://h:${PORT}/v1', model: bge, api_key: 'x${KEY}'}";
@@ -118,6 +133,7 @@ mod tests {
         assert!(matches!(config.embedding, Source::None) && config.warnings[0].contains("NOT_SET"));
         for (file, words) in [
             ("embedding: {provider: other}", "embedding.provider"),
+            ("embedding: {provider: local, model: e5}", "multilingual-e5-small"),
             ("embedding: {modle: x}", "modle"),
             ("embedding: {api_url: 'ftp://h'}", "must begin with http"),
         ] {

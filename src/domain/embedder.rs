@@ -29,10 +29,14 @@ pub trait Embedder: Send + Sync {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EmbedError {
     /// The weights are not there.
-    #[error("the embedding model is not there: {0}. Run `make embedder`.")]
+    #[error(
+        "the embedding model is not there: {0}. Run `make embedder`, or `make embedder-e5` for multilingual-e5-small."
+    )]
     Missing(String),
     /// The weights are there and are not what they should be.
-    #[error("the embedding model cannot be used: {0}. Remove its folder and run `make embedder`.")]
+    #[error(
+        "the embedding model cannot be used: {0}. Remove its folder, and get it again with `make embedder` or `make embedder-e5`."
+    )]
     Broken(String),
     /// The embedding service refused, or its settings are wrong: trying again does not help.
     #[error("{0} Correct `embedding` in config.yml, or EMBEDDING_MODEL and OPENAI_API_KEY in .env.")]

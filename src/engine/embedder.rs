@@ -1,5 +1,5 @@
-//! Which embedder there is. It is loaded or connected when it is first needed: its weights take 66 MB, and a service is a
-//! request over the network.
+//! Which embedder there is. It is loaded or connected when it is first needed: its weights take 66 or 90 MB, and a service
+//! is a request over the network.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 
 use crate::domain::{EmbedError, Embedder};
 use crate::provider::{Embeddings, Endpoint};
-use crate::retrieval::embed::UseMultilingual;
+use crate::retrieval::embed::{E5Small, UseMultilingual};
 use crate::store;
 
 /// Where vectors come from.
@@ -17,16 +17,73 @@ use crate::store;
 pub enum Source {
     /// Nowhere: search goes by words.
     None,
-    /// The model that runs here, with its weights below this folder of models.
-    Local(PathBuf),
-    /// The same where the weights are there, else nowhere.
+    /// A model that runs here, with its weights below this folder of models.
+    Local(LocalModel, PathBuf),
+    /// The default one where its weights are there, else nowhere.
     LocalIfThere(PathBuf),
     Service(Box<Endpoint>),
 }
 
-/// The folder of the local model below that of all models, and its files.
-pub const FOLDER: &str = "use-multilingual-v3";
-const FILES: [&str; 2] = ["weights.npz", "sp.model"];
+/// A model that runs here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LocalModel {
+    #[default]
+    UseMultilingual,
+    /// Better and slower.
+    E5Small,
+}
+
+impl LocalModel {
+    pub const ALL: [Self; 2] = [Self::UseMultilingual, Self::E5Small];
+
+    /// Its name in config.yml, which is that of its folder below the one of all models.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::UseMultilingual => "use-multilingual-v3",
+            Self::E5Small => "multilingual-e5-small",
+        }
+    }
+
+    fn files(self) -> &'static [&'static str] {
+        match self {
+            Self::UseMultilingual => &USE_FILES,
+            Self::E5Small => &[E5_FILE],
+        }
+    }
+
+    /// What gets its weights.
+    pub fn command(self) -> &'static str {
+        match self {
+            Self::UseMultilingual => "make embedder",
+            Self::E5Small => "make embedder-e5",
+        }
+    }
+
+    /// The first of its files that is not there.
+    pub fn missing(self, models: &Path) -> Option<PathBuf> {
+        self.files().iter().map(|file| models.join(self.name()).join(file)).find(|file| !file.is_file())
+    }
+
+    fn load(self, models: &Path) -> Result<Arc<dyn Embedder>, EmbedError> {
+        if let Some(file) = self.missing(models) {
+            return Err(EmbedError::Missing(file.display().to_string()));
+        }
+        let read = |file| {
+            let path = models.join(self.name()).join(file);
+            store::weights(&path, MOST).map_err(|error| EmbedError::Broken(format!("{}: {error}", path.display())))
+        };
+        Ok(match self {
+            Self::UseMultilingual => {
+                let [weights, vocabulary] = USE_FILES;
+                Arc::new(UseMultilingual::load(&read(weights)?, &read(vocabulary)?)?)
+            }
+            Self::E5Small => Arc::new(E5Small::load(&read(E5_FILE)?)?),
+        })
+    }
+}
+
+const USE_FILES: [&str; 2] = ["weights.npz", "sp.model"];
+const E5_FILE: &str = "e5-small-q4.bin";
 /// Most bytes of such a file: several times what they have.
 const MOST: u64 = 256 << 20;
 /// How long a failure counts before it is tried again.
@@ -78,31 +135,15 @@ impl Embedders {
     fn make(&self) -> Result<Option<Arc<dyn Embedder>>, EmbedError> {
         match &self.source {
             Source::None => Ok(None),
-            Source::LocalIfThere(models) if missing(models).is_some() => Ok(None),
-            Source::Local(models) | Source::LocalIfThere(models) => Ok(Some(Arc::new(load(models)?))),
+            Source::Local(model, models) => model.load(models).map(Some),
+            Source::LocalIfThere(models) if LocalModel::default().missing(models).is_some() => Ok(None),
+            Source::LocalIfThere(models) => LocalModel::default().load(models).map(Some),
             Source::Service(endpoint) => {
                 let service = Embeddings::connect((**endpoint).clone(), self.runtime.clone())?;
                 Ok(Some(Arc::new(service)))
             }
         }
     }
-}
-
-/// The first of the local model's files that is not there.
-pub fn missing(models: &Path) -> Option<PathBuf> {
-    FILES.iter().map(|file| models.join(FOLDER).join(file)).find(|file| !file.is_file())
-}
-
-fn load(models: &Path) -> Result<UseMultilingual, EmbedError> {
-    if let Some(file) = missing(models) {
-        return Err(EmbedError::Missing(file.display().to_string()));
-    }
-    let read = |file| {
-        let path = models.join(FOLDER).join(file);
-        store::weights(&path, MOST).map_err(|error| EmbedError::Broken(format!("{}: {error}", path.display())))
-    };
-    let [weights, vocabulary] = FILES;
-    UseMultilingual::load(&read(weights)?, &read(vocabulary)?)
 }
 
 #[cfg(test)]
@@ -132,13 +173,23 @@ mod tests {
         let folder = models.path().to_owned();
         assert!(get(Source::None, &runtime).unwrap().is_none());
         assert!(get(Source::LocalIfThere(folder.clone()), &runtime).unwrap().is_none());
-        let error = get(Source::Local(folder.clone()), &runtime).err().unwrap().to_string();
-        assert!(error.contains("weights.npz") && error.contains("make embedder"), "{error}");
-
-        std::fs::create_dir(folder.join(FOLDER)).unwrap();
-        FILES.iter().for_each(|file| std::fs::write(folder.join(FOLDER).join(file), "x").unwrap());
+        for model in LocalModel::ALL {
+            let source = Source::Local(model, folder.clone());
+            let error = get(source.clone(), &runtime).err().unwrap().to_string();
+            assert!(error.contains(model.files()[0]) && error.contains(model.command()), "{error}");
+            damaged(model, &folder);
+            let error = get(source, &runtime).err().unwrap();
+            assert!(matches!(error, EmbedError::Broken(_)), "{error}");
+        }
         let error = get(Source::LocalIfThere(folder), &runtime).err().unwrap();
         assert!(matches!(error, EmbedError::Broken(_)), "{error}");
+    }
+
+    /// Puts files there that are none of the model.
+    fn damaged(model: LocalModel, models: &Path) {
+        let folder = models.join(model.name());
+        std::fs::create_dir(&folder).unwrap();
+        model.files().iter().for_each(|file| std::fs::write(folder.join(file), "x").unwrap());
     }
 
     #[test]
@@ -147,8 +198,7 @@ mod tests {
         let models = tempfile::tempdir().unwrap();
         let embedders = Embedders::new(Source::LocalIfThere(models.path().to_owned()), runtime.handle().clone());
         assert!(embedders.get().unwrap().is_none());
-        std::fs::create_dir(models.path().join(FOLDER)).unwrap();
-        FILES.iter().for_each(|file| std::fs::write(models.path().join(FOLDER).join(file), "x").unwrap());
+        damaged(LocalModel::default(), models.path());
         assert!(embedders.get().is_err(), "they are looked at");
     }
 
