@@ -18,6 +18,10 @@ pub trait Embedder: Send + Sync {
     /// Whether the model was made for the language(s) this text is written in (by script is enough).
     fn knows(&self, text: &str) -> bool;
 
+    /// How much the vectors' closeness counts beside the words', from 0 to 1, when there are both: what is best on the data
+    /// sets of docs/retrieval.md.
+    fn weight(&self) -> f64;
+
     /// One L2-normalised vector a text, in order. Blocks: call it where blocking is allowed.
     ///
     /// # Errors

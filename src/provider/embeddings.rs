@@ -73,6 +73,11 @@ impl Embedder for Embeddings {
         true
     }
 
+    /// Between the models that were measured: services differ.
+    fn weight(&self) -> f64 {
+        0.35
+    }
+
     /// A question is answered within 10 s, if need be with an error; and for a minute after an error at once with the same.
     fn embed(&self, side: Side, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let texts = texts.iter().map(|text| sendable(text)).collect();

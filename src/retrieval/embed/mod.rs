@@ -67,6 +67,10 @@ impl Embedder for UseMultilingual {
         script::knows(text)
     }
 
+    fn weight(&self) -> f64 {
+        0.20
+    }
+
     /// The model treats questions and passages alike. Never fails.
     fn embed(&self, _side: Side, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let texts: Vec<_> = texts.iter().map(|text| self.pieces(text)).collect();

@@ -77,6 +77,10 @@ impl Embedder for E5Small {
         self.pieces.know(text)
     }
 
+    fn weight(&self) -> f64 {
+        0.45
+    }
+
     /// Never fails.
     fn embed(&self, side: Side, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
         Ok(texts.iter().map(|text| self.vector(side, text)).collect())
