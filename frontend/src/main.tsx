@@ -8,6 +8,7 @@ import { follow } from '@/app/follow'
 import { Shell } from '@/app/Shell'
 import { loadThread } from '@/app/threads'
 import { isDirty } from '@/features/editor/buffer'
+import { openPassage, placeInAddress } from '@/features/editor/passage'
 import { cspNonce } from '@/lib/nonce'
 import { useBuffers } from '@/stores/buffers'
 
@@ -20,6 +21,9 @@ if (!root) throw new Error('index.html has lost its #root')
 // History first: it says from which event on the stream is still news.
 const opened = /^\/s\/([^/]+)/.exec(location.pathname)?.[1]
 void (opened ? loadThread(decodeURIComponent(opened)) : Promise.resolve(null)).then(follow)
+
+const place = placeInAddress(location.search)
+if (place) void openPassage(place)
 
 // Typed text that is not saved yet must not go with the page without a question.
 addEventListener('beforeunload', event => {

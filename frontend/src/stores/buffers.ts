@@ -3,7 +3,7 @@ import { advanceBuffer, type Buffer, type BufferEvent } from '@/features/editor/
 
 export type OpenFile =
   | { phase: 'loading' }
-  | { phase: 'failed'; reason: string }
+  | { phase: 'failed'; reason: string; missing: boolean }
   | { phase: 'open'; buffer: Buffer }
 
 interface Buffers {

@@ -1,12 +1,19 @@
 /** Where the panes are and what is open. Widths and the two pane switches outlive the page. */
 import { create } from 'zustand'
 import type { Root } from '@/api/endpoints'
+import type { Lines } from '@/lib/citation'
 import { store, stored } from '@/lib/storage'
 
 export type Pane = 'left' | 'chat' | 'right'
 export type DialogName = 'palette' | 'shortcuts' | 'model' | 'compress'
 export const LEFT = { min: 200, max: 420, start: 268 } as const
 export const RIGHT = { min: 300, max: 720, start: 400 } as const
+
+export interface Reveal {
+  path: string
+  lines: Lines
+  nonce: number
+}
 
 interface Ui {
   left: number
@@ -18,8 +25,8 @@ interface Ui {
   pane: Pane
   tab: Root
   file: string | null
-  /** Line to show in the open file, with a number that makes asking twice two requests. */
-  reveal: { path: string; line: number; nonce: number } | null
+  /** Lines to show in the open file, with a number that makes asking twice two requests. */
+  reveal: Reveal | null
   view: 'chat' | 'raw'
   dialog: DialogName | null
   set: (patch: Partial<Ui>) => void
@@ -56,7 +63,7 @@ const ROOTS: readonly Root[] = ['memory', 'skills', 'workspace', 'knowledge']
 export const rootOf = (path: string): Root => ROOTS.find(root => path.startsWith(`${root}/`)) ?? 'workspace'
 
 /** Shows a file in the inspector, whatever the screen's width. */
-export function openFile(path: string, line?: number): void {
+export function openFile(path: string, lines?: Lines | null): void {
   const { reveal } = useUi.getState()
   useUi.setState({
     tab: rootOf(path),
@@ -64,6 +71,6 @@ export function openFile(path: string, line?: number): void {
     rightOpen: true,
     sheetOpen: true,
     pane: 'right',
-    reveal: line ? { path, line, nonce: (reveal?.nonce ?? 0) + 1 } : null,
+    reveal: lines ? { path, lines, nonce: (reveal?.nonce ?? 0) + 1 } : null,
   })
 }

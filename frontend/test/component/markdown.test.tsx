@@ -58,8 +58,18 @@ describe('the text of a model never becomes markup or a dangerous link', () => {
 
 it('links lead to the web, to mail, or to a file of the home', () => {
   expect(targetOf('https://e.com')).toEqual({ kind: 'web', href: 'https://e.com' })
-  expect(targetOf('memory/MEMORY.md')).toEqual({ kind: 'file', path: 'memory/MEMORY.md' })
-  expect(targetOf('./skills/a%20b/SKILL.md#x')).toEqual({ kind: 'file', path: 'skills/a b/SKILL.md' })
+  expect(targetOf('memory/MEMORY.md')).toEqual({
+    kind: 'file',
+    place: { path: 'memory/MEMORY.md', lines: null },
+  })
+  expect(targetOf('./skills/a%20b/SKILL.md#x')).toEqual({
+    kind: 'file',
+    place: { path: 'skills/a b/SKILL.md', lines: null },
+  })
+  expect(targetOf('knowledge/a.md:3-4')).toEqual({
+    kind: 'file',
+    place: { path: 'knowledge/a.md', lines: [3, 4] },
+  })
   expect(targetOf('memory/../../etc/passwd')).toEqual({ kind: 'none' })
 })
 

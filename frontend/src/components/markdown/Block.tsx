@@ -18,12 +18,12 @@ const blocks = (tokens: Token[], live: boolean): ReactNode =>
 export function Block({ token, live, level = 0 }: Props): ReactNode {
   switch (token.type) {
     case 'heading':
-      return <Heading token={token as Tokens.Heading} level={level} />
+      return <Heading token={token as Tokens.Heading} level={level} live={live} />
     case 'paragraph':
-      return <p>{inline((token as Tokens.Paragraph).tokens)}</p>
+      return <p>{inline((token as Tokens.Paragraph).tokens, { live })}</p>
     case 'text': {
       const { tokens, text } = token as Tokens.Text
-      return <span>{tokens ? inline(tokens) : text}</span>
+      return <span>{tokens ? inline(tokens, { live }) : text}</span>
     }
     case 'code': {
       const { text, lang } = token as Tokens.Code
@@ -34,7 +34,7 @@ export function Block({ token, live, level = 0 }: Props): ReactNode {
     case 'list':
       return <List token={token as Tokens.List} live={live} />
     case 'table':
-      return <Table token={token as Tokens.Table} />
+      return <Table token={token as Tokens.Table} live={live} />
     case 'hr':
       return <hr />
     case 'space':
@@ -48,9 +48,9 @@ export function Block({ token, live, level = 0 }: Props): ReactNode {
 }
 
 /** Looks by its own depth, counts by its place in the page; inside a list or a quote it only looks. */
-function Heading({ token, level }: { token: Tokens.Heading; level: number }) {
+function Heading({ token, level, live }: { token: Tokens.Heading; level: number; live: boolean }) {
   const Tag = level > 0 ? (`h${level}` as 'h3' | 'h4' | 'h5' | 'h6') : 'p'
-  return <Tag className={`heading-${token.depth}`}>{inline(token.tokens)}</Tag>
+  return <Tag className={`heading-${token.depth}`}>{inline(token.tokens, { live })}</Tag>
 }
 
 function List({ token, live }: { token: Tokens.List; live: boolean }) {
@@ -74,7 +74,7 @@ function List({ token, live }: { token: Tokens.List; live: boolean }) {
   return <ol start={typeof token.start === 'number' ? token.start : undefined}>{items}</ol>
 }
 
-function Table({ token }: { token: Tokens.Table }) {
+function Table({ token, live }: { token: Tokens.Table; live: boolean }) {
   const align = (cell: Tokens.TableCell) => ({ textAlign: cell.align ?? undefined })
   return (
     <div className="table" tabIndex={0} role="group">
@@ -83,7 +83,7 @@ function Table({ token }: { token: Tokens.Table }) {
           <tr>
             {token.header.map((cell, i) => (
               <th key={i} style={align(cell)}>
-                {inline(cell.tokens)}
+                {inline(cell.tokens, { live })}
               </th>
             ))}
           </tr>
@@ -93,7 +93,7 @@ function Table({ token }: { token: Tokens.Table }) {
             <tr key={i}>
               {row.map((cell, j) => (
                 <td key={j} style={align(cell)}>
-                  {inline(cell.tokens)}
+                  {inline(cell.tokens, { live })}
                 </td>
               ))}
             </tr>

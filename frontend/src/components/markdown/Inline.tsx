@@ -1,12 +1,20 @@
 import type { Token, Tokens } from 'marked'
 import type { ReactNode } from 'react'
-import { openFile } from '@/stores/ui'
+import { Cited } from '@/components/Cited'
+import { PassageLink } from '@/components/PassageLink'
+import { placeOf } from '@/lib/citation'
 import { targetOf } from './link'
 
 const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" }
 /** The lexer escapes what it takes for HTML; React escapes again, so this undoes the first. */
 const plain = (text: string): string =>
   text.replace(/&(amp|lt|gt|quot|#39);/g, (whole, name: string) => ENTITIES[name] ?? whole)
+
+/** Where the inline tokens stand: in a block that still grows; inside a link, where no other link may be. */
+export interface Around {
+  live?: boolean
+  linked?: boolean
+}
 
 function Link({ href, children }: { href: string; children: ReactNode }) {
   const target = targetOf(href)
@@ -18,39 +26,50 @@ function Link({ href, children }: { href: string; children: ReactNode }) {
         </a>
       )
     case 'file':
-      return (
-        <button type="button" className="link" onClick={() => openFile(target.path)}>
-          {children}
-        </button>
-      )
+      return <PassageLink place={target.place}>{children}</PassageLink>
     case 'none':
       return <span title={href}>{children}</span>
   }
 }
 
-function one(token: Token, key: number): ReactNode {
+/** Inside a link there may be no other link. */
+const cited = (text: string, { live, linked }: Around, key?: number): ReactNode =>
+  linked ? text : <Cited key={key} text={text} growing={live} />
+
+/** In backticks the whole may be one path, and then it may have spaces. */
+function code(text: string, around: Around): ReactNode {
+  const place = around.linked ? null : placeOf(text)
+  if (!place?.lines) return cited(text, { ...around, live: false })
+  return (
+    <PassageLink place={place} className="cite">
+      {text}
+    </PassageLink>
+  )
+}
+
+function one(token: Token, key: number, around: Around): ReactNode {
   switch (token.type) {
     case 'text': {
       const { tokens, text } = token as Tokens.Text
-      return tokens ? <Inline key={key} tokens={tokens} /> : plain(text)
+      return tokens ? inline(tokens, around) : cited(plain(text), around, key)
     }
     case 'escape':
       return (token as Tokens.Escape).text
     case 'strong':
-      return <strong key={key}>{inline((token as Tokens.Strong).tokens)}</strong>
+      return <strong key={key}>{inline((token as Tokens.Strong).tokens, around)}</strong>
     case 'em':
-      return <em key={key}>{inline((token as Tokens.Em).tokens)}</em>
+      return <em key={key}>{inline((token as Tokens.Em).tokens, around)}</em>
     case 'del':
-      return <del key={key}>{inline((token as Tokens.Del).tokens)}</del>
+      return <del key={key}>{inline((token as Tokens.Del).tokens, around)}</del>
     case 'codespan':
-      return <code key={key}>{plain((token as Tokens.Codespan).text)}</code>
+      return <code key={key}>{code(plain((token as Tokens.Codespan).text), around)}</code>
     case 'br':
       return <br key={key} />
     case 'link': {
       const { href, tokens } = token as Tokens.Link
       return (
         <Link key={key} href={href}>
-          {inline(tokens)}
+          {inline(tokens, { ...around, linked: true })}
         </Link>
       )
     }
@@ -68,8 +87,5 @@ function one(token: Token, key: number): ReactNode {
   }
 }
 
-export const inline = (tokens: Token[] | undefined): ReactNode => tokens?.map(one)
-
-function Inline({ tokens }: { tokens: Token[] }) {
-  return <>{inline(tokens)}</>
-}
+export const inline = (tokens: Token[] | undefined, around: Around): ReactNode =>
+  tokens?.map((token, i) => one(token, i, around))

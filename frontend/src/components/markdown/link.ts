@@ -1,7 +1,7 @@
 /** Where a link in a model's text may lead: the web, mail, or a file of the home. Anything else is shown as text. */
-export type Target = { kind: 'web'; href: string } | { kind: 'file'; path: string } | { kind: 'none' }
+import { type Place, placeOf } from '@/lib/citation'
 
-const HOME_FILE = /^(?:\.?\/)?((?:memory|skills|workspace|knowledge)\/[^?#]+)/
+export type Target = { kind: 'web'; href: string } | { kind: 'file'; place: Place } | { kind: 'none' }
 
 export function targetOf(href: string): Target {
   const trimmed = href.trim()
@@ -10,8 +10,8 @@ export function targetOf(href: string): Target {
     .filter(char => char > ' ')
     .join('')
   if (/^(https?:\/\/|mailto:)/i.test(clean)) return { kind: 'web', href: trimmed }
-  const file = HOME_FILE.exec(clean)
-  return file?.[1] && !file[1].includes('..') ? { kind: 'file', path: decode(file[1]) } : { kind: 'none' }
+  const place = placeOf(decode(clean.replace(/^\//, '').replace(/[?#].*$/, '')))
+  return place ? { kind: 'file', place } : { kind: 'none' }
 }
 
 function decode(path: string): string {

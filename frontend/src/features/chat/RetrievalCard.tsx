@@ -45,7 +45,7 @@ function HitRow({ hit }: { hit: Hit }) {
         <button
           type="button"
           title={t('openFile', { path: hit.source })}
-          onClick={() => openFile(hit.source, from)}
+          onClick={() => openFile(hit.source, hit.lines)}
           className="max-w-full truncate text-rag underline underline-offset-2"
         >
           {hit.source}

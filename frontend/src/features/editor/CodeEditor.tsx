@@ -13,7 +13,9 @@ import {
 } from '@codemirror/view'
 import { useEffect, useRef } from 'react'
 import { cspNonce } from '@/lib/nonce'
+import type { Reveal } from '@/stores/ui'
 import { languageOf } from './languages'
+import { MARKED_MS, marks, showLines, unmark } from './marks'
 import { smallestChange } from './replace'
 import { highlightStyle } from './theme'
 
@@ -27,8 +29,8 @@ interface Props {
   onSave: () => void
   /** The other version, while two are compared. */
   compareWith: string | null
-  /** A line to bring into view. */
-  reveal: { line: number; nonce: number } | null
+  /** Lines to bring into view and to mark for a moment. */
+  reveal: Reveal | null
 }
 
 const base: Extension = [
@@ -44,6 +46,7 @@ const base: Extension = [
   highlightSelectionMatches(),
   EditorView.lineWrapping,
   syntaxHighlighting(highlightStyle),
+  marks,
   EditorView.cspNonce.of(cspNonce),
   // Tab stays with the browser: it must always be possible to leave the text by keyboard.
   keymap.of([...defaultKeymap, ...historyKeymap, ...searchKeymap]),
@@ -119,11 +122,9 @@ export default function CodeEditor({
   useEffect(() => {
     const editor = view.current
     if (!reveal || !editor) return
-    const line = editor.state.doc.line(Math.min(Math.max(1, reveal.line), editor.state.doc.lines))
-    editor.dispatch({
-      selection: { anchor: line.from },
-      effects: EditorView.scrollIntoView(line.from, { y: 'center' }),
-    })
+    editor.dispatch(showLines(editor.state, reveal.lines))
+    const timer = setTimeout(() => editor.dispatch({ effects: unmark }), MARKED_MS)
+    return () => clearTimeout(timer)
   }, [reveal])
 
   return <div ref={parent} className="h-full min-h-0 overflow-hidden" />

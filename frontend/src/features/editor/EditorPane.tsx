@@ -3,6 +3,7 @@ import { lazy, Suspense } from 'react'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
 import type { OpenFile } from '@/stores/buffers'
+import type { Reveal } from '@/stores/ui'
 import { compare, edit, endComparison, keepMine, loadDisk, save } from './actions'
 import { ConflictBanner } from './ConflictBanner'
 import { EditorBar } from './EditorBar'
@@ -13,7 +14,7 @@ interface Props {
   path: string | null
   file: OpenFile | undefined
   comparing: { path: string; disk: string } | null
-  reveal: { path: string; line: number; nonce: number } | null
+  reveal: Reveal | null
 }
 
 export function EditorPane({ path, file, comparing, reveal }: Props) {

@@ -19,7 +19,7 @@ export async function open(path: string): Promise<void> {
     const file = await readFile(path)
     putFile(path, { phase: 'open', buffer: openBuffer(path, file.content, file.etag, file.tokens ?? null) })
   } catch (error) {
-    putFile(path, { phase: 'failed', reason: reasonOf(error) })
+    putFile(path, { phase: 'failed', reason: reasonOf(error), missing: isGone(error) })
   }
 }
 

@@ -1,0 +1,126 @@
+// Citations in an answer: links that open the file at its lines. Nothing here is intercepted.
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { answers, openPage, say, settled, shot, startBrowser, startMiniclaw, until } from './harness.mjs'
+
+const ANSWER = [
+  'The key goes into a file [knowledge/long.md:40-42], as `memory/MEMORY.md:1` says too.',
+  'An old note is gone: knowledge/gone.md:3. So far: knowledge/long.md:900.',
+  '',
+  '```',
+  'knowledge/long.md:1',
+  '```',
+].join('\n')
+const REPLIES = [
+  {
+    match: 'slow citation',
+    steps: [
+      { text: 'It stands in [knowledge/long.md:4' },
+      { gate: 'cite' },
+      { text: '0-42] and ends here.' },
+      { finish: 'stop' },
+    ],
+  },
+  { match: 'where does the key go', repeat: true, steps: [{ text: ANSWER }, { finish: 'stop' }] },
+]
+
+let app
+let browser
+before(async () => {
+  app = await startMiniclaw(REPLIES)
+  const lines = Array.from({ length: 80 }, (_, i) => `Line ${i + 1} of the long file.`)
+  await writeFile(join(app.home, 'knowledge/long.md'), `${lines.join('\n')}\n`)
+  browser = await startBrowser()
+})
+after(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+const marked = page => page.locator('#pane-right .cm-passage')
+
+async function ask(page) {
+  await say(page, 'where does the key go')
+  await answers(page).getByText('The key goes').waitFor()
+  await settled(page)
+}
+
+test('a citation opens its file, with the lines in view and marked for a moment', async () => {
+  const { page, close } = await openPage(browser, app)
+  await ask(page)
+  await answers(page).getByRole('link', { name: '[knowledge/long.md:40-42]' }).click()
+  await marked(page).first().waitFor()
+  assert.deepEqual(await marked(page).allInnerTexts(), [
+    'Line 40 of the long file.',
+    'Line 41 of the long file.',
+    'Line 42 of the long file.',
+  ])
+  assert.ok(await marked(page).nth(1).isVisible())
+  await shot(page, 'citation')
+  await marked(page).first().waitFor({ state: 'detached' })
+  await close()
+})
+
+test('citations are reached and followed by keyboard, and are never made in code', async () => {
+  const { page, close } = await openPage(browser, app)
+  await ask(page)
+  const names = await answers(page).locator('a.passage').allInnerTexts()
+  assert.deepEqual(names, [
+    '[knowledge/long.md:40-42]',
+    'memory/MEMORY.md:1',
+    'knowledge/gone.md:3',
+    'knowledge/long.md:900',
+  ])
+  await answers(page).locator('a.passage').nth(1).focus()
+  await page.keyboard.press('Enter')
+  await marked(page).first().waitFor()
+  await page.locator('#pane-right').getByText('memory/MEMORY.md').first().waitFor()
+  await close()
+})
+
+test('a citation of what is not there says so', async () => {
+  const { page, close } = await openPage(browser, app)
+  await ask(page)
+  await answers(page).getByRole('link', { name: 'knowledge/gone.md:3' }).click()
+  await page.getByText('There is no file knowledge/gone.md.').first().waitFor()
+  await answers(page).getByRole('link', { name: 'knowledge/long.md:900' }).click()
+  await page.getByText('There is no line 900 in knowledge/long.md: it has 80.').first().waitFor()
+  await close()
+})
+
+test('a citation that is half there is text, and nothing moves when it becomes a link', async () => {
+  const { page, close } = await openPage(browser, app)
+  await say(page, 'slow citation')
+  await answers(page).getByText('[knowledge/long.md:4').waitFor()
+  assert.equal(await answers(page).locator('a.passage').count(), 0)
+  await app.openGate('cite')
+  const link = answers(page).getByRole('link', { name: '[knowledge/long.md:40-42]' })
+  await link.waitFor()
+  await settled(page)
+  // The same words without the link have the same width: the characters are what takes the room.
+  const [as, was] = await link.evaluate(a => {
+    const now = a.getBoundingClientRect().width
+    const plain = document.createElement('span')
+    plain.textContent = a.textContent
+    a.replaceWith(plain)
+    return [now, plain.getBoundingClientRect().width]
+  })
+  assert.ok(Math.abs(as - was) < 0.5, `${as} is not ${was}`)
+  await close()
+})
+
+test('the address of a citation opens the place in a tab of its own', async () => {
+  const { page, close } = await openPage(browser, app)
+  await ask(page)
+  const href = await answers(page).locator('a.passage').first().getAttribute('href')
+  await page.goto(new URL(href, app.url).href)
+  await marked(page).first().waitFor()
+  await until(
+    () => marked(page).allInnerTexts(),
+    texts => texts.length === 3,
+    'the marked lines',
+  )
+  await close()
+})
