@@ -137,10 +137,10 @@ test('with knowledge retrieval on, the passages that were found stand above the 
   await page.locator('[role=switch][aria-checked=true]').waitFor()
   await say(page, 'Who is Ada Lovelace?')
   const card = answers(page).locator('details', { hasText: 'found' })
-  await card.getByRole('button', { name: 'memory/MEMORY.md' }).first().waitFor()
+  await card.getByRole('link', { name: 'memory/MEMORY.md' }).first().waitFor()
   await answers(page).getByText('All right.').waitFor()
   await shot(page, 'retrieval')
-  await card.getByRole('button', { name: 'memory/MEMORY.md' }).first().click()
+  await card.getByRole('link', { name: 'memory/MEMORY.md' }).first().click()
   await page
     .getByRole('region', { name: 'Inspector' })
     .locator('.cm-content')

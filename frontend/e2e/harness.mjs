@@ -84,11 +84,15 @@ export const startBrowser = () =>
     args: ['--no-sandbox', '--disable-gpu'],
   })
 
+const messageBox = lang => page =>
+  page.getByRole('textbox', { name: lang === 'zh' ? '消息' : 'Message', exact: true })
+
 /**
  * A page that keeps watch: whatever leaves the origin, breaks the content security policy or throws
- * makes `close` fail.
+ * makes `close` fail. `prepare` comes before the page is loaded; `ready` is what says that it is.
  */
-export async function openPage(browser, app, { path = '/', theme = 'light', lang = 'en', ...options } = {}) {
+export async function openPage(browser, app, given = {}) {
+  const { path = '/', theme = 'light', lang = 'en', prepare, ready = messageBox(lang), ...options } = given
   const context = await browser.newContext({ viewport: DESKTOP, ...options })
   const page = await context.newPage()
   page.setDefaultTimeout(PATIENCE)
@@ -108,8 +112,9 @@ export async function openPage(browser, app, { path = '/', theme = 'light', lang
     },
     [theme, lang],
   )
+  await prepare?.(page)
   await page.goto(app.url + path)
-  await page.getByRole('textbox', { name: lang === 'zh' ? '消息' : 'Message', exact: true }).waitFor()
+  await ready(page).waitFor()
   const close = async () => {
     await context.close()
     assert.deepEqual(faults, [])

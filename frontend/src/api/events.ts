@@ -12,6 +12,7 @@ const NAMES = [
   'skills_changed',
   'model_changed',
   'config_changed',
+  'index',
   'gap',
 ] as const satisfies readonly Notice['type'][]
 

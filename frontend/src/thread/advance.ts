@@ -99,6 +99,7 @@ function endStep(entry: AssistantEntry, frame: FrameOf<'tool_end'>): AssistantEn
     input: begun?.input ?? '',
     arguments: begun?.arguments,
     output: frame.output,
+    result: frame.result,
     status: frame.status,
     durationMs: frame.duration_ms ?? null,
   }
@@ -112,7 +113,10 @@ export function advance(thread: Thread, frame: Frame): Thread {
     case 'retrieval':
       return editLast(thread, e => ({
         ...e,
-        segments: [...e.segments, { kind: 'retrieval', query: frame.query, hits: frame.results }],
+        segments: [
+          ...e.segments,
+          { kind: 'retrieval', query: frame.query, hits: frame.results, search: frame.search ?? null },
+        ],
       }))
     case 'thinking':
       return editLast(thread, e => appendText(e, 'thinking', frame.content))
@@ -126,6 +130,7 @@ export function advance(thread: Thread, frame: Frame): Thread {
         input,
         arguments: frame.arguments,
         output: '',
+        result: undefined,
         status: 'running',
         durationMs: null,
       }

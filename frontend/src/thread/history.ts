@@ -15,6 +15,7 @@ const stepOf = (call: ToolCall, id: string): Step => ({
   input: call.input ?? '',
   arguments: call.arguments ?? undefined,
   output: call.output ?? '',
+  result: call.result ?? undefined,
   status: statusOf(call),
   durationMs: call.duration_ms ?? null,
 })

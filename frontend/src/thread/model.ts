@@ -2,7 +2,7 @@
  * A thread is what a person sees of one session: what was asked, and what each work has said and done so far.
  * It is a pure function of the history and the frames that follow it; nothing here knows a clock or the network.
  */
-import type { Hit } from '@/api/types'
+import type { Hit, SearchNote } from '@/api/retrieval'
 
 export type StepStatus = 'running' | 'done' | 'error' | 'cancelled' | 'interrupted'
 
@@ -12,12 +12,14 @@ export interface Step {
   input: string
   arguments: unknown
   output: string
+  /** `{status, message, data, operationCode}`; undefined where the server told only the output. */
+  result: unknown
   status: StepStatus
   durationMs: number | null
 }
 
 export type Segment =
-  | { kind: 'retrieval'; query: string; hits: Hit[] }
+  | { kind: 'retrieval'; query: string; hits: Hit[]; search: SearchNote | null }
   | { kind: 'thinking'; text: string }
   | { kind: 'text'; text: string }
   | { kind: 'tools'; steps: Step[] }

@@ -69,7 +69,7 @@ interface SegmentProps {
 function SegmentView({ id, segment, live, running }: SegmentProps) {
   switch (segment.kind) {
     case 'retrieval':
-      return <RetrievalCard id={id} hits={segment.hits} />
+      return <RetrievalCard id={id} query={segment.query} hits={segment.hits} search={segment.search} />
     case 'thinking':
       return <Thinking id={id} text={segment.text} streaming={live} />
     case 'tools':

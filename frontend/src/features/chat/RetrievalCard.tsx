@@ -1,11 +1,21 @@
 import { BookOpen } from 'lucide-react'
-import type { Hit } from '@/api/types'
+import type { Hit, SearchNote } from '@/api/retrieval'
 import { Disclosure } from '@/components/ui/Disclosure'
+import { folderOf } from '@/features/retrieval/data'
+import { Found } from '@/features/retrieval/Found'
 import { useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
-import { openFile } from '@/stores/ui'
 
-export function RetrievalCard({ id, hits }: { id: string; hits: Hit[] }) {
+interface Props {
+  id: string
+  query: string
+  hits: Hit[]
+  /** Absent in what older servers wrote. */
+  search: SearchNote | null
+}
+
+/** The passages that were put before an answer. */
+export function RetrievalCard({ id, query, hits, search }: Props) {
   const t = useT()
   const [open, setOpen] = useFold(id, true)
   const title =
@@ -27,42 +37,17 @@ export function RetrievalCard({ id, hits }: { id: string; hits: Hit[] }) {
         </>
       }
     >
-      <ul className="space-y-1.5 px-3 pb-2.5">
-        {hits.map((hit, i) => (
-          <HitRow key={i} hit={hit} />
-        ))}
-      </ul>
-    </Disclosure>
-  )
-}
-
-function HitRow({ hit }: { hit: Hit }) {
-  const t = useT()
-  const [from, to] = hit.lines ?? []
-  return (
-    <li className="rounded-md border border-rag-line bg-card px-2.5 py-1.5 text-fg">
-      <div className="flex flex-wrap items-center gap-x-2 text-[12px]">
-        <button
-          type="button"
-          title={t('openFile', { path: hit.source })}
-          onClick={() => openFile(hit.source, hit.lines)}
-          className="max-w-full truncate text-rag underline underline-offset-2"
-        >
-          {hit.source}
-        </button>
-        {hit.heading && <span className="min-w-0 truncate text-fg-2">{hit.heading}</span>}
-        {from !== undefined && to !== undefined && (
-          <span className="text-fg-3 tabular-nums">
-            {from === to ? t('line', { a: from }) : t('lines', { a: from, b: to })}
-          </span>
-        )}
-        <span className="ms-auto text-fg-3 tabular-nums" title={t('score', { n: hit.score })}>
-          {hit.score.toFixed(2)}
-        </span>
+      <div className="space-y-1.5 px-3 pb-2.5">
+        <Found
+          id={id}
+          query={query}
+          folder={search?.folder ?? folderOf(hits[0]?.source)}
+          hits={hits}
+          weights={search?.weights ?? null}
+          misses={search?.near_misses ?? []}
+          took={search?.took_us ?? null}
+        />
       </div>
-      <p title={hit.text} className="line-clamp-3 text-fg-2 text-small [overflow-wrap:anywhere]">
-        {hit.text}
-      </p>
-    </li>
+    </Disclosure>
   )
 }

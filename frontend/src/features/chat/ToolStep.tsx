@@ -1,11 +1,14 @@
 import { Ban, Check, CircleX, Unplug } from 'lucide-react'
 import type { ReactNode } from 'react'
+import { Cited } from '@/components/Cited'
 import { CopyButton } from '@/components/ui/CopyButton'
 import { Disclosure } from '@/components/ui/Disclosure'
+import { searchedFolder } from '@/features/retrieval/data'
 import { duration, prettyJson } from '@/lib/format'
 import { type Key, useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
 import type { Step, StepStatus } from '@/thread/model'
+import { SearchResult } from './SearchResult'
 
 const STATE: Record<StepStatus, { word: Key; icon: ReactNode }> = {
   running: {
@@ -57,9 +60,11 @@ export function ToolStep({ id, step }: { id: string; step: Step }) {
     >
       <div className="ms-6 me-1 my-1 space-y-2">
         <Text name={t('input')} text={fullInput(step)} />
+        <SearchResult id={id} step={step} />
         <Text
           name={t('output')}
           text={prettyJson(step.output)}
+          cited={searchedFolder(step) !== null}
           empty={t(step.status === 'running' ? 'stillRunning' : 'noOutput')}
         />
       </div>
@@ -67,7 +72,15 @@ export function ToolStep({ id, step }: { id: string; step: Step }) {
   )
 }
 
-function Text({ name, text, empty }: { name: string; text: string; empty?: string }) {
+interface TextProps {
+  name: string
+  text: string
+  empty?: string
+  /** The places that it names are links. */
+  cited?: boolean
+}
+
+function Text({ name, text, empty, cited = false }: TextProps) {
   return (
     <section aria-label={name} className="overflow-hidden rounded-md border bg-code">
       <div className="flex items-center justify-between border-b py-0.5 ps-2.5 pe-1 text-fg-2 text-meta">
@@ -75,7 +88,7 @@ function Text({ name, text, empty }: { name: string; text: string; empty?: strin
         {text && <CopyButton text={() => text} label={name} />}
       </div>
       <pre tabIndex={0} className="scroll plain max-h-80 whitespace-pre-wrap p-2.5 [overflow-wrap:anywhere]">
-        {text || <span className="text-fg-3">{empty}</span>}
+        {text ? cited ? <Cited text={text} /> : text : <span className="text-fg-3">{empty}</span>}
       </pre>
     </section>
   )

@@ -1,0 +1,51 @@
+import { SlidersHorizontal } from 'lucide-react'
+import { Link } from 'wouter'
+import type { NearMiss, SearchFolder, Took, Weights } from '@/api/retrieval'
+import { type Translate, useT } from '@/lib/i18n'
+import { playgroundHref } from './address'
+import { type AnyHit, HitItem } from './HitItem'
+import { NearMisses } from './NearMisses'
+import { weightWords } from './words'
+
+interface Props {
+  id: string
+  query: string
+  folder: SearchFolder
+  hits: AnyHit[]
+  weights: Weights | null
+  misses: NearMiss[]
+  took: Took | null
+}
+
+/** What a search in a conversation found, what it nearly found, and the way to try it out. */
+export function Found({ id, query, folder, hits, weights, misses, took }: Props) {
+  const t = useT()
+  return (
+    <>
+      {hits.length > 0 && (
+        <ul className="space-y-1.5">
+          {hits.map((hit, i) => (
+            <HitItem key={i} id={`${id}:${i}`} hit={hit} weights={weights} />
+          ))}
+        </ul>
+      )}
+      <NearMisses id={id} misses={misses} />
+      <p className="flex flex-wrap items-center gap-x-2 px-1 text-fg-3 text-meta">
+        <span className="min-w-0 flex-1">{footnote(weights, took, t)}</span>
+        <Link
+          href={playgroundHref({ query, folder })}
+          className="flex items-center gap-1 text-rag underline-offset-2 hover:underline pointer-coarse:py-2"
+        >
+          <SlidersHorizontal size={12} aria-hidden />
+          {t('openPlayground')}
+        </Link>
+      </p>
+    </>
+  )
+}
+
+function footnote(weights: Weights | null, took: Took | null, t: Translate): string {
+  const total = took && Object.values(took).reduce((sum: number, us) => sum + us, 0)
+  const time = total === null ? null : t('foundIn', { n: (total / 1000).toFixed(1) })
+  return [time, weights && weightWords(weights.reason, t)].filter(Boolean).join(' · ')
+}

@@ -1,0 +1,56 @@
+import type { Hit, Weights } from '@/api/retrieval'
+import { PassageLink } from '@/components/PassageLink'
+import { Disclosure } from '@/components/ui/Disclosure'
+import { useT } from '@/lib/i18n'
+import { useFold } from '@/stores/folds'
+import { Why } from './Why'
+import { placeText, points } from './words'
+
+export type AnyHit = Omit<Hit, 'text'> & { text?: string }
+
+interface Props {
+  id: string
+  hit: AnyHit
+  weights: Weights | null
+}
+
+/** A found passage in a conversation: where it stands, what it says, and on demand why it was found. */
+export function HitItem({ id, hit, weights }: Props) {
+  const t = useT()
+  const [open, setOpen] = useFold(`${id}:why`, false)
+  return (
+    <li className="rounded-md border border-rag-line bg-card px-2.5 py-1.5 text-fg">
+      <div className="flex items-baseline gap-x-2 text-[12px]">
+        <span className="flex min-w-0 flex-1 flex-wrap gap-x-2">
+          <PassageLink
+            place={{ path: hit.source, lines: hit.lines ?? null }}
+            className="max-w-full text-rag tabular-nums underline underline-offset-2 [overflow-wrap:anywhere]"
+          >
+            {placeText(hit, t)}
+          </PassageLink>
+          {hit.heading && <span className="min-w-0 text-fg-2 [overflow-wrap:anywhere]">{hit.heading}</span>}
+        </span>
+        <span className="shrink-0 text-fg-3 tabular-nums" title={t('score', { n: hit.score })}>
+          {points(hit.score)}
+        </span>
+      </div>
+      {hit.text && (
+        <p title={hit.text} className="line-clamp-3 text-fg-2 text-small [overflow-wrap:anywhere]">
+          {hit.text}
+        </p>
+      )}
+      {hit.how && (
+        <Disclosure
+          open={open}
+          onToggle={setOpen}
+          summaryClass="w-fit rounded-md py-0.5 text-meta text-rag pointer-coarse:py-2"
+          summary={t('why')}
+        >
+          <div className="pt-1 pb-0.5">
+            <Why how={hit.how} weights={weights} />
+          </div>
+        </Disclosure>
+      )}
+    </li>
+  )
+}

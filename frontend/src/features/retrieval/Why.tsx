@@ -1,0 +1,123 @@
+import type { ReactNode } from 'react'
+import type { How, LexicalLeg, Weights } from '@/api/retrieval'
+import { Bar } from '@/components/ui/Bar'
+import { cn } from '@/lib/cn'
+import { useT } from '@/lib/i18n'
+import { sumOf } from './ranking'
+import { points } from './words'
+
+interface Props {
+  how: How
+  /** Absent in what older servers wrote: then there is no sum to show. */
+  weights: Pick<Weights, 'lexical' | 'vector'> | null
+}
+
+/** Why a passage stands where it stands: what each side says of it, and how that adds up. */
+export function Why({ how, weights }: Props) {
+  const t = useT()
+  const { lexical, vector } = how
+  return (
+    <dl className="grid grid-cols-[auto_1fr] gap-x-3 gap-y-1.5 text-fg-2 text-small">
+      <Side name={t('legWords')} tone="text-accent">
+        {lexical ? (
+          <>
+            <Figures
+              rank={lexical.rank}
+              raw={t('bm25', { n: points(lexical.score) })}
+              share={lexical.share}
+              tone="bg-accent"
+            />
+            <Terms leg={lexical} />
+          </>
+        ) : (
+          t('noWordShared')
+        )}
+      </Side>
+      <Side name={t('legMeaning')} tone="text-rag">
+        {vector ? (
+          <Figures
+            rank={vector.rank}
+            raw={t('cosine', { n: points(vector.cosine) })}
+            share={vector.share}
+            tone="bg-rag"
+          />
+        ) : (
+          t(weights && weights.vector > 0 ? 'noVectorYet' : 'legOff')
+        )}
+      </Side>
+      {weights && (
+        <Side name={t('together')} tone="text-fg">
+          <Sum how={how} weights={weights} />
+        </Side>
+      )}
+    </dl>
+  )
+}
+
+function Side({ name, tone, children }: { name: string; tone: string; children: ReactNode }) {
+  return (
+    <>
+      <dt className={cn('font-medium', tone)}>{name}</dt>
+      <dd className="min-w-0">{children}</dd>
+    </>
+  )
+}
+
+/** The place, the raw score, and what it counts between the best (1.00) and the worst (0.00) candidate. */
+function Figures({ rank, raw, share, tone }: { rank: number; raw: string; share: number; tone: string }) {
+  const t = useT()
+  return (
+    <span className="flex flex-wrap items-center gap-x-2 tabular-nums">
+      <span>{t('legPlace', { n: rank })}</span>
+      <span className="text-fg-3">{raw}</span>
+      <span className="ms-auto flex items-center gap-1.5" title={t('shareHint')}>
+        <Bar className="w-14" parts={[{ share, className: tone }]} />
+        {points(share)}
+      </span>
+    </span>
+  )
+}
+
+function Terms({ leg }: { leg: LexicalLeg }) {
+  const t = useT()
+  const terms = leg.terms.toSorted((a, b) => b.score - a.score)
+  const most = Math.max(terms[0]?.score ?? 0, Number.EPSILON)
+  return (
+    <ul aria-label={t('termScores')} className="mt-0.5 space-y-0.5">
+      {terms.map(term => (
+        <li key={term.term} className="flex flex-wrap items-center gap-x-2 text-meta tabular-nums">
+          <code className="w-20 shrink-0 truncate font-mono text-fg" title={term.term}>
+            {term.term}
+          </code>
+          <Bar className="w-16" parts={[{ share: term.score / most, className: 'bg-accent' }]} />
+          <span className="w-8 text-end">{points(term.score)}</span>
+          <span className="text-fg-3">
+            {t(term.texts === 1 ? 'termTimesOne' : 'termTimes', { times: term.times, texts: term.texts })}
+          </span>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** The meaning's part first, as in the rule; without a vector the words count for both. */
+function Sum({ how, weights }: Props & { weights: Pick<Weights, 'lexical' | 'vector'> }) {
+  const { vector, lexical, fused } = sumOf(how, weights)
+  return (
+    <span className="font-mono text-[12px] tabular-nums">
+      {vector && (
+        <>
+          <span className="text-rag">
+            {points(vector[0])} × {points(vector[1])}
+          </span>
+          {' + '}
+        </>
+      )}
+      <span className="text-accent">
+        {points(lexical[0])} × {points(lexical[1])}
+      </span>
+      {' = '}
+      <strong className="font-semibold text-fg">{points(fused)}</strong>
+    </span>
+  )
+}

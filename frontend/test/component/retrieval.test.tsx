@@ -1,0 +1,87 @@
+import { render, screen, within } from '@testing-library/react'
+import userEvent from '@testing-library/user-event'
+import { describe, expect, it } from 'vitest'
+import { RetrievalCard } from '@/features/chat/RetrievalCard'
+import { SearchResult } from '@/features/chat/SearchResult'
+import type { Step } from '@/thread/model'
+import { search } from '../unit/searches'
+
+const card = (id: string, bare = false) => {
+  const { hits, ...note } = search()
+  const plain = hits.map(({ how, ...hit }) => hit)
+  return render(
+    <RetrievalCard
+      id={id}
+      query={note.query}
+      hits={bare ? plain : hits}
+      search={bare ? null : { ...note, hits: [] }}
+    />,
+  )
+}
+
+describe('the card of passages', () => {
+  it('says for each passage where it stands', () => {
+    card('place')
+    const link = screen.getByRole('link', { name: 'knowledge/words.md:1–5' })
+    expect(link.getAttribute('href')).toBe('/?file=knowledge%2Fwords.md&lines=1-5')
+    expect(link.getAttribute('title')).toBe('Open knowledge/words.md at lines 1–5')
+  })
+
+  it('unfolds why: each term, each side, and the sum', async () => {
+    card('why')
+    const first = screen.getAllByRole('listitem')[0] as HTMLElement
+    await userEvent.click(within(first).getByText('Why'))
+    const terms = within(first).getByRole('list', { name: 'What each word adds' })
+    expect(terms.textContent).toContain('key8.002× here, in 3 passages')
+    expect(first.textContent).toContain('BM25 score 8.00')
+    expect(first.textContent).toContain('cosine 0.60')
+    expect(first.textContent).toContain('0.35 × 0.60 + 0.65 × 1.00 = 0.86')
+  })
+
+  it('unfolds what was nearly handed on, with the reason in words', async () => {
+    card('misses')
+    await userEvent.click(screen.getByText('2 near misses'))
+    expect(screen.getByText('it overlaps a passage that was handed on')).toBeTruthy()
+    expect(screen.getByText(/shares no word with the question; its meaning alone is worth 0.35/)).toBeTruthy()
+    expect(screen.getByText('0.42 behind')).toBeTruthy()
+  })
+
+  it('shows what older servers wrote without a why', () => {
+    card('old', true)
+    expect(screen.getByRole('link', { name: 'knowledge/both.md:3–9' })).toBeTruthy()
+    expect(screen.queryByText('Why')).toBeNull()
+    expect(screen.queryByText(/near miss/)).toBeNull()
+  })
+})
+
+const step = (tool: string, result: unknown): Step => ({
+  id: 'c1',
+  tool,
+  input: '',
+  arguments: {},
+  output: '',
+  result,
+  status: 'done',
+  durationMs: 3,
+})
+
+describe('the result of a search tool', () => {
+  it('shows the passages', () => {
+    const { query, hits, weights, near_misses } = search()
+    const data = { query, hits, weights, near_misses }
+    render(<SearchResult id="t1" step={step('search_memory', { status: 0, data })} />)
+    expect(screen.getByRole('link', { name: 'knowledge/words.md:1–5' })).toBeTruthy()
+    expect(screen.getByText('2 near misses')).toBeTruthy()
+  })
+  it('is nothing for other tools, older servers and shapes it does not know', () => {
+    for (const [tool, result] of [
+      ['terminal', { data: { hits: [] } }],
+      ['search_memory', undefined],
+      ['search_memory', { data: {} }],
+      ['search_memory', { data: { hits: [1] } }],
+    ] as const) {
+      const { container } = render(<SearchResult id="t2" step={step(tool, result)} />)
+      expect(container.textContent).toBe('')
+    }
+  })
+})
