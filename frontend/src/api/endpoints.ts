@@ -1,5 +1,6 @@
 /** One function an endpoint. */
 import { call } from './client'
+import type { FileChunks, Report, RetrievalStatus, RetrievalTests, Search, SearchFolder } from './retrieval'
 import type { FileEntry, History, Message, SessionSummary, Skill, Status } from './types'
 
 const session = (id: string): string => `/api/sessions/${encodeURIComponent(id)}`
@@ -71,3 +72,17 @@ export const writeFile = (path: string, content: string, precondition: Precondit
     headers:
       precondition === 'absent' ? { 'If-None-Match': '*' } : { 'If-Match': `"${bare(precondition.match)}"` },
   })
+
+/** How many passages an answer may be ranked anew from. */
+const CANDIDATES = 50
+export const searchPassages = (folder: SearchFolder, query: string, k: number) => {
+  const asked = new URLSearchParams({ query, folder, k: String(k), candidates: String(CANDIDATES) })
+  return call<Search>(`/api/retrieval/search?${asked}`)
+}
+export const getRetrievalStatus = () => call<RetrievalStatus>('/api/retrieval/status')
+export const getChunks = (path: string) =>
+  call<FileChunks>(`/api/retrieval/chunks?path=${encodeURIComponent(path)}`)
+export const getTests = (folder: SearchFolder) =>
+  call<RetrievalTests>(`/api/retrieval/tests?folder=${folder}`)
+export const runTests = (folder: SearchFolder, k: number) =>
+  call<Report>('/api/retrieval/tests', { method: 'POST', body: { folder, k } })

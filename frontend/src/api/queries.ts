@@ -1,14 +1,20 @@
 /** What is read from the server and kept: React Query holds it, the event stream says when it is old. */
-import { QueryClient, useQuery } from '@tanstack/react-query'
+import { keepPreviousData, QueryClient, useQuery } from '@tanstack/react-query'
 import {
   countTokens,
+  getChunks,
   getMessages,
+  getRetrievalStatus,
   getStatus,
+  getTests,
   listFiles,
   listSessions,
   listSkills,
   type Root,
+  readFile,
+  searchPassages,
 } from './endpoints'
+import type { IndexNotice, Report, RetrievalStatus, RetrievalTests, SearchFolder } from './retrieval'
 import type { ModelStatus, SessionSummary, Status } from './types'
 
 export const queryClient = new QueryClient({
@@ -24,6 +30,12 @@ export const keys = {
   tokens: ['tokens'],
   sessionTokens: (id: string) => ['tokens', id],
   raw: (id: string) => ['raw', id],
+  text: (path: string) => ['text', path],
+  retrieval: ['retrieval'],
+  index: ['retrieval', 'index'],
+  searches: (folder: SearchFolder) => ['retrieval', 'search', folder],
+  chunks: ['retrieval', 'chunks'],
+  tests: (folder: SearchFolder) => ['retrieval', 'tests', folder],
 } as const
 
 export const useStatus = () => useQuery({ queryKey: keys.status, queryFn: getStatus })
@@ -46,6 +58,30 @@ export const useRawMessages = (id: string | null, shown: boolean) =>
     enabled: shown && id !== null,
   })
 
+export const useIndex = () => useQuery({ queryKey: keys.index, queryFn: getRetrievalStatus })
+
+/** The answer before stays until the new one is there, so that a list does not blink at every letter. */
+export const useSearchAnswer = (folder: SearchFolder, query: string, k: number) =>
+  useQuery({
+    queryKey: [...keys.searches(folder), query, k],
+    queryFn: () => searchPassages(folder, query, k),
+    enabled: query !== '',
+    placeholderData: keepPreviousData,
+  })
+
+export const useChunks = (path: string | null) =>
+  useQuery({
+    queryKey: [...keys.chunks, path],
+    queryFn: () => getChunks(path ?? ''),
+    enabled: path !== null,
+  })
+
+export const useFileText = (path: string | null) =>
+  useQuery({ queryKey: keys.text(path ?? ''), queryFn: () => readFile(path ?? ''), enabled: path !== null })
+
+export const useTests = (folder: SearchFolder) =>
+  useQuery({ queryKey: keys.tests(folder), queryFn: () => getTests(folder) })
+
 export const refresh = (queryKey: readonly unknown[]): void => {
   void queryClient.invalidateQueries({ queryKey })
 }
@@ -61,3 +97,20 @@ export const patchStatus = (patch: (status: Status) => Status): void => {
 }
 
 export const patchModel = (model: ModelStatus): void => patchStatus(status => ({ ...status, model }))
+
+export function patchIndex({ folder, state, done, total }: IndexNotice): void {
+  queryClient.setQueryData<RetrievalStatus>(
+    keys.index,
+    status =>
+      status && {
+        ...status,
+        folders: status.folders.map(f => (f.folder === folder ? { ...f, state, done, total } : f)),
+      },
+  )
+}
+
+export const putReport = (report: Report): void => {
+  queryClient.setQueryData<RetrievalTests>(keys.tests(report.folder), tests =>
+    tests ? { ...tests, last: report } : tests,
+  )
+}

@@ -1,6 +1,7 @@
 /** Joins the event stream to the stores: frames to the threads, notices to the cached reads and the open files. */
 import { openEvents, type Stream } from '@/api/events'
-import { keys, patchModel, patchSession, patchStatus, refresh } from '@/api/queries'
+import { keys, patchIndex, patchModel, patchSession, patchStatus, refresh } from '@/api/queries'
+import type { IndexNotice } from '@/api/retrieval'
 import type { Frame, Notice } from '@/api/types'
 import { diskChanged } from '@/features/editor/actions'
 import { t } from '@/lib/i18n'
@@ -49,7 +50,30 @@ function reloadThreads(which: (phase: string) => boolean): void {
 
 function reloadEverything(): void {
   reloadThreads(() => true)
-  for (const key of [keys.status, keys.sessions, keys.files, keys.skills, keys.tokens]) refresh(key)
+  const all = [keys.status, keys.sessions, keys.files, keys.skills, keys.tokens, keys.retrieval, ['text']]
+  for (const key of all) refresh(key)
+}
+
+/** What is shown of a folder's index is old as soon as a file of it changes, or when the index has caught up. */
+function onIndex(notice: IndexNotice): void {
+  patchIndex(notice)
+  if (notice.state !== 'ready') return
+  refresh(keys.index)
+  refresh(keys.searches(notice.folder))
+  refresh(keys.chunks)
+}
+
+function onFile(path: string): void {
+  refresh(keys.files)
+  refresh(keys.text(path))
+  if (path.startsWith('skills/')) refresh(keys.skills)
+  const folder = path.startsWith('memory/') ? 'memory' : path.startsWith('knowledge/') ? 'knowledge' : null
+  if (!folder) return
+  const old =
+    path === `${folder}/tests.jsonl`
+      ? [keys.tests(folder)]
+      : [keys.index, keys.searches(folder), [...keys.chunks, path]]
+  for (const key of old) refresh(key)
 }
 
 /** Never by itself: there may be a draft, or a file that is not saved. */
@@ -110,8 +134,7 @@ function handle(notice: Notice, id: string | null): void {
       refresh(keys.sessions)
       break
     case 'file_changed':
-      refresh(keys.files)
-      if (notice.path.startsWith('skills/')) refresh(keys.skills)
+      onFile(notice.path)
       void diskChanged(notice.path, notice.etag ?? null, notice.by)
       break
     case 'skills_changed':
@@ -124,6 +147,9 @@ function handle(notice: Notice, id: string | null): void {
     case 'config_changed':
       patchStatus(status => ({ ...status, rag_mode: notice.rag_mode }))
       break
+    case 'index':
+      onIndex(notice)
+      break
     case 'gap':
       reloadEverything()
       break
@@ -134,7 +160,7 @@ function onState(state: 'connecting' | 'open' | 'lost'): void {
   setConnection(state)
   // Notices carry no history: what they would have said meanwhile has to be read again.
   if (state === 'open' && lost) {
-    for (const key of [keys.status, keys.sessions, keys.files]) refresh(key)
+    for (const key of [keys.status, keys.sessions, keys.files, keys.retrieval]) refresh(key)
     reloadThreads(phase => phase === 'failed')
   }
   lost = state === 'lost' || (lost && state !== 'open')

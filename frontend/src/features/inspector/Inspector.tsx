@@ -3,11 +3,12 @@ import { Tabs } from 'radix-ui'
 import { useEffect, useMemo, useState } from 'react'
 import { useShallow } from 'zustand/react/shallow'
 import type { Root } from '@/api/endpoints'
-import { useFiles, useSkills } from '@/api/queries'
+import { useFiles, useIndex, useSkills } from '@/api/queries'
 import { IconButton } from '@/components/ui/Button'
 import { create, open } from '@/features/editor/actions'
 import { isDirty } from '@/features/editor/buffer'
 import { EditorPane } from '@/features/editor/EditorPane'
+import { IndexLine } from '@/features/retrieval/IndexLine'
 import { useT } from '@/lib/i18n'
 import { useBuffers } from '@/stores/buffers'
 import { openFile, useUi } from '@/stores/ui'
@@ -21,6 +22,8 @@ export function Inspector() {
   const { tab, file, reveal, set } = useUi()
   const files = useFiles(tab)
   const skills = useSkills()
+  const index = useIndex().data
+  const indexed = index?.folders.find(folder => folder.folder === tab)
   const [filter, setFilter] = useState('')
   const [making, setMaking] = useState(false)
   const comparing = useBuffers(s => s.comparing)
@@ -85,6 +88,7 @@ export function Inspector() {
               <FilePlus2 size={15} aria-hidden />
             </IconButton>
           </div>
+          {indexed && <IndexLine status={indexed} model={index?.model ?? null} />}
           <Files
             root={tab}
             files={files.data}

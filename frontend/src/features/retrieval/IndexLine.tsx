@@ -1,0 +1,71 @@
+import { SlidersHorizontal } from 'lucide-react'
+import { Link } from 'wouter'
+import type { EmbeddingModel, FolderStatus } from '@/api/retrieval'
+import { Disclosure } from '@/components/ui/Disclosure'
+import { count } from '@/lib/format'
+import { locale, useLang, useT } from '@/lib/i18n'
+import { useFold } from '@/stores/folds'
+import { playgroundHref } from './address'
+import { IndexProgress } from './IndexProgress'
+
+interface Props {
+  status: FolderStatus
+  model: EmbeddingModel | null
+}
+
+/** One quiet line about a folder's index, the progress while there is some, and the files that cannot be read. */
+export function IndexLine({ status, model }: Props) {
+  const t = useT()
+  const lang = useLang()
+  const n = (value: number) => count(value, locale(lang))
+  const { folder, files, chunks, embedded, state } = status
+  const size = [
+    files === 1 ? t('indexFile') : t('indexFiles', { n: n(files) }),
+    chunks === 1 ? t('indexChunk') : t('indexChunks', { n: n(chunks) }),
+  ]
+  const usable = model && model.state !== 'absent' && model.state !== 'failed'
+  const vectors = usable ? t('indexVectors', { done: n(embedded), total: n(chunks) }) : t('indexWordsOnly')
+  const name = t('tryFolder', { folder: t(folder) })
+  return (
+    <div className="px-3 pb-1.5 text-fg-3 text-meta">
+      <p className="flex items-center gap-2">
+        <span className="min-w-0 flex-1 truncate tabular-nums" title={model?.id}>
+          {state === 'not_built' ? t('indexNotBuilt') : [...size, vectors].join(' · ')}
+          {usable && ` · ${model.id}`}
+        </span>
+        <Link
+          href={playgroundHref({ folder })}
+          aria-label={name}
+          title={name}
+          className="grid size-6 shrink-0 place-items-center rounded-md text-fg-2 hover:bg-hover hover:text-fg pointer-coarse:size-9"
+        >
+          <SlidersHorizontal size={13} aria-hidden />
+        </Link>
+      </p>
+      <IndexProgress status={status} />
+      <Unreadable files={status.unreadable} folder={folder} />
+    </div>
+  )
+}
+
+function Unreadable({ files, folder }: { files: FolderStatus['unreadable']; folder: string }) {
+  const t = useT()
+  const [open, setOpen] = useFold(`unreadable:${folder}`, false)
+  if (files.length === 0) return null
+  return (
+    <Disclosure
+      open={open}
+      onToggle={setOpen}
+      summaryClass="w-fit rounded-md py-0.5 text-warn"
+      summary={files.length === 1 ? t('unreadableOne') : t('unreadable', { n: files.length })}
+    >
+      <ul className="scroll max-h-32 space-y-0.5 pb-1">
+        {files.map(({ path, reason }) => (
+          <li key={path} className="[overflow-wrap:anywhere]">
+            <span className="font-mono text-fg-2">{path}</span> — {reason}
+          </li>
+        ))}
+      </ul>
+    </Disclosure>
+  )
+}
