@@ -245,7 +245,7 @@ export async function fakeRetrieval(page, app, world = {}) {
       world.asked.push(Object.fromEntries(query))
       const folder = query.get('folder')
       const weight = query.get('vector_weight')
-      return searchIn(await chunksIn(folder), {
+      return searchIn(world.nothing ? [] : await chunksIn(folder), {
         query: query.get('query'),
         folder,
         k: Number(query.get('k') ?? 3),

@@ -1,19 +1,28 @@
-import { Files, MessageCircle, MessagesSquare } from 'lucide-react'
+import { Files, type LucideIcon, MessageCircle, MessagesSquare, SlidersHorizontal } from 'lucide-react'
 import { cn } from '@/lib/cn'
-import { useT } from '@/lib/i18n'
+import { type Key, useT } from '@/lib/i18n'
 import type { Pane } from '@/stores/ui'
 
-const TABS = [
-  ['left', 'sessions', MessagesSquare],
-  ['chat', 'chat', MessageCircle],
-  ['right', 'files', Files],
-] as const
+type Tab = readonly [pane: Pane, label: Key, icon: LucideIcon]
 
-export function BottomBar({ pane, onPane }: { pane: Pane; onPane: (pane: Pane) => void }) {
+const SESSIONS: Tab = ['left', 'sessions', MessagesSquare]
+const CHAT: Tab = ['chat', 'chat', MessageCircle]
+const PLAYGROUND: Tab = ['chat', 'playgroundShort', SlidersHorizontal]
+const FILES: Tab = ['right', 'files', Files]
+
+interface Props {
+  pane: Pane
+  /** The playground stands in the conversation's place. */
+  playing: boolean
+  onPane: (pane: Pane) => void
+}
+
+export function BottomBar({ pane, playing, onPane }: Props) {
   const t = useT()
+  const tabs = [SESSIONS, playing ? PLAYGROUND : CHAT, FILES]
   return (
     <nav aria-label={t('panels')} className="safe-bottom flex shrink-0 border-t bg-float">
-      {TABS.map(([name, label, Icon]) => (
+      {tabs.map(([name, label, Icon]) => (
         <button
           key={name}
           type="button"

@@ -2,14 +2,16 @@ import { lazy, Suspense, useEffect, useRef } from 'react'
 import { useLocation, useRoute } from 'wouter'
 import { useSessions } from '@/api/queries'
 import { Sheet } from '@/components/ui/Sheet'
+import { Skeleton } from '@/components/ui/Skeleton'
 import { Splitter } from '@/components/ui/Splitter'
 import { Toasts } from '@/components/ui/Toasts'
 import { ChatPane } from '@/features/chat/ChatPane'
 import { Inspector } from '@/features/inspector/Inspector'
+import { PLAYGROUND } from '@/features/retrieval/address'
 import { Sidebar } from '@/features/sessions/Sidebar'
 import { useT } from '@/lib/i18n'
 import { useWidth } from '@/lib/useMedia'
-import { LEFT, RIGHT, useUi } from '@/stores/ui'
+import { CHUNKS, LEFT, RIGHT, useUi } from '@/stores/ui'
 import { BottomBar } from './BottomBar'
 import { Dialogs } from './Dialogs'
 import { StatusRegion } from './StatusRegion'
@@ -18,12 +20,15 @@ import { useCommands } from './useCommands'
 import { useShortcuts } from './useShortcuts'
 
 const Palette = lazy(() => import('@/features/palette/Palette'))
+const Playground = lazy(() => import('@/features/playground/Playground'))
+const ChunkPane = lazy(() => import('@/features/playground/ChunkPane'))
 
 export function Shell() {
   const t = useT()
   const ui = useUi()
   const width = useWidth()
-  const [, navigate] = useLocation()
+  const [path, navigate] = useLocation()
+  const playing = path === PLAYGROUND
   const [, params] = useRoute<{ id: string }>('/s/:id')
   const sessionId = params?.id ?? null
   const input = useRef<HTMLTextAreaElement>(null)
@@ -36,13 +41,29 @@ export function Shell() {
     useUi.getState().set({ view: 'chat' })
   }, [sessionId])
   useEffect(() => {
-    document.title = title ? `${title} · miniclaw` : 'miniclaw'
-  }, [title])
+    const { set } = useUi.getState()
+    set(playing ? { pane: 'chat', sheetOpen: false, beside: 'chunks' } : { lastChat: path })
+  }, [playing, path])
+  const heading = playing ? t('playground') : title
+  useEffect(() => {
+    document.title = heading ? `${heading} · miniclaw` : 'miniclaw'
+  }, [heading])
 
   const narrow = width === 'narrow'
   const showLeft = narrow ? ui.pane === 'left' : ui.leftOpen
   const showChat = !narrow || ui.pane === 'chat'
   const showRight = narrow ? ui.pane === 'right' : width === 'wide' && ui.rightOpen
+  const side = playing
+    ? { value: ui.chunks, limits: CHUNKS, onChange: (chunks: number) => ui.set({ chunks }) }
+    : { value: ui.right, limits: RIGHT, onChange: (right: number) => ui.set({ right }) }
+  const beside =
+    playing && ui.beside === 'chunks' ? (
+      <Suspense fallback={<PanePending />}>
+        <ChunkPane />
+      </Suspense>
+    ) : (
+      <Inspector onChunks={playing ? () => ui.set({ beside: 'chunks' }) : null} />
+    )
   return (
     <>
       <div className="flex h-full flex-col p-2 max-md:p-0 max-md:safe-top">
@@ -79,43 +100,53 @@ export function Shell() {
           )}
           {showChat && (
             <div className="min-w-0 flex-1">
-              <ChatPane
-                sessionId={sessionId}
-                input={input}
-                width={width}
-                onLeft={commands.toggleSessions}
-                onRight={commands.toggleInspector}
-              />
+              {playing ? (
+                <Suspense fallback={<PanePending />}>
+                  <Playground
+                    width={width}
+                    onLeft={commands.toggleSessions}
+                    onRight={commands.toggleInspector}
+                  />
+                </Suspense>
+              ) : (
+                <ChatPane
+                  sessionId={sessionId}
+                  input={input}
+                  width={width}
+                  onLeft={commands.toggleSessions}
+                  onRight={commands.toggleInspector}
+                />
+              )}
             </div>
           )}
           {showRight && !narrow && (
             <Splitter
-              value={ui.right}
-              {...RIGHT}
+              value={side.value}
+              {...side.limits}
               direction={-1}
               label={t('resizeInspector')}
               controls="pane-right"
-              onChange={right => ui.set({ right })}
+              onChange={side.onChange}
               onCollapse={commands.toggleInspector}
             />
           )}
           {showRight && (
             <div
               className="shrink-0 max-md:w-full"
-              style={width === 'wide' ? { width: ui.right } : undefined}
+              style={width === 'wide' ? { width: side.value } : undefined}
             >
-              <Inspector />
+              {beside}
             </div>
           )}
         </main>
-        {narrow && <BottomBar pane={ui.pane} onPane={pane => ui.set({ pane })} />}
+        {narrow && <BottomBar pane={ui.pane} playing={playing} onPane={pane => ui.set({ pane })} />}
       </div>
       <Sheet
         open={width === 'medium' && ui.sheetOpen}
         onOpenChange={sheetOpen => ui.set({ sheetOpen })}
-        title={t('inspector')}
+        title={t(playing && ui.beside === 'chunks' ? 'chunkPane' : 'inspector')}
       >
-        <Inspector />
+        {beside}
       </Sheet>
       <Dialogs sessionId={sessionId} />
       {ui.dialog === 'palette' && (
@@ -126,5 +157,15 @@ export function Shell() {
       <Toasts />
       <StatusRegion />
     </>
+  )
+}
+
+/** The place of a pane whose code is on its way. */
+function PanePending() {
+  const t = useT()
+  return (
+    <div className="pane h-full rounded-xl max-md:rounded-none max-md:border-0">
+      <Skeleton label={t('loading')} rows={4} />
+    </div>
   )
 }

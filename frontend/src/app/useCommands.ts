@@ -2,6 +2,7 @@ import type { RefObject } from 'react'
 import { useLocation } from 'wouter'
 import { useSessions } from '@/api/queries'
 import { save } from '@/features/editor/actions'
+import { PLAYGROUND } from '@/features/retrieval/address'
 import type { Width } from '@/lib/useMedia'
 import { useLive } from '@/stores/live'
 import { useUi } from '@/stores/ui'
@@ -9,7 +10,7 @@ import { shownThread } from '@/thread/loaded'
 import { stop } from './threads'
 import type { Commands } from './useShortcuts'
 
-const PANES = ['pane-left', 'pane-chat', 'pane-right'] as const
+const PANES = ['pane-left', 'pane-chat', 'pane-play', 'pane-right'] as const
 
 /** Moves the focus to the next pane that is on the screen. */
 function cyclePane(step: 1 | -1): void {
@@ -31,6 +32,7 @@ export function useCommands({ sessionId, width, input }: Context): Commands {
   const { set } = useUi.getState()
 
   const focusComposer = () => {
+    if (location.pathname === PLAYGROUND) navigate(useUi.getState().lastChat)
     set({ pane: 'chat', view: 'chat' })
     requestAnimationFrame(() => input.current?.focus())
   }

@@ -8,6 +8,8 @@ export type Pane = 'left' | 'chat' | 'right'
 export type DialogName = 'palette' | 'shortcuts' | 'model' | 'compress'
 export const LEFT = { min: 200, max: 420, start: 268 } as const
 export const RIGHT = { min: 300, max: 720, start: 400 } as const
+/** The right pane beside the playground, which needs more room to show a file. */
+export const CHUNKS = { min: 300, max: 900, start: 520 } as const
 
 export interface Reveal {
   path: string
@@ -15,9 +17,19 @@ export interface Reveal {
   nonce: number
 }
 
+/** A passage that somebody looks at in the playground. */
+export interface Passage {
+  path: string
+  lines: Lines | null
+  text: string
+  /** The words it was looked for with. */
+  terms: string[]
+}
+
 interface Ui {
   left: number
   right: number
+  chunks: number
   leftOpen: boolean
   rightOpen: boolean
   /** The inspector over the chat, on screens too small for three panes. */
@@ -27,6 +39,11 @@ interface Ui {
   file: string | null
   /** Lines to show in the open file, with a number that makes asking twice two requests. */
   reveal: Reveal | null
+  /** What stands beside the playground: a passage in its file, or the inspector. */
+  beside: 'chunks' | 'files'
+  passage: Passage | null
+  /** Where the conversation is, for the way back from the playground. */
+  lastChat: string
   view: 'chat' | 'raw'
   dialog: DialogName | null
   set: (patch: Partial<Ui>) => void
@@ -40,6 +57,7 @@ const width = (key: string, { min, max, start }: { min: number; max: number; sta
 export const useUi = create<Ui>(set => ({
   left: width('mc.left', LEFT),
   right: width('mc.right', RIGHT),
+  chunks: width('mc.chunks', CHUNKS),
   leftOpen: stored('mc.leftOpen') !== 'no',
   rightOpen: stored('mc.rightOpen') !== 'no',
   sheetOpen: false,
@@ -47,6 +65,9 @@ export const useUi = create<Ui>(set => ({
   tab: 'memory',
   file: null,
   reveal: null,
+  beside: 'chunks',
+  passage: null,
+  lastChat: '/',
   view: 'chat',
   dialog: null,
   set,
@@ -55,6 +76,7 @@ export const useUi = create<Ui>(set => ({
 useUi.subscribe((now, before) => {
   if (now.left !== before.left) store('mc.left', String(now.left))
   if (now.right !== before.right) store('mc.right', String(now.right))
+  if (now.chunks !== before.chunks) store('mc.chunks', String(now.chunks))
   if (now.leftOpen !== before.leftOpen) store('mc.leftOpen', now.leftOpen ? 'yes' : 'no')
   if (now.rightOpen !== before.rightOpen) store('mc.rightOpen', now.rightOpen ? 'yes' : 'no')
 })
@@ -71,6 +93,11 @@ export function openFile(path: string, lines?: Lines | null): void {
     rightOpen: true,
     sheetOpen: true,
     pane: 'right',
+    beside: 'files',
     reveal: lines ? { path, lines, nonce: (reveal?.nonce ?? 0) + 1 } : null,
   })
 }
+
+/** Shows the selected passage in its file, whatever the screen's width. */
+export const showChunks = (): void =>
+  useUi.setState({ beside: 'chunks', rightOpen: true, sheetOpen: true, pane: 'right' })

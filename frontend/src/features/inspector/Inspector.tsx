@@ -1,10 +1,10 @@
-import { FilePlus2, Search } from 'lucide-react'
+import { FilePlus2, Rows3, Search } from 'lucide-react'
 import { Tabs } from 'radix-ui'
 import { useEffect, useMemo, useState } from 'react'
 import { useShallow } from 'zustand/react/shallow'
 import type { Root } from '@/api/endpoints'
 import { useFiles, useIndex, useSkills } from '@/api/queries'
-import { IconButton } from '@/components/ui/Button'
+import { Button, IconButton } from '@/components/ui/Button'
 import { create, open } from '@/features/editor/actions'
 import { isDirty } from '@/features/editor/buffer'
 import { EditorPane } from '@/features/editor/EditorPane'
@@ -17,7 +17,12 @@ import { NewFile } from './NewFile'
 
 const TABS: readonly Root[] = ['memory', 'skills', 'workspace', 'knowledge']
 
-export function Inspector() {
+interface Props {
+  /** Leads back to the passage that is looked at in the playground; null elsewhere. */
+  onChunks: (() => void) | null
+}
+
+export function Inspector({ onChunks }: Props) {
   const t = useT()
   const { tab, file, reveal, set } = useUi()
   const files = useFiles(tab)
@@ -44,6 +49,12 @@ export function Inspector() {
       tabIndex={-1}
       className="pane flex h-full min-h-0 flex-col overflow-hidden rounded-xl outline-none max-md:rounded-none max-md:border-0"
     >
+      {onChunks && (
+        <Button size="small" look="ghost" className="mx-2 mt-2 self-start text-rag!" onClick={onChunks}>
+          <Rows3 size={13} aria-hidden />
+          {t('backToChunks')}
+        </Button>
+      )}
       <Tabs.Root
         value={tab}
         onValueChange={value => {

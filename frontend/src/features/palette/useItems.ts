@@ -1,6 +1,8 @@
+import { useLocation } from 'wouter'
 import { useFiles, useSessions } from '@/api/queries'
 import { SHORTCUTS } from '@/app/shortcuts'
 import type { Commands } from '@/app/useShortcuts'
+import { PLAYGROUND } from '@/features/retrieval/address'
 import { useT } from '@/lib/i18n'
 import { openFile, useUi } from '@/stores/ui'
 import { matches } from './match'
@@ -18,6 +20,7 @@ const MOST = 12
 
 export function useItems(query: string, commands: Commands, onOpenSession: (id: string) => void): Item[] {
   const t = useT()
+  const [, navigate] = useLocation()
   const sessions = useSessions().data ?? []
   const memory = useFiles('memory').data ?? []
   const workspace = useFiles('workspace').data ?? []
@@ -37,6 +40,16 @@ export function useItems(query: string, commands: Commands, onOpenSession: (id: 
       text: t('modelConnect'),
       keys: [],
       run: () => useUi.setState({ dialog: 'model' }),
+    },
+    {
+      id: 'playground',
+      group: 'commands',
+      text: t('playground'),
+      keys: [],
+      run: () => {
+        navigate(PLAYGROUND)
+        useUi.setState({ pane: 'chat' })
+      },
     },
     ...sessions.map(s => ({
       id: s.id,

@@ -5,6 +5,7 @@ import { Disclosure } from '@/components/ui/Disclosure'
 import { count } from '@/lib/format'
 import { locale, useLang, useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
+import { useUi } from '@/stores/ui'
 import { playgroundHref } from './address'
 import { IndexProgress } from './IndexProgress'
 
@@ -35,6 +36,7 @@ export function IndexLine({ status, model }: Props) {
         </span>
         <Link
           href={playgroundHref({ folder })}
+          onClick={() => useUi.setState({ pane: 'chat', sheetOpen: false })}
           aria-label={name}
           title={name}
           className="grid size-6 shrink-0 place-items-center rounded-md text-fg-2 hover:bg-hover hover:text-fg pointer-coarse:size-9"

@@ -1,0 +1,227 @@
+// The playground: what is found, why, and what another weight would do.
+// REAL SERVER: everything but the states that are made up here (a fault, an index that is being built, no model) can be asked
+// of the real server once it has /api/retrieval.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { catchStream, emit, fakeRetrieval, fakeSearch } from './fake-retrieval.mjs'
+import {
+  answers,
+  MOBILE,
+  openPage,
+  say,
+  settled,
+  shot,
+  startBrowser,
+  startMiniclaw,
+  until,
+} from './harness.mjs'
+
+const QUESTION = 'where do I put my API key'
+const ADDRESS = `/playground?query=${encodeURIComponent(QUESTION)}&folder=knowledge`
+
+let app
+let browser
+before(async () => {
+  app = await startMiniclaw()
+  browser = await startBrowser()
+})
+after(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+const question = page => page.getByRole('searchbox', { name: 'Question' })
+const rows = page => page.locator('[data-row]')
+const order = page => rows(page).evaluateAll(all => all.map(row => row.dataset.row))
+const weight = page => page.getByRole('slider', { name: 'Weight of the meaning' })
+const side = page => page.locator('#pane-right')
+
+async function playground(world = {}, { path = ADDRESS, ...options } = {}) {
+  const prepare = async page => {
+    await catchStream(page.context())
+    await fakeRetrieval(page, app, world)
+  }
+  return openPage(browser, app, { path, prepare, ready: question, ...options })
+}
+
+test('an address is a trial: its question is asked, and the best passage stands beside in its file', async () => {
+  const { hits } = await fakeSearch(app, { query: QUESTION, folder: 'knowledge' })
+  const { page, close } = await playground()
+  await rows(page).first().waitFor()
+  assert.equal(await question(page).inputValue(), QUESTION)
+  const first = rows(page).first()
+  await first.getByText(`${hits[0].source}:${hits[0].lines.join('–')}`).waitFor()
+  await first.getByText('0.35 ×').waitFor()
+  await side(page).getByText('found', { exact: true }).waitFor()
+  await side(page).getByRole('heading', { name: hits[0].source }).waitFor()
+  await shot(page, 'playground')
+  await close()
+})
+
+test('the question is shown as it was searched, with what was left out of it', async () => {
+  const { page, close } = await playground({}, { path: '/playground' })
+  await page.getByText('Ask something, and see').waitFor()
+  await question(page).fill('where is the zyzzyva key')
+  const terms = page.getByRole('list', { name: 'Searched as' })
+  await terms.getByRole('listitem').filter({ hasText: 'zyzzyva' }).getByText('in no passage').waitFor()
+  await terms
+    .getByRole('listitem')
+    .filter({ hasText: 'key' })
+    .getByText(/^idf \d\.\d\d$/)
+    .waitFor()
+  await terms.getByText('where, is, the').waitFor()
+  await page.getByText(/candidates/).waitFor()
+  await page.waitForURL(/query=where\+is\+the\+zyzzyva\+key/)
+  await close()
+})
+
+test('another weight ranks anew at once, without asking, and goes back to the server’s', async () => {
+  const world = {}
+  const { page, close } = await playground(world)
+  await rows(page).first().waitFor()
+  const own = await order(page)
+  const asked = world.asked.length
+  await weight(page).focus()
+  await page.keyboard.press('End')
+  await until(
+    () => order(page),
+    now => now.join() !== own.join(),
+    'another order',
+  )
+  assert.equal(world.asked.length, asked)
+  const meanings = await rows(page)
+    .locator('> button > span:nth-child(2) > span:nth-child(3)')
+    .allInnerTexts()
+  const places = meanings.map(text => Number(/#(\d+)/.exec(text)[1]))
+  assert.deepEqual(
+    places,
+    places.toSorted((a, b) => a - b),
+  )
+  await page
+    .getByText(/(up|down) by \d/)
+    .first()
+    .waitFor({ state: 'attached' })
+  await page.waitForURL(/weight=1/)
+  await shot(page, 'playground-meaning')
+  await page.getByRole('button', { name: 'Back to it' }).click()
+  assert.deepEqual(await order(page), own)
+  await close()
+})
+
+test('more passages can be handed on; the rest are near misses with their reason', async () => {
+  const { page, close } = await playground()
+  await rows(page).first().waitFor()
+  const handed = () => page.locator('ol > li').evaluateAll(all => all.findIndex(li => !li.dataset.row))
+  assert.equal(await handed(), 3)
+  await page.getByRole('slider', { name: 'How many passages are handed on' }).focus()
+  await page.keyboard.press('ArrowRight')
+  await page.keyboard.press('ArrowRight')
+  await until(handed, at => at === 5, 'five passages')
+  await rows(page)
+    .nth(6)
+    .getByText(/its words weigh less|both sides are weaker|farther|shares no word/)
+    .waitFor()
+  await page.waitForURL(/k=5/)
+  await close()
+})
+
+test('the arrows lead from the question through the results, and the file follows', async () => {
+  const { page, close } = await playground()
+  await rows(page).first().waitFor()
+  await question(page).focus()
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('ArrowDown')
+  const second = rows(page).nth(1)
+  assert.equal(await second.getByRole('button').first().getAttribute('aria-expanded'), 'true')
+  const place = (await second.locator('.text-rag').first().textContent()).split(':')[0]
+  await side(page).getByRole('heading', { name: place }).waitFor()
+  await close()
+})
+
+test('a chunk says where it came from', async () => {
+  const { hits } = await fakeSearch(app, { query: QUESTION, folder: 'knowledge' })
+  const { page, close } = await playground()
+  const chunk = side(page).locator('[data-chunk]').first()
+  await chunk.getByRole('button').click()
+  const facts = chunk.locator('dl')
+  await facts.getByText(`${hits[0].source}#0`).waitFor()
+  await facts.getByText(/^0–\d+ \(\d+\)$/).waitFor()
+  await facts.getByText('has a vector').waitFor()
+  await close()
+})
+
+test('the editor stands beside on demand, and the passage comes back', async () => {
+  const { page, close } = await playground()
+  await rows(page).first().getByRole('button', { name: 'Open in the editor' }).click()
+  await side(page).locator('.cm-passage').first().waitFor()
+  await side(page).getByRole('button', { name: 'Back to the passage' }).click()
+  await side(page).getByText('found', { exact: true }).waitFor()
+  await close()
+})
+
+test('the palette leads to the playground, and writing leads back to the conversation', async () => {
+  const { page, close } = await openPage(browser, app, { prepare: page => fakeRetrieval(page, app) })
+  await say(page, 'hello there')
+  await answers(page).getByText('All right.').waitFor()
+  await settled(page)
+  const chat = new URL(page.url()).pathname
+  await page.keyboard.press('Control+k')
+  await page.getByRole('option').first().waitFor()
+  await page.keyboard.type('playground')
+  await page.keyboard.press('Enter')
+  await question(page).waitFor()
+  assert.equal(await page.title(), 'Retrieval playground · miniclaw')
+  await page.locator('#play-title').click()
+  await page.keyboard.press('/')
+  await answers(page).getByText('All right.').waitFor()
+  assert.equal(new URL(page.url()).pathname, chat)
+  await close()
+})
+
+test('a folder without a model is searched by its words, and the page says how to get one', async () => {
+  const { page, close } = await playground({ model: false })
+  await page.getByText('make embedder').waitFor()
+  await rows(page).first().waitFor()
+  await page.getByText('words only: there is no embedding model').waitFor()
+  await page.getByText('It moves nothing: no passage has a vector.').waitFor()
+  await shot(page, 'playground-no-model')
+  await close()
+})
+
+test('an index that is being built says how far it is', async () => {
+  const { page, close } = await playground()
+  await rows(page).first().waitFor()
+  await emit(page, { type: 'index', folder: 'knowledge', state: 'building', done: 34, total: 100 })
+  await page.locator('#pane-play').getByText('The index is being built: 34 %').waitFor()
+  await shot(page, 'playground-building')
+  await close()
+})
+
+test('a search that fails says why and can be tried again', async () => {
+  const world = { fault: { search: 'the index is damaged' } }
+  const { page, close } = await playground(world)
+  await page.getByRole('alert').getByText('the index is damaged').waitFor()
+  await shot(page, 'playground-failed')
+  world.fault = null
+  await page.getByRole('button', { name: 'Retry' }).click()
+  await rows(page).first().waitFor()
+  await close()
+})
+
+test('what matches nothing says so', async () => {
+  const { page, close } = await playground({ nothing: true })
+  await page.getByText('No passage matches.').waitFor()
+  await close()
+})
+
+test('on a phone the file is one step away', async () => {
+  const { page, close } = await playground({}, MOBILE)
+  await rows(page).first().waitFor()
+  await shot(page, 'playground-phone')
+  await rows(page).first().getByRole('button', { name: 'In its file' }).click()
+  await side(page).getByText('found', { exact: true }).waitFor()
+  await shot(page, 'playground-phone-file')
+  await page.locator('nav').last().getByRole('button', { name: 'Playground' }).click()
+  await rows(page).first().waitFor()
+  await close()
+})

@@ -1,0 +1,46 @@
+import { PanelLeft, PanelRight } from 'lucide-react'
+import type { ReactNode } from 'react'
+import { IconButton } from '@/components/ui/Button'
+import { useT } from '@/lib/i18n'
+
+interface Props {
+  id: string
+  title: string
+  /** Shown before the title. */
+  children?: ReactNode
+  leftOpen: boolean
+  rightOpen: boolean
+  onLeft: () => void
+  onRight: () => void
+}
+
+/** The top of the middle pane: what it shows, and the switches of the panes beside it. */
+export function PaneHeader({ id, title, children, leftOpen, rightOpen, onLeft, onRight }: Props) {
+  const t = useT()
+  return (
+    <header className="flex h-11 shrink-0 items-center gap-1 border-b px-2 max-md:h-12">
+      <IconButton
+        label={t('toggleSessions')}
+        aria-expanded={leftOpen}
+        aria-controls={leftOpen ? 'pane-left' : undefined}
+        onClick={onLeft}
+      >
+        <PanelLeft size={17} aria-hidden />
+      </IconButton>
+      <div className="flex min-w-0 flex-1 items-center justify-center gap-2">
+        {children}
+        <h2 id={id} className="truncate font-semibold text-[13.5px]">
+          {title}
+        </h2>
+      </div>
+      <IconButton
+        label={t('toggleInspector')}
+        aria-expanded={rightOpen}
+        aria-controls={rightOpen ? 'pane-right' : undefined}
+        onClick={onRight}
+      >
+        <PanelRight size={17} aria-hidden />
+      </IconButton>
+    </header>
+  )
+}

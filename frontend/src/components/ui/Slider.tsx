@@ -1,0 +1,38 @@
+interface Props {
+  label: string
+  value: number
+  min: number
+  max: number
+  step: number
+  /** What a screen reader says of the value. */
+  text: string
+  /** A value to point at, such as the one that holds without a choice. */
+  mark?: number | null
+  onChange: (value: number) => void
+}
+
+/** Half the width of the thumb: the ends of its way are that far inside. */
+const INSET = 8
+
+export function Slider({ label, value, min, max, step, text, mark, onChange }: Props) {
+  const share = mark == null ? 0 : (mark - min) / (max - min)
+  return (
+    <span className="relative block min-w-0 flex-1">
+      <input
+        type="range"
+        aria-label={label}
+        aria-valuetext={text}
+        {...{ value, min, max, step }}
+        onChange={event => onChange(Number(event.target.value))}
+        className="block h-5 w-full cursor-pointer accent-(--accent) pointer-coarse:h-9"
+      />
+      {mark != null && (
+        <span
+          aria-hidden
+          className="pointer-events-none absolute -bottom-0.5 h-1.5 w-0.5 -translate-x-1/2 rounded-full bg-fg-2"
+          style={{ left: `calc(${INSET}px + (100% - ${2 * INSET}px) * ${share})` }}
+        />
+      )}
+    </span>
+  )
+}

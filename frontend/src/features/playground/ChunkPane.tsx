@@ -1,0 +1,77 @@
+import { FilePen, Rows3 } from 'lucide-react'
+import { useMemo, useState } from 'react'
+import { useChunks, useFileText } from '@/api/queries'
+import { IconButton } from '@/components/ui/Button'
+import { Skeleton } from '@/components/ui/Skeleton'
+import { openPassage } from '@/features/editor/passage'
+import { useT } from '@/lib/i18n'
+import { useUi } from '@/stores/ui'
+import { ChunkedText } from './ChunkedText'
+import { Failure } from './states'
+import { chunkOf, stretchesOf } from './stretches'
+
+/** The passage that is selected in the playground, in its file, with the borders of all its chunks. */
+export default function ChunkPane() {
+  const t = useT()
+  const passage = useUi(s => s.passage)
+  const path = passage?.path ?? null
+  const chunks = useChunks(path)
+  const file = useFileText(path)
+  const [picked, setPicked] = useState<{ of: typeof passage; chunk: number } | null>(null)
+  const list = chunks.data?.chunks
+  // A file that is no text has no text to show: then the chunks' own texts stand for it.
+  const stretches = useMemo(() => {
+    if (!list) return []
+    if (file.data) return stretchesOf(file.data.content, list)
+    return list.map((chunk, n) => ({ start: chunk.range[0], text: chunk.text, chunks: [n] }))
+  }, [file.data, list])
+  const found = passage && list ? chunkOf(list, passage) : -1
+  return (
+    <section
+      id="pane-right"
+      aria-label={t('chunkPane')}
+      tabIndex={-1}
+      className="pane flex h-full min-h-0 flex-col overflow-hidden rounded-xl outline-none max-md:rounded-none max-md:border-0"
+    >
+      <header className="flex h-11 shrink-0 items-center gap-2 border-b ps-3 pe-2 max-md:h-12">
+        <h2 className="min-w-0 flex-1 truncate font-mono text-[12px]" title={path ?? undefined}>
+          {path ?? t('chunkPane')}
+        </h2>
+        {list && (
+          <span className="shrink-0 text-fg-3 text-meta tabular-nums">
+            {list.length === 1 ? t('indexChunk') : t('indexChunks', { n: list.length })}
+          </span>
+        )}
+        {path !== null && (
+          <IconButton
+            label={t('editFile')}
+            onClick={() => void openPassage({ path, lines: passage?.lines ?? null })}
+          >
+            <FilePen size={16} aria-hidden />
+          </IconButton>
+        )}
+      </header>
+      {path === null && (
+        <div className="m-auto flex flex-col items-center gap-2 p-6 text-center text-fg-3 text-small">
+          <Rows3 size={22} aria-hidden />
+          {t('pickPassage')}
+        </div>
+      )}
+      {chunks.error && <Failure reason={chunks.error.message} onRetry={() => void chunks.refetch()} />}
+      {path !== null && !chunks.error && (!list || file.isLoading) && (
+        <Skeleton label={t('loading')} rows={8} />
+      )}
+      {list && !file.isLoading && (
+        <ChunkedText
+          key={path}
+          stretches={stretches}
+          chunks={list}
+          terms={passage?.terms ?? []}
+          found={found}
+          selected={picked?.of === passage && picked ? picked.chunk : found}
+          onSelect={chunk => setPicked({ of: passage, chunk })}
+        />
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,127 @@
+import { ArrowDown, ArrowUp, FilePen, PanelRight } from 'lucide-react'
+import { Bar } from '@/components/ui/Bar'
+import { Button } from '@/components/ui/Button'
+import { Marked } from '@/features/retrieval/Marked'
+import type { Candidate } from '@/features/retrieval/ranking'
+import { Why } from '@/features/retrieval/Why'
+import { missWords, placeText, points } from '@/features/retrieval/words'
+import { cn } from '@/lib/cn'
+import { useT } from '@/lib/i18n'
+
+interface Props {
+  candidate: Candidate
+  weight: number
+  moved: boolean
+  terms: string[]
+  detail: string
+  selected: boolean
+  onSelect: () => void
+  onShow: (() => void) | null
+  onEdit: () => void
+}
+
+/** A candidate; the selected one is unfolded. */
+export function ResultRow(props: Props) {
+  const { candidate, weight, moved, terms, detail, selected, onSelect, onShow, onEdit } = props
+  const t = useT()
+  const { key, hit, rank, fused, miss } = candidate
+  const weights = { vector: weight, lexical: 1 - weight }
+  return (
+    <li data-row={key} className={cn('rounded-md', selected && 'bg-sel')}>
+      <button
+        type="button"
+        aria-expanded={selected}
+        onClick={onSelect}
+        className="block w-full rounded-md px-2 py-1.5 text-start hover:bg-hover"
+      >
+        <span className="flex items-baseline gap-2 text-[12.5px]">
+          <span className="flex w-9 shrink-0 items-baseline gap-0.5 tabular-nums">
+            <span className={cn('font-semibold', miss && 'text-fg-3')}>{rank}</span>
+            {moved && <Moved by={candidate.before - rank} />}
+          </span>
+          <span className="min-w-0 flex-1">
+            <span className="font-medium text-rag tabular-nums [overflow-wrap:anywhere]">
+              {placeText(hit, t)}
+            </span>
+            {hit.heading && <span className="text-fg-2"> {hit.heading}</span>}
+          </span>
+          <span className="shrink-0 font-semibold tabular-nums">{points(fused)}</span>
+        </span>
+        <span className="mt-1 flex flex-wrap items-center gap-x-3 gap-y-0.5 ps-11 text-fg-3 text-meta tabular-nums">
+          <Legs candidate={candidate} weight={weight} />
+        </span>
+        <span
+          className={cn(
+            'mt-0.5 ms-11 text-fg-2 text-small [overflow-wrap:anywhere]',
+            selected ? 'line-clamp-6' : 'line-clamp-2',
+          )}
+        >
+          <Marked text={hit.text} terms={terms} />
+        </span>
+        {miss && (
+          <span className="ms-11 block text-fg-3 text-meta">
+            {missWords({ ...hit, score: fused }, miss.reason, detail, t)} ·{' '}
+            {t('behind', { n: points(miss.behind) })}
+          </span>
+        )}
+      </button>
+      {selected && (
+        <div className="space-y-2 px-2 pt-1 pb-2 sm:ps-13">
+          {hit.how && <Why how={{ ...hit.how, rank, fused }} weights={weights} />}
+          <div className="flex flex-wrap gap-1.5">
+            {onShow && (
+              <Button size="small" onClick={onShow}>
+                <PanelRight size={13} aria-hidden />
+                {t('showInFile')}
+              </Button>
+            )}
+            <Button size="small" onClick={onEdit}>
+              <FilePen size={13} aria-hidden />
+              {t('editFile')}
+            </Button>
+          </div>
+        </div>
+      )}
+    </li>
+  )
+}
+
+/** How far a passage has moved against the server's own order. */
+function Moved({ by }: { by: number }) {
+  const t = useT()
+  if (by === 0) return null
+  const Icon = by > 0 ? ArrowUp : ArrowDown
+  return (
+    <span className={cn('flex items-center text-meta', by > 0 ? 'text-ok' : 'text-warn')}>
+      <Icon size={10} aria-hidden />
+      <span aria-hidden>{Math.abs(by)}</span>
+      <span className="sr-only">{t(by > 0 ? 'movedUp' : 'movedDown', { n: Math.abs(by) })}</span>
+    </span>
+  )
+}
+
+/** What each side gives: the bar is as long as the points, in the two colours of the sides. */
+function Legs({ candidate: { hit, fused }, weight }: { candidate: Candidate; weight: number }) {
+  const t = useT()
+  const { lexical, vector } = hit.how ?? {}
+  const meaning = vector ? weight * vector.share : 0
+  return (
+    <>
+      <Bar
+        className="w-32"
+        parts={[
+          { share: fused - meaning, className: 'bg-accent' },
+          { share: meaning, className: 'bg-rag' },
+        ]}
+      />
+      <span>
+        <span className="text-accent">{t('legWords')}</span> {points(lexical?.share)}
+        {lexical && ` #${lexical.rank}`}
+      </span>
+      <span>
+        <span className="text-rag">{t('legMeaning')}</span> {points(vector?.share)}
+        {vector && ` #${vector.rank}`}
+      </span>
+    </>
+  )
+}

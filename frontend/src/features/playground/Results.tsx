@@ -1,0 +1,68 @@
+import { type KeyboardEvent, type Ref, useImperativeHandle, useRef } from 'react'
+import type { Hit } from '@/api/retrieval'
+import type { Candidate } from '@/features/retrieval/ranking'
+import { useT } from '@/lib/i18n'
+import { ResultRow } from './ResultRow'
+import { useFlip } from './useFlip'
+
+interface Props {
+  ref: Ref<HTMLOListElement>
+  ranked: Candidate[]
+  /** The meaning's weight they are ranked by. */
+  weight: number
+  /** That weight is not the server's: places may differ from its own. */
+  moved: boolean
+  terms: string[]
+  current: string | null
+  onSelect: (key: string) => void
+  /** Null where the passage stands beside already. */
+  onShow: (() => void) | null
+  onEdit: (hit: Hit) => void
+  /** The server's own sentence about a near miss. */
+  details: ReadonlyMap<Hit, string>
+}
+
+/** Every candidate in its order: first those that are handed on, then the near misses. */
+export function Results(props: Props) {
+  const { ref, ranked, weight, moved, terms, current, onSelect, onShow, onEdit, details } = props
+  const t = useT()
+  const list = useRef<HTMLOListElement>(null)
+  useImperativeHandle(ref, () => list.current as HTMLOListElement)
+  useFlip(list, ranked.map(candidate => candidate.key).join('\n'))
+  const chosen = ranked.filter(candidate => candidate.chosen).length
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+    const rows = [...(list.current?.querySelectorAll<HTMLElement>('[data-row] > button') ?? [])]
+    const at = rows.indexOf(event.target as HTMLElement)
+    const next = step && at >= 0 ? rows[at + step] : undefined
+    const key = next?.parentElement?.dataset.row
+    if (!next || key === undefined) return
+    event.preventDefault()
+    onSelect(key)
+    next.focus()
+  }
+  return (
+    <ol ref={list} aria-label={t('passages')} onKeyDown={onKeyDown} className="relative p-2">
+      {ranked.flatMap((candidate, i) => [
+        i === chosen && (
+          <li key="rest" className="mt-2 border-t px-2 pt-2 pb-1 text-fg-3 text-meta">
+            {t('notHandedOn', { n: ranked.length - chosen })}
+          </li>
+        ),
+        <ResultRow
+          key={candidate.key}
+          candidate={candidate}
+          weight={weight}
+          moved={moved}
+          terms={terms}
+          detail={details.get(candidate.hit) ?? ''}
+          selected={candidate.key === current}
+          onSelect={() => onSelect(candidate.key)}
+          onShow={onShow}
+          onEdit={() => onEdit(candidate.hit)}
+        />,
+      ])}
+    </ol>
+  )
+}

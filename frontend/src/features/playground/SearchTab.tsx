@@ -1,0 +1,89 @@
+import { useEffect, useMemo, useRef, useState } from 'react'
+import { useSearchAnswer } from '@/api/queries'
+import { Skeleton } from '@/components/ui/Skeleton'
+import { openPassage } from '@/features/editor/passage'
+import type { Trial } from '@/features/retrieval/address'
+import { type Candidate, rerank } from '@/features/retrieval/ranking'
+import { cn } from '@/lib/cn'
+import { useT } from '@/lib/i18n'
+import { useWidth } from '@/lib/useMedia'
+import { showChunks, useUi } from '@/stores/ui'
+import { Asked } from './Asked'
+import { QueryBox } from './QueryBox'
+import { Results } from './Results'
+import { Failure, Notice } from './states'
+import { useAsked } from './useAsked'
+import { Weigh } from './Weigh'
+
+interface Props {
+  trial: Trial
+  onChange: (patch: Partial<Trial>) => void
+  /** How many the folder has; null while that is not known. */
+  files: number | null
+}
+
+const NONE: Candidate[] = []
+
+export function SearchTab({ trial, onChange, files }: Props) {
+  const t = useT()
+  const list = useRef<HTMLOListElement>(null)
+  const [composing, setComposing] = useState(false)
+  const [selected, setSelected] = useState<string | null>(null)
+  const [asked, askNow] = useAsked(trial.query, composing)
+  const answer = useSearchAnswer(trial.folder, asked, trial.k)
+  const search = asked === '' ? undefined : answer.data
+  const weight = trial.weight ?? search?.weights.vector ?? 0
+  const ranked = useMemo(() => (search ? rerank(search, weight, trial.k) : NONE), [search, weight, trial.k])
+  const current = ranked.find(candidate => candidate.key === selected) ?? ranked[0]
+  const hit = current?.hit
+  const width = useWidth()
+  const beside = useUi(s => width === 'wide' && s.rightOpen && s.beside === 'chunks')
+  const terms = useMemo(() => search?.terms.map(term => term.term) ?? [], [search])
+  useEffect(() => {
+    const passage = hit && { path: hit.source, lines: hit.lines ?? null, text: hit.text, terms }
+    useUi.setState({ passage: passage ?? null })
+  }, [hit, terms])
+
+  return (
+    <div className="flex min-h-0 flex-1 flex-col max-md:scroll">
+      <div className="shrink-0 space-y-2 border-b px-3 py-2.5">
+        <QueryBox
+          query={trial.query}
+          onQuery={query => onChange({ query })}
+          onSubmit={askNow}
+          onComposing={setComposing}
+          onDown={() => list.current?.querySelector<HTMLElement>('[data-row] button')?.focus()}
+        />
+        {search && <Weigh search={search} trial={trial} onChange={onChange} />}
+        {search && <Asked search={search} shown={ranked.length} />}
+      </div>
+      <div
+        aria-busy={answer.isFetching}
+        className={cn('md:scroll md:min-h-0 md:flex-1', answer.isPlaceholderData && 'opacity-60')}
+      >
+        {asked === '' && <Notice>{t(files === 0 ? 'folderEmpty' : 'askSomething')}</Notice>}
+        {answer.error && asked !== '' && (
+          <Failure reason={answer.error.message} onRetry={() => void answer.refetch()} />
+        )}
+        {!search && !answer.error && asked !== '' && <Skeleton label={t('loading')} rows={6} />}
+        {search && ranked.length === 0 && (
+          <Notice>{t(files === 0 ? 'folderEmpty' : 'nothingMatches')}</Notice>
+        )}
+        {search && ranked.length > 0 && (
+          <Results
+            ref={list}
+            ranked={ranked}
+            weight={weight}
+            moved={weight !== search.weights.vector}
+            terms={terms}
+            current={current?.key ?? null}
+            onSelect={setSelected}
+            onShow={beside ? null : showChunks}
+            onEdit={found => void openPassage({ path: found.source, lines: found.lines ?? null })}
+            details={new Map(search.near_misses.map(miss => [miss.hit, miss.detail]))}
+          />
+        )}
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,31 @@
+/** Finds the words of a question in a text. Terms are stems, so a word counts that begins with one; Chinese has no words to begin. */
+
+const isCjk = (term: string): boolean => /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u.test(term)
+const escaped = (term: string): string => term.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&')
+
+const pattern = (term: string): string =>
+  isCjk(term)
+    ? escaped(term)
+    : // The stem of “memory” is “memori”.
+      `(?<![\\p{L}\\p{N}])${escaped(term).replace(/i$/, '[iy]')}[\\p{L}\\p{N}]*`
+
+export interface Stretch {
+  text: string
+  marked: boolean
+}
+
+export function markTerms(text: string, terms: readonly string[]): Stretch[] {
+  if (terms.length === 0) return [{ text, marked: false }]
+  const longestFirst = terms.toSorted((a, b) => b.length - a.length)
+  // Neighbouring pairs of Chinese characters overlap; the repetition joins them to one mark.
+  const words = new RegExp(`(?:${longestFirst.map(pattern).join('|')})+`, 'giu')
+  const out: Stretch[] = []
+  let done = 0
+  for (const found of text.matchAll(words)) {
+    if (found.index > done) out.push({ text: text.slice(done, found.index), marked: false })
+    out.push({ text: found[0], marked: true })
+    done = found.index + found[0].length
+  }
+  if (done < text.length) out.push({ text: text.slice(done), marked: false })
+  return out
+}
