@@ -17,6 +17,10 @@ export const count = (n: number, lang: string): string => n.toLocaleString(lang)
 export const clock = (at: number, lang: string): string =>
   new Date(at * 1000).toLocaleTimeString(lang, { hour: '2-digit', minute: '2-digit', hour12: false })
 
+/** Day and time, as short as the language has it. */
+export const moment = (at: number, lang: string): string =>
+  new Date(at * 1000).toLocaleString(lang, { dateStyle: 'short', timeStyle: 'short' })
+
 export const isToday = (at: number, now: Date): boolean =>
   new Date(at * 1000).toDateString() === now.toDateString()
 

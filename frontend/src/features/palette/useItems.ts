@@ -2,7 +2,7 @@ import { useLocation } from 'wouter'
 import { useFiles, useSessions } from '@/api/queries'
 import { SHORTCUTS } from '@/app/shortcuts'
 import type { Commands } from '@/app/useShortcuts'
-import { PLAYGROUND } from '@/features/retrieval/address'
+import { PLAYGROUND, playgroundHref } from '@/features/retrieval/address'
 import { useT } from '@/lib/i18n'
 import { openFile, useUi } from '@/stores/ui'
 import { matches } from './match'
@@ -26,6 +26,10 @@ export function useItems(query: string, commands: Commands, onOpenSession: (id: 
   const workspace = useFiles('workspace').data ?? []
   const skills = useFiles('skills').data ?? []
   const knowledge = useFiles('knowledge').data ?? []
+  const play = (href: string) => {
+    navigate(href)
+    useUi.setState({ pane: 'chat' })
+  }
   const all: Item[] = [
     ...SHORTCUTS.filter(s => s.command !== 'palette').map(s => ({
       id: s.command,
@@ -46,10 +50,14 @@ export function useItems(query: string, commands: Commands, onOpenSession: (id: 
       group: 'commands',
       text: t('playground'),
       keys: [],
-      run: () => {
-        navigate(PLAYGROUND)
-        useUi.setState({ pane: 'chat' })
-      },
+      run: () => play(PLAYGROUND),
+    },
+    {
+      id: 'tests',
+      group: 'commands',
+      text: t('retrievalTests'),
+      keys: [],
+      run: () => play(playgroundHref({ tab: 'tests' })),
     },
     ...sessions.map(s => ({
       id: s.id,

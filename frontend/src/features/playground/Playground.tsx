@@ -1,4 +1,5 @@
 import { X } from 'lucide-react'
+import { Tabs } from 'radix-ui'
 import { useLocation } from 'wouter'
 import { useIndex } from '@/api/queries'
 import type { SearchFolder } from '@/api/retrieval'
@@ -10,7 +11,14 @@ import type { Width } from '@/lib/useMedia'
 import { useUi } from '@/stores/ui'
 import { IndexNote } from './IndexNote'
 import { SearchTab } from './SearchTab'
+import { TestsTab } from './TestsTab'
 import { useTrial } from './useTrial'
+
+const TABS = [
+  ['search', 'tabSearch'],
+  ['tests', 'tabTests'],
+] as const
+const CONTENT = 'flex min-h-0 flex-1 flex-col outline-offset-[-2px] data-[state=inactive]:hidden'
 
 interface Props {
   width: Width
@@ -42,19 +50,41 @@ export default function Playground({ width, onLeft, onRight }: Props) {
         onLeft={onLeft}
         onRight={onRight}
       />
-      <div className="flex flex-wrap items-center gap-2 border-b px-3 py-2">
-        <Segmented<SearchFolder>
-          label={t('searchIn')}
-          value={trial.folder}
-          options={folders}
-          onChange={folder => change({ folder })}
-        />
-        <IconButton label={t('backToChat')} className="ms-auto" onClick={() => navigate(ui.lastChat)}>
-          <X size={16} aria-hidden />
-        </IconButton>
-      </div>
-      {index && <IndexNote status={status ?? null} model={index.model ?? null} />}
-      <SearchTab trial={trial} onChange={change} files={status?.files ?? null} />
+      <Tabs.Root
+        value={trial.tab}
+        onValueChange={tab => change({ tab: tab as 'search' | 'tests' })}
+        className="flex min-h-0 flex-1 flex-col"
+      >
+        <div className="flex flex-wrap items-center gap-2 border-b px-3 py-2">
+          <Tabs.List aria-label={t('playground')} className="flex rounded-lg bg-hover p-0.5">
+            {TABS.map(([tab, label]) => (
+              <Tabs.Trigger
+                key={tab}
+                value={tab}
+                className="h-7 rounded-md px-2.5 text-fg-2 text-small hover:text-fg data-[state=active]:bg-card data-[state=active]:font-medium data-[state=active]:text-fg data-[state=active]:shadow-sm dark:data-[state=active]:bg-white/15 pointer-coarse:h-10"
+              >
+                {t(label)}
+              </Tabs.Trigger>
+            ))}
+          </Tabs.List>
+          <Segmented<SearchFolder>
+            label={t('searchIn')}
+            value={trial.folder}
+            options={folders}
+            onChange={folder => change({ folder })}
+          />
+          <IconButton label={t('backToChat')} className="ms-auto" onClick={() => navigate(ui.lastChat)}>
+            <X size={16} aria-hidden />
+          </IconButton>
+        </div>
+        {index && <IndexNote status={status ?? null} model={index.model ?? null} />}
+        <Tabs.Content value="search" className={CONTENT}>
+          <SearchTab trial={trial} onChange={change} files={status?.files ?? null} />
+        </Tabs.Content>
+        <Tabs.Content value="tests" className={CONTENT}>
+          <TestsTab key={trial.folder} folder={trial.folder} k={trial.k} />
+        </Tabs.Content>
+      </Tabs.Root>
     </section>
   )
 }

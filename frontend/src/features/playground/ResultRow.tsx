@@ -1,4 +1,5 @@
 import { ArrowDown, ArrowUp, FilePen, PanelRight } from 'lucide-react'
+import type { ReactNode } from 'react'
 import { Bar } from '@/components/ui/Bar'
 import { Button } from '@/components/ui/Button'
 import { Marked } from '@/features/retrieval/Marked'
@@ -18,11 +19,13 @@ interface Props {
   onSelect: () => void
   onShow: (() => void) | null
   onEdit: () => void
+  /** What else can be done with the selected one. */
+  children: ReactNode
 }
 
 /** A candidate; the selected one is unfolded. */
 export function ResultRow(props: Props) {
-  const { candidate, weight, moved, terms, detail, selected, onSelect, onShow, onEdit } = props
+  const { candidate, weight, moved, terms, detail, selected, onSelect, onShow, onEdit, children } = props
   const t = useT()
   const { key, hit, rank, fused, miss } = candidate
   const weights = { vector: weight, lexical: 1 - weight }
@@ -79,6 +82,7 @@ export function ResultRow(props: Props) {
               <FilePen size={13} aria-hidden />
               {t('editFile')}
             </Button>
+            {children}
           </div>
         </div>
       )}

@@ -1,4 +1,4 @@
-import { type KeyboardEvent, type Ref, useImperativeHandle, useRef } from 'react'
+import { type KeyboardEvent, type ReactNode, type Ref, useImperativeHandle, useRef } from 'react'
 import type { Hit } from '@/api/retrieval'
 import type { Candidate } from '@/features/retrieval/ranking'
 import { useT } from '@/lib/i18n'
@@ -18,13 +18,15 @@ interface Props {
   /** Null where the passage stands beside already. */
   onShow: (() => void) | null
   onEdit: (hit: Hit) => void
+  /** What else can be done with a passage. */
+  actionOf: (hit: Hit) => ReactNode
   /** The server's own sentence about a near miss. */
   details: ReadonlyMap<Hit, string>
 }
 
 /** Every candidate in its order: first those that are handed on, then the near misses. */
 export function Results(props: Props) {
-  const { ref, ranked, weight, moved, terms, current, onSelect, onShow, onEdit, details } = props
+  const { ref, ranked, weight, moved, terms, current, onSelect, onShow, onEdit, actionOf, details } = props
   const t = useT()
   const list = useRef<HTMLOListElement>(null)
   useImperativeHandle(ref, () => list.current as HTMLOListElement)
@@ -61,7 +63,9 @@ export function Results(props: Props) {
           onSelect={() => onSelect(candidate.key)}
           onShow={onShow}
           onEdit={() => onEdit(candidate.hit)}
-        />,
+        >
+          {actionOf(candidate.hit)}
+        </ResultRow>,
       ])}
     </ol>
   )

@@ -8,6 +8,7 @@ import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
 import { useWidth } from '@/lib/useMedia'
 import { showChunks, useUi } from '@/stores/ui'
+import { AddTest } from './AddTest'
 import { Asked } from './Asked'
 import { QueryBox } from './QueryBox'
 import { Results } from './Results'
@@ -80,6 +81,7 @@ export function SearchTab({ trial, onChange, files }: Props) {
             onSelect={setSelected}
             onShow={beside ? null : showChunks}
             onEdit={found => void openPassage({ path: found.source, lines: found.lines ?? null })}
+            actionOf={found => <AddTest query={asked} folder={search.folder} hit={found} />}
             details={new Map(search.near_misses.map(miss => [miss.hit, miss.detail]))}
           />
         )}

@@ -1,0 +1,124 @@
+// Retrieval tests: cases in a file of the home, a run, and what changed since the run before.
+// REAL SERVER: reading and writing the file is real already; the run and its report are made up until the server has
+// /api/retrieval/tests.
+import assert from 'node:assert/strict'
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, beforeEach, test } from 'node:test'
+import { fakeRetrieval } from './fake-retrieval.mjs'
+import { openPage, shot, startBrowser, startMiniclaw } from './harness.mjs'
+
+let app
+let browser
+let file
+before(async () => {
+  app = await startMiniclaw()
+  file = join(app.home, 'knowledge/tests.jsonl')
+  browser = await startBrowser()
+})
+after(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+beforeEach(() => rm(file, { force: true }))
+
+const CASES = [
+  { query: 'where do I put my API key', file: 'setup-and-keys.md', heading: 'Keys' },
+  { query: 'how do I write a skill', file: 'skills.md' },
+  { query: 'what happens to old sessions', file: 'sessions.md' },
+]
+const lines = cases => cases.map(one => `${JSON.stringify(one)}\n`).join('')
+const tab = page => page.getByRole('tab', { name: 'Tests' })
+const cases = page => page.getByRole('list', { name: 'Tests' }).getByRole('listitem')
+
+const openTests = (world = {}) =>
+  openPage(browser, app, {
+    path: '/playground?folder=knowledge&tab=tests',
+    prepare: page => fakeRetrieval(page, app, world),
+    ready: tab,
+  })
+
+test('without cases the page says how to come by them', async () => {
+  const { page, close } = await openTests()
+  await page.getByText('A test is a question and the place where its answer stands.').waitFor()
+  assert.ok(await page.getByRole('button', { name: 'Run' }).isDisabled())
+  await close()
+})
+
+test('a passage becomes a test, once, in a file that need not be there', async () => {
+  const { page, close } = await openTests()
+  await page.getByRole('tab', { name: 'Try out' }).click()
+  await page.getByRole('searchbox', { name: 'Question' }).fill('where do I put my API key')
+  const setup = page.locator('[data-row*="setup-and-keys.md"]').first()
+  await setup.getByRole('button').first().click()
+  await setup.getByRole('button', { name: 'Add as test' }).click()
+  await page.getByText('Added as line 1 of knowledge/tests.jsonl').first().waitFor()
+  const [added] = (await readFile(file, 'utf8')).trim().split('\n')
+  assert.deepEqual(JSON.parse(added), CASES[0])
+  await setup.getByRole('button', { name: 'Add as test' }).click()
+  await page.getByText('That is line 1 of knowledge/tests.jsonl already').first().waitFor()
+  assert.equal(await readFile(file, 'utf8'), `${added}\n`)
+  await page.getByRole('button', { name: 'Show', exact: true }).first().click()
+  await page.locator('#pane-right .cm-passage').waitFor()
+  await tab(page).click()
+  await cases(page).getByText('setup-and-keys.md › Keys').waitFor()
+  await close()
+})
+
+test('a run says how well the folder is found, and the next one what got worse and better', async () => {
+  await writeFile(file, lines(CASES))
+  const runs = new Map()
+  const { page, close } = await openTests({ runs })
+  await cases(page).nth(2).waitFor()
+  await page.getByRole('button', { name: 'Run' }).click()
+  const last = page.getByRole('region', { name: 'Last run' })
+  await last.waitFor()
+  const before = runs.get('knowledge')
+  await last.getByText(before.recall_at_k.toFixed(2), { exact: true }).first().waitFor()
+  await last.getByText(before.mrr.toFixed(2), { exact: true }).first().waitFor()
+  // As if the run before had found the first case at once and the second not at all.
+  before.results[0].rank = 1
+  before.results[1].rank = null
+  const [first] = CASES
+  await writeFile(file, lines([{ ...first, heading: 'No such heading' }, ...CASES.slice(1)]))
+  await page.getByRole('button', { name: 'Run' }).click()
+  const worse = page.getByRole('region', { name: 'Got worse: 1' })
+  await worse.getByText('place 1 → not in the first 3').waitFor()
+  await page.getByRole('region', { name: 'Got better: 1' }).getByText('not in the first 3 → place').waitFor()
+  const order = await page.locator('section[aria-label^="Got"]').evaluateAll(all => all.map(s => s.ariaLabel))
+  assert.deepEqual(order, ['Got worse: 1', 'Got better: 1'])
+  await shot(page, 'tests')
+  await close()
+})
+
+test('a case leads to its question', async () => {
+  await writeFile(file, lines(CASES))
+  const { page, close } = await openTests()
+  await cases(page).getByRole('link').nth(1).click()
+  await page.locator('[data-row]').first().waitFor()
+  assert.equal(await page.getByRole('searchbox', { name: 'Question' }).inputValue(), CASES[1].query)
+  await page.goBack()
+  await cases(page).first().waitFor()
+  await close()
+})
+
+test('a line that is no test is named, and leads to its place in the file', async () => {
+  await writeFile(file, `${lines(CASES)}{"file": "skills.md"}\nnot json\n`)
+  const { page, close } = await openTests()
+  const problems = page.getByRole('region', { name: 'Lines that are no test' })
+  await problems.getByText('there is no "query"').waitFor()
+  await problems.getByRole('link', { name: 'line 5' }).click()
+  const marked = page.locator('#pane-right .cm-passage')
+  await marked.waitFor()
+  assert.equal(await marked.textContent(), 'not json')
+  await close()
+})
+
+test('a case that is written into the file shows up by itself', async () => {
+  await writeFile(file, lines(CASES.slice(0, 1)))
+  const { page, close } = await openTests()
+  await cases(page).first().waitFor()
+  await writeFile(file, lines(CASES))
+  await cases(page).nth(2).waitFor()
+  await close()
+})

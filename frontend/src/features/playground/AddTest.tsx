@@ -1,0 +1,37 @@
+import { ListChecks } from 'lucide-react'
+import { useState } from 'react'
+import type { Hit, SearchFolder } from '@/api/retrieval'
+import { Button } from '@/components/ui/Button'
+import { openPassage } from '@/features/editor/passage'
+import { useT } from '@/lib/i18n'
+import { toast } from '@/stores/toasts'
+import { addTest, testsPath } from './addTest'
+
+interface Props {
+  query: string
+  folder: SearchFolder
+  hit: Hit
+}
+
+/** Says that this passage is the answer to the question, for all runs to come. */
+export function AddTest({ query, folder, hit }: Props) {
+  const t = useT()
+  const [busy, setBusy] = useState(false)
+  const add = async () => {
+    setBusy(true)
+    const result = await addTest(folder, query, hit)
+    setBusy(false)
+    if (result.kind === 'failed') return toast(t('notDone', { reason: result.reason }), { tone: 'bad' })
+    const { line } = result
+    const place = { path: testsPath(folder), lines: [line, line] as const }
+    toast(t(result.kind === 'added' ? 'testAdded' : 'testKnown', { path: place.path, line }), {
+      action: { label: t('show'), run: () => void openPassage(place) },
+    })
+  }
+  return (
+    <Button size="small" disabled={busy} onClick={() => void add()}>
+      <ListChecks size={13} aria-hidden />
+      {t('addTest')}
+    </Button>
+  )
+}

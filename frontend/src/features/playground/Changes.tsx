@@ -1,0 +1,64 @@
+import { TrendingDown, TrendingUp } from 'lucide-react'
+import { Link } from 'wouter'
+import type { Report, TestChange } from '@/api/retrieval'
+import { playgroundHref } from '@/features/retrieval/address'
+import { cn } from '@/lib/cn'
+import { useT } from '@/lib/i18n'
+
+/** What a run found otherwise than the run before: first what got worse. */
+export function Changes({ report }: { report: Report }) {
+  const { worse, better } = report
+  return (
+    <>
+      {worse.length > 0 && <Group report={report} changes={worse} tone="worse" />}
+      {better.length > 0 && <Group report={report} changes={better} tone="better" />}
+    </>
+  )
+}
+
+interface GroupProps {
+  report: Report
+  changes: TestChange[]
+  tone: 'worse' | 'better'
+}
+
+function Group({ report: { folder, k }, changes, tone }: GroupProps) {
+  const t = useT()
+  const Icon = tone === 'worse' ? TrendingDown : TrendingUp
+  const name = t(tone === 'worse' ? 'gotWorse' : 'gotBetter', { n: changes.length })
+  const place = (rank: number | null) => (rank === null ? t('notAmong', { k }) : t('legPlace', { n: rank }))
+  return (
+    <section
+      aria-label={name}
+      className={cn(
+        'rounded-lg border px-3 py-2',
+        tone === 'worse' ? 'border-bad-line bg-bad-soft' : 'bg-card',
+      )}
+    >
+      <h3
+        className={cn(
+          'flex items-center gap-1.5 font-semibold text-small',
+          tone === 'worse' ? 'text-bad' : 'text-ok',
+        )}
+      >
+        <Icon size={14} aria-hidden />
+        {name}
+      </h3>
+      <ul className="mt-1 space-y-0.5">
+        {changes.map(({ line, query, before, now }) => (
+          <li key={line} className="flex flex-wrap items-baseline gap-x-3">
+            <Link
+              href={playgroundHref({ query, folder, k })}
+              className="min-w-0 underline-offset-2 [overflow-wrap:anywhere] hover:underline"
+            >
+              {query}
+            </Link>
+            <span className="ms-auto text-fg-2 text-meta tabular-nums">
+              {place(before)} → {place(now)}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}

@@ -1,0 +1,95 @@
+import { useMutation } from '@tanstack/react-query'
+import { Play } from 'lucide-react'
+import { runTests } from '@/api/endpoints'
+import { putReport, useTests } from '@/api/queries'
+import type { SearchFolder } from '@/api/retrieval'
+import { PassageLink } from '@/components/PassageLink'
+import { Button } from '@/components/ui/Button'
+import { Skeleton } from '@/components/ui/Skeleton'
+import { points } from '@/features/retrieval/words'
+import { useT } from '@/lib/i18n'
+import { announce } from '@/stores/announcer'
+import { Changes } from './Changes'
+import { Metrics } from './Metrics'
+import { Failure, Notice } from './states'
+import { TestCases } from './TestCases'
+
+interface Props {
+  folder: SearchFolder
+  k: number
+}
+
+/** Questions with a known place of the answer: how often it is among the first, and what changed since the last run. */
+export function TestsTab({ folder, k }: Props) {
+  const t = useT()
+  const tests = useTests(folder)
+  const run = useMutation({
+    mutationFn: () => runTests(folder, k),
+    onSuccess: report => {
+      putReport(report)
+      announce(t('testsRan', { k: report.k, recall: points(report.recall_at_k) }))
+    },
+  })
+  if (tests.error) return <Failure reason={tests.error.message} onRetry={() => void tests.refetch()} />
+  if (!tests.data) return <Skeleton label={t('loading')} rows={6} />
+  const { path, cases, problems, last } = tests.data
+  const empty = cases.length === 0 && problems.length === 0
+  return (
+    <div className="scroll min-h-0 flex-1 space-y-4 px-3 py-3 text-[13px]">
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
+        {empty ? (
+          <span className="font-mono text-[12px] text-fg-3">{path}</span>
+        ) : (
+          <PassageLink
+            place={{ path, lines: null }}
+            className="font-mono text-[12px] text-accent underline underline-offset-2"
+          >
+            {path}
+          </PassageLink>
+        )}
+        <span className="me-auto text-fg-3 text-meta tabular-nums">
+          {cases.length === 1 ? t('testCase') : t('testCases', { n: cases.length })}
+        </span>
+        <Button look="solid" disabled={cases.length === 0 || run.isPending} onClick={() => run.mutate()}>
+          {run.isPending ? (
+            <span
+              aria-hidden
+              className="spin size-3.5 rounded-full border-2 border-accent-fg border-t-transparent"
+            />
+          ) : (
+            <Play size={13} aria-hidden />
+          )}
+          {t(run.isPending ? 'testsRunning' : 'testsRun')}
+        </Button>
+      </div>
+      {run.error && (
+        <p role="alert" className="text-bad [overflow-wrap:anywhere]">
+          {t('notDone', { reason: run.error.message })}
+        </p>
+      )}
+      {problems.length > 0 && (
+        <section
+          aria-label={t('testProblems')}
+          className="rounded-lg border border-warn-line bg-warn-soft px-3 py-2"
+        >
+          <h3 className="font-semibold text-small text-warn">{t('testProblems')}</h3>
+          <ul className="text-fg-2 text-small">
+            {problems.map(({ line, message }) => (
+              <li key={line}>
+                <PassageLink place={{ path, lines: [line, line] }} className="underline underline-offset-2">
+                  {t('line', { a: line })}
+                </PassageLink>
+                {': '}
+                {message}
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+      {empty && <Notice>{t('testsEmpty')}</Notice>}
+      {last && <Metrics report={last} />}
+      {last && <Changes report={last} />}
+      {cases.length > 0 && <TestCases cases={cases} report={last ?? null} folder={folder} k={k} />}
+    </div>
+  )
+}

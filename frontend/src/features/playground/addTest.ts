@@ -1,0 +1,55 @@
+/** Adds a case to a folder's retrieval tests. The file is a person's own, so nothing in it is ever written over. */
+import { ApiError } from '@/api/client'
+import { type FileContent, readFile, writeFile } from '@/api/endpoints'
+import { keys, refresh } from '@/api/queries'
+import type { Hit, SearchFolder } from '@/api/retrieval'
+
+export type Added =
+  | { kind: 'added'; line: number }
+  | { kind: 'known'; line: number }
+  | { kind: 'failed'; reason: string }
+
+export const testsPath = (folder: SearchFolder): string => `${folder}/tests.jsonl`
+
+/** The last heading is the one that a person would name. */
+export function testLine(query: string, folder: SearchFolder, hit: Pick<Hit, 'source' | 'heading'>): string {
+  const heading = hit.heading?.split(' › ').at(-1)
+  return JSON.stringify({ query, file: hit.source.slice(folder.length + 1), ...(heading ? { heading } : {}) })
+}
+
+export function appended(content: string, line: string): { content: string; line: number } {
+  const before = content === '' || content.endsWith('\n') ? content : `${content}\n`
+  return { content: `${before}${line}\n`, line: before.split('\n').length }
+}
+
+async function readOrNothing(path: string): Promise<FileContent | null> {
+  try {
+    return await readFile(path)
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return null
+    throw error
+  }
+}
+
+/** Somebody may write to the file at the same moment: then it is read again. */
+const TRIES = 3
+
+export async function addTest(folder: SearchFolder, query: string, hit: Hit): Promise<Added> {
+  const path = testsPath(folder)
+  const line = testLine(query, folder, hit)
+  for (let left = TRIES; ; left--) {
+    try {
+      const file = await readOrNothing(path)
+      const known = file?.content.split('\n').indexOf(line) ?? -1
+      if (known >= 0) return { kind: 'known', line: known + 1 }
+      const next = appended(file?.content ?? '', line)
+      await writeFile(path, next.content, file ? { match: file.etag } : 'absent')
+      refresh(keys.tests(folder))
+      refresh(keys.files)
+      return { kind: 'added', line: next.line }
+    } catch (error) {
+      const changed = error instanceof ApiError && error.status === 412
+      if (!changed || left <= 1) return { kind: 'failed', reason: String((error as Error).message) }
+    }
+  }
+}

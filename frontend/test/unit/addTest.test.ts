@@ -1,0 +1,68 @@
+import { expect, it, vi } from 'vitest'
+import type { Hit } from '@/api/retrieval'
+import { addTest, appended, testLine } from '@/features/playground/addTest'
+
+const found: Hit = {
+  text: 'Put it into .env.',
+  score: 1,
+  source: 'knowledge/setup/keys.md',
+  heading: 'Setup › Keys',
+  lines: [3, 5],
+}
+const LINE = '{"query":"Where?","file":"setup/keys.md","heading":"Keys"}'
+
+/** A files API of one file; `interfere` writes to it before the first save arrives. */
+function disk(content: string | null, interfere?: string) {
+  let now = content
+  let meddling = interfere
+  const answer = (status: number, body: object) => new Response(JSON.stringify(body), { status })
+  vi.stubGlobal('fetch', async (_url: string, init: RequestInit) => {
+    if (init.method === 'GET') {
+      return now === null
+        ? answer(404, { code: 'not_found', message: 'no' })
+        : answer(200, { path: 'knowledge/tests.jsonl', content: now, etag: `v${now.length}` })
+    }
+    if (meddling !== undefined) {
+      now = meddling
+      meddling = undefined
+    }
+    const headers = new Headers(init.headers)
+    const fits =
+      now === null ? headers.get('If-None-Match') === '*' : headers.get('If-Match') === `"v${now.length}"`
+    if (!fits) return answer(412, { code: 'changed', message: 'changed' })
+    now = JSON.parse(String(init.body)).content
+    return answer(200, { path: '', etag: 'new' })
+  })
+  return () => now
+}
+
+it('a test names the question, the file below its folder, and the last heading', () => {
+  expect(testLine('Where?', 'knowledge', found)).toBe(LINE)
+  expect(testLine('Where?', 'memory', { source: 'memory/MEMORY.md' })).toBe(
+    '{"query":"Where?","file":"MEMORY.md"}',
+  )
+})
+
+it('is a line of its own, also after a line without an end', () => {
+  expect(appended('', LINE)).toEqual({ content: `${LINE}\n`, line: 1 })
+  expect(appended('a\nb', LINE)).toEqual({ content: `a\nb\n${LINE}\n`, line: 3 })
+  expect(appended('a\nb\n', LINE)).toEqual({ content: `a\nb\n${LINE}\n`, line: 3 })
+})
+
+it('makes the file where there is none', async () => {
+  const read = disk(null)
+  expect(await addTest('knowledge', 'Where?', found)).toEqual({ kind: 'added', line: 1 })
+  expect(read()).toBe(`${LINE}\n`)
+})
+
+it('keeps what somebody else wrote at the same moment', async () => {
+  const read = disk('{"query":"a"}\n', '{"query":"a"}\n{"query":"b"}\n')
+  expect(await addTest('knowledge', 'Where?', found)).toEqual({ kind: 'added', line: 3 })
+  expect(read()).toBe(`{"query":"a"}\n{"query":"b"}\n${LINE}\n`)
+})
+
+it('adds nothing twice', async () => {
+  const read = disk(`{"query":"a"}\n${LINE}\n`)
+  expect(await addTest('knowledge', 'Where?', found)).toEqual({ kind: 'known', line: 2 })
+  expect(read()).toBe(`{"query":"a"}\n${LINE}\n`)
+})
