@@ -108,6 +108,34 @@ test('another weight ranks anew at once, without asking, and goes back to the se
   await close()
 })
 
+test('rows glide to their new place, and only jump where motion is not wanted', async () => {
+  for (const [reducedMotion, glides] of [
+    ['no-preference', true],
+    ['reduce', false],
+  ]) {
+    const { page, close } = await playground({}, { reducedMotion })
+    await rows(page).first().waitFor()
+    await page.evaluate(() => {
+      window.glides = 0
+      const { animate } = Element.prototype
+      Element.prototype.animate = function (...args) {
+        window.glides++
+        return animate.apply(this, args)
+      }
+    })
+    const own = await order(page)
+    await weight(page).focus()
+    await page.keyboard.press('End')
+    await until(
+      () => order(page),
+      now => now.join() !== own.join(),
+      'another order',
+    )
+    assert.equal((await page.evaluate(() => window.glides)) > 0, glides, reducedMotion)
+    await close()
+  }
+})
+
 test('more passages can be handed on; the rest are near misses with their reason', async () => {
   const { page, close } = await playground()
   await rows(page).first().waitFor()
@@ -210,7 +238,7 @@ test('a search that fails says why and can be tried again', async () => {
 
 test('what matches nothing says so', async () => {
   const { page, close } = await playground({ nothing: true })
-  await page.getByText('No passage matches.').waitFor()
+  await page.locator('#pane-play').getByText('No passage matches.').waitFor()
   await close()
 })
 

@@ -1,8 +1,10 @@
 // The main screens in both languages, both themes and two sizes: no accessibility fault, and a picture of each.
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { catchStream, emit, fakeRetrieval, fakeSearch } from './fake-retrieval.mjs'
 import { answers, MOBILE, openPage, say, settled, shot, startBrowser, startMiniclaw } from './harness.mjs'
 
 const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
@@ -21,6 +23,28 @@ const REPLIES = [
   { match: 'look around', steps: [{ text: ANSWER }, { finish: 'stop' }] },
 ]
 
+const TESTS = `{"query": "where do I put my API key", "file": "setup-and-keys.md"}
+{"query": "怎么写技能", "file": "skills.md", "heading": "没有"}
+no test
+`
+
+/** REAL SERVER: without the fake once it has /api/retrieval; the unreadable file and the notice are made up all the same. */
+async function withRetrieval(page) {
+  await catchStream(page.context())
+  const unreadable = [{ path: 'knowledge/scan.pdf', reason: 'not UTF-8 text' }]
+  await fakeRetrieval(page, app, { unreadable, unembedded: chunk => chunk.lines[0] > 30 })
+}
+const row = page => page.locator('[data-row]').first()
+const playground = async page => {
+  await row(page).waitFor()
+  await page.locator('[data-row] dl').first().waitFor()
+}
+const trial = '/playground?query=where+do+I+put+my+API+key&folder=knowledge'
+const zhTrial =
+  '/playground?query=%E6%80%8E%E4%B9%88%E5%86%99%E6%8A%80%E8%83%BD&folder=knowledge&weight=0.7&k=5'
+const searchBox = page => page.getByRole('searchbox').first()
+const tabs = page => page.locator('#pane-play').getByRole('tab')
+
 let app
 let browser
 let axe
@@ -28,6 +52,7 @@ let session
 before(async () => {
   axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
   app = await startMiniclaw(REPLIES)
+  await writeFile(join(app.home, 'knowledge/tests.jsonl'), TESTS)
   browser = await startBrowser()
   const { page, close } = await openPage(browser, app)
   await say(page, 'look around')
@@ -62,6 +87,48 @@ const DESKTOP_SCREENS = {
       await page.locator('.cm-content').waitFor()
     },
   },
+  passages: {
+    go: async page => {
+      // A conversation of its own: one that is opened may be read anew at any time, and knows nothing of made-up frames.
+      await page.locator('textarea').fill('hello')
+      await page.locator('textarea').press('Enter')
+      await answers(page).getByText('All right.').waitFor()
+      await page.waitForURL(/\/s\//)
+      const query = 'where do I put my API key'
+      const { hits, ...search } = await fakeSearch(app, { query, folder: 'knowledge' })
+      const session_id = new URL(page.url()).pathname.split('/').pop()
+      const frames = [
+        { type: 'user_message', work_id: 'w', content: query, message_id: 'm' },
+        { type: 'retrieval', query, results: hits, search },
+        { type: 'token', content: 'Into `.env` [knowledge/setup-and-keys.md:27-40].' },
+        { type: 'done', content: '', session_id, work_id: 'w', stop_reason: 'done' },
+      ]
+      for (const frame of frames) await emit(page, { type: 'frame', session_id, frame })
+      const card = page.locator('details', { has: page.locator('details') }).last()
+      await card.locator('details summary').first().click()
+      await card.locator('details summary').last().click()
+      await card.locator('dl').waitFor()
+    },
+  },
+  playground: { path: trial, ready: searchBox, go: playground },
+  weighed: { path: zhTrial, ready: searchBox, go: playground },
+  tests: {
+    path: `${trial}&tab=tests`,
+    ready: page => tabs(page).first(),
+    go: async page => {
+      await page.getByRole('button', { name: /^(Run|运行)$/ }).click()
+      await page.locator('#pane-play dl').waitFor()
+    },
+  },
+  index: {
+    go: async page => {
+      await page.locator('#pane-right').getByRole('tab').nth(3).click()
+      const inspector = page.locator('#pane-right')
+      await inspector.getByText(/cannot be read|无法读取/).click()
+      await emit(page, { type: 'index', folder: 'knowledge', state: 'embedding', done: 119, total: 340 })
+      await inspector.getByRole('progressbar').waitFor()
+    },
+  },
   skills: { go: page => page.locator('#pane-right').getByRole('tab').nth(1).click() },
   palette: {
     go: async page => {
@@ -78,6 +145,20 @@ const DESKTOP_SCREENS = {
 }
 const bar = page => page.locator('nav').last()
 const MOBILE_SCREENS = {
+  playground: { path: trial, ready: searchBox, go: playground },
+  passage: {
+    path: trial,
+    ready: searchBox,
+    go: async page => {
+      await row(page).getByRole('button').nth(1).click()
+      await page.locator('#pane-right [data-chunk]').first().waitFor()
+    },
+  },
+  tests: {
+    path: `${trial}&tab=tests`,
+    ready: page => tabs(page).first(),
+    go: page => page.locator('#pane-play ol').waitFor(),
+  },
   chat: { deep: true, go: page => page.locator('[role=log] article').first().waitFor() },
   sessions: {
     deep: true,
@@ -106,10 +187,16 @@ for (const [size, screens, options] of [
 ]) {
   for (const theme of ['light', 'dark']) {
     for (const lang of ['en', 'zh']) {
-      for (const [name, { deep, go }] of Object.entries(screens)) {
+      for (const [name, { deep, path = deep ? null : '/', ready, go }] of Object.entries(screens)) {
         test(`${name}, ${size}, ${theme}, ${lang}`, async () => {
-          const path = deep ? session : '/'
-          const { page, close } = await openPage(browser, app, { path, theme, lang, ...options })
+          const { page, close } = await openPage(browser, app, {
+            path: path ?? session,
+            theme,
+            lang,
+            prepare: withRetrieval,
+            ...(ready && { ready }),
+            ...options,
+          })
           await go(page)
           await page.evaluate(() =>
             Promise.all(

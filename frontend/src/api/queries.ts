@@ -14,7 +14,14 @@ import {
   readFile,
   searchPassages,
 } from './endpoints'
-import type { IndexNotice, Report, RetrievalStatus, RetrievalTests, SearchFolder } from './retrieval'
+import type {
+  FolderStatus,
+  IndexNotice,
+  Report,
+  RetrievalStatus,
+  RetrievalTests,
+  SearchFolder,
+} from './retrieval'
 import type { ModelStatus, SessionSummary, Status } from './types'
 
 export const queryClient = new QueryClient({
@@ -98,7 +105,9 @@ export const patchStatus = (patch: (status: Status) => Status): void => {
 
 export const patchModel = (model: ModelStatus): void => patchStatus(status => ({ ...status, model }))
 
-export function patchIndex({ folder, state, done, total }: IndexNotice): void {
+/** Takes a notice in; answers what was known before, if anything was. */
+export function patchIndex({ folder, state, done, total }: IndexNotice): FolderStatus | undefined {
+  const known = queryClient.getQueryData<RetrievalStatus>(keys.index)
   queryClient.setQueryData<RetrievalStatus>(
     keys.index,
     status =>
@@ -107,6 +116,7 @@ export function patchIndex({ folder, state, done, total }: IndexNotice): void {
         folders: status.folders.map(f => (f.folder === folder ? { ...f, state, done, total } : f)),
       },
   )
+  return known?.folders.find(f => f.folder === folder)
 }
 
 export const putReport = (report: Report): void => {

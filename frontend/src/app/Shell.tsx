@@ -9,6 +9,7 @@ import { ChatPane } from '@/features/chat/ChatPane'
 import { Inspector } from '@/features/inspector/Inspector'
 import { PLAYGROUND } from '@/features/retrieval/address'
 import { Sidebar } from '@/features/sessions/Sidebar'
+import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
 import { useWidth } from '@/lib/useMedia'
 import { CHUNKS, LEFT, RIGHT, useUi } from '@/stores/ui'
@@ -99,7 +100,7 @@ export function Shell() {
             />
           )}
           {showChat && (
-            <div className="min-w-0 flex-1">
+            <div className={cn('flex-1', playing && width === 'wide' ? 'min-w-[420px]' : 'min-w-0')}>
               {playing ? (
                 <Suspense fallback={<PanePending />}>
                   <Playground
@@ -132,7 +133,7 @@ export function Shell() {
           )}
           {showRight && (
             <div
-              className="shrink-0 max-md:w-full"
+              className={cn('max-md:w-full', playing && width === 'wide' ? 'min-w-[300px]' : 'shrink-0')}
               style={width === 'wide' ? { width: side.value } : undefined}
             >
               {beside}

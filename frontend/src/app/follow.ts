@@ -54,11 +54,17 @@ function reloadEverything(): void {
   for (const key of all) refresh(key)
 }
 
-/** What is shown of a folder's index is old as soon as a file of it changes, or when the index has caught up. */
+/**
+ * What is shown of a folder's index is old as soon as a file of it changes, or when the index has caught up. Only then: a
+ * search itself may bring the index up to date, and must not be asked again for that.
+ */
 function onIndex(notice: IndexNotice): void {
-  patchIndex(notice)
-  if (notice.state !== 'ready') return
+  const before = patchIndex(notice)
+  const { state, done, total } = notice
+  const news = before && (before.state !== state || before.done !== done || before.total !== total)
+  if (state !== 'ready' || (before && !news)) return
   refresh(keys.index)
+  if (!before) return
   refresh(keys.searches(notice.folder))
   refresh(keys.chunks)
 }

@@ -137,7 +137,7 @@ export const zh: Record<keyof typeof en, string> = {
   termTimes: '此处 {times} 次，共 {texts} 段含有',
   termTimesOne: '此处 {times} 次，别处没有',
   noWordShared: '与问题没有共同的词',
-  noVectorYet: '还没有向量：词语得分计两次',
+  noVectorYet: '还没有向量：以词语得分代替',
   together: '合计',
   nearMiss: '1 段差一点入选',
   nearMisses: '{n} 段差一点入选',

@@ -1,5 +1,5 @@
 import { Search } from 'lucide-react'
-import type { KeyboardEvent } from 'react'
+import { type KeyboardEvent, useEffect, useRef } from 'react'
 import { useT } from '@/lib/i18n'
 
 interface Props {
@@ -14,6 +14,12 @@ interface Props {
 
 export function QueryBox({ query, onQuery, onSubmit, onComposing, onDown }: Props) {
   const t = useT()
+  const input = useRef<HTMLInputElement>(null)
+  // Who comes without a question comes to ask one; on a phone the keyboard would cover the page.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: on arrival only
+  useEffect(() => {
+    if (query === '' && !matchMedia('(pointer: coarse)').matches) input.current?.focus()
+  }, [])
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key !== 'ArrowDown' || event.nativeEvent.isComposing) return
     event.preventDefault()
@@ -30,6 +36,7 @@ export function QueryBox({ query, onQuery, onSubmit, onComposing, onDown }: Prop
       <label className="relative block">
         <Search size={15} aria-hidden className="absolute start-3 top-1/2 -translate-y-1/2 text-fg-3" />
         <input
+          ref={input}
           type="search"
           aria-label={t('question')}
           placeholder={t('questionHint')}

@@ -7,6 +7,7 @@ import { type Candidate, rerank } from '@/features/retrieval/ranking'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
 import { useWidth } from '@/lib/useMedia'
+import { announce } from '@/stores/announcer'
 import { showChunks, useUi } from '@/stores/ui'
 import { AddTest } from './AddTest'
 import { Asked } from './Asked'
@@ -44,6 +45,11 @@ export function SearchTab({ trial, onChange, files }: Props) {
     const passage = hit && { path: hit.source, lines: hit.lines ?? null, text: hit.text, terms }
     useUi.setState({ passage: passage ?? null })
   }, [hit, terms])
+
+  const found = answer.isPlaceholderData ? null : (search?.hits.length ?? null)
+  useEffect(() => {
+    if (found !== null) announce(found === 0 ? t('nothingMatches') : t('retrieved', { n: found }))
+  }, [found, t])
 
   return (
     <div className="flex min-h-0 flex-1 flex-col max-md:scroll">

@@ -20,8 +20,8 @@ export function Weigh({ search, trial, onChange }: Props) {
   const oneSided = !all.some(hit => hit.how?.vector)
   return (
     <div className="text-fg-2 text-small">
-      <div className="grid gap-x-6 sm:grid-cols-[1fr_minmax(9rem,14rem)]">
-        <div className="flex items-center gap-2">
+      <div className="flex flex-wrap gap-x-6">
+        <div className="flex flex-[3_1_20rem] items-center gap-2">
           <span className="shrink-0 text-accent">{t('legWords')}</span>
           <Slider
             label={t('weightLabel')}
@@ -36,7 +36,7 @@ export function Weigh({ search, trial, onChange }: Props) {
           <span className="shrink-0 text-rag">{t('legMeaning')}</span>
           <output className="w-9 shrink-0 text-end font-medium text-fg tabular-nums">{points(weight)}</output>
         </div>
-        <div className="flex items-center gap-2">
+        <div className="flex flex-[1_1_11rem] items-center gap-2">
           <span className="shrink-0">{t('handOn')}</span>
           <Slider
             label={t('handOnLabel')}
