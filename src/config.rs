@@ -276,7 +276,7 @@ fn retrieval(entry: &RetrievalEntry) -> Result<Retrieval, ConfigError> {
     limits.overlap = entry.chunk_overlap.unwrap_or(limits.overlap);
     ranking.bm25.k1 = entry.bm25_k1.unwrap_or(ranking.bm25.k1);
     ranking.bm25.b = entry.bm25_b.unwrap_or(ranking.bm25.b);
-    ranking.vector_weight = entry.vector_weight.unwrap_or(ranking.vector_weight);
+    ranking.vector_weight = entry.vector_weight;
     if !(32..=4096).contains(&limits.tokens) {
         return wrong("chunk_tokens", "between 32 and 4096");
     }
@@ -289,7 +289,7 @@ fn retrieval(entry: &RetrievalEntry) -> Result<Retrieval, ConfigError> {
     if !(0.0..=1.0).contains(&ranking.bm25.b) {
         return wrong("bm25_b", "between 0 and 1");
     }
-    if !(0.0..=1.0).contains(&ranking.vector_weight) {
+    if ranking.vector_weight.is_some_and(|weight| !(0.0..=1.0).contains(&weight)) {
         return wrong("vector_weight", "between 0 and 1");
     }
     Ok(retrieval)

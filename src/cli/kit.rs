@@ -196,7 +196,10 @@ impl Kit {
             rows: &corpus.rows,
             vectors: corpus.vectors.as_ref(),
             analyser: &Analyser::default(),
-            ranking: self.retrieval.ranking,
+            ranking: match &self.embedder {
+                Some(embedder) => self.retrieval.ranking.for_model(embedder.weight()),
+                None => self.retrieval.ranking,
+            },
             window: WindowLimit(self.retrieval.limits.tokens),
         };
         let asked = Asked { query, k: MOST, near_misses: 0, meaning, words_only, vector_weight: None };

@@ -24,16 +24,17 @@ const PROPOSED: usize = 3 * POOL;
 pub const MOST: usize = 100;
 
 /// How scores are made; part of the configuration.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Ranking {
     pub bm25: Bm25,
-    /// How much the vector leg counts when both answer, 0 to 1.
-    pub vector_weight: f64,
+    /// How much the vector leg counts when both answer, 0 to 1; what is best for the model when absent.
+    pub vector_weight: Option<f64>,
 }
 
-impl Default for Ranking {
-    fn default() -> Self {
-        Self { bm25: Bm25::default(), vector_weight: VECTOR_WEIGHT }
+impl Ranking {
+    /// With the model's own weight where none is set.
+    pub fn for_model(self, weight: f64) -> Self {
+        Self { vector_weight: self.vector_weight.or(Some(weight)), ..self }
     }
 }
 
@@ -163,7 +164,7 @@ impl Searchable<'_> {
         match asked.words_only {
             Some(reason) => Weights::lexical_only(reason),
             None if asked.meaning.is_none() => Weights::lexical_only(WeightReason::NoModel),
-            None => Weights::with_vector(self.ranking.vector_weight, WeightReason::Balanced),
+            None => Weights::with_vector(self.ranking.vector_weight.unwrap_or(VECTOR_WEIGHT), WeightReason::Balanced),
         }
     }
 

@@ -219,7 +219,10 @@ impl Library {
             rows: &view.rows,
             vectors: view.store.as_ref().map(|store| &store.vectors),
             analyser: &self.analyser,
-            ranking: self.settings.ranking,
+            ranking: match &view.store {
+                Some(store) => self.settings.ranking.for_model(store.embedder.weight()),
+                None => self.settings.ranking,
+            },
             window: WindowLimit(self.settings.limits.tokens),
         };
         let found = searchable.search(&asked)?;

@@ -78,7 +78,7 @@ impl Embedder for E5Small {
     }
 
     fn weight(&self) -> f64 {
-        0.45
+        0.30
     }
 
     /// Never fails.
