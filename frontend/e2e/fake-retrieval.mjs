@@ -1,11 +1,10 @@
-// Answers /api/retrieval in the browser's place, from the files of the home that is tested: a small but honest search, so
-// that what the page works out from the figures can be checked against them.
-// REAL SERVER: once it answers /api/retrieval itself, the tests that use this file can do without it.
+// Stands in for /api/retrieval where a test needs what the tested server has not got: an embedding model (its weights are
+// 32 MB), an index under way, a fault. A small but honest search over the files of the tested home, in the server's shapes.
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 const IGNORED = new Set(['where', 'what', 'is', 'the', 'a', 'do', 'i', 'my', 'how', 'to', 'does', 'of'])
-const WEIGHT = 0.35
+const WEIGHT = 0.2
 const bytes = text => Buffer.byteLength(text)
 const wordsOf = text => text.toLowerCase().match(/[a-z0-9]+|[\u4e00-\u9fff]/g) ?? []
 
@@ -66,7 +65,7 @@ function shares(values) {
   return value => (high > low ? (value - low) / (high - low) : 1)
 }
 
-function searchIn(chunks, { query, folder, k, candidates, asked, model }) {
+function searchIn(chunks, { query, folder, k, candidates }) {
   const ignored = wordsOf(query).filter(word => IGNORED.has(word))
   const terms = [...new Set(wordsOf(query).filter(word => !IGNORED.has(word)))].map(term => {
     const texts = chunks.filter(chunk => wordsOf(chunk.text).includes(term)).length
@@ -81,18 +80,18 @@ function searchIn(chunks, { query, folder, k, candidates, asked, model }) {
   })
   const withWord = lexical.filter(leg => leg.score > 0).map(leg => leg.score)
   const lexicalShare = shares(withWord.length ? [...withWord, 0] : [0])
-  const near = chunks.map(chunk => (model && chunk.embedded ? cosine(query, chunk.text) : null))
+  const near = chunks.map(chunk => (chunk.embedded ? cosine(query, chunk.text) : null))
   const vectorShare = shares(near.filter(n => n !== null))
   const rankIn = (all, value) => 1 + all.filter(other => other !== null && other > value).length
-  const w = asked ?? (model ? WEIGHT : 0)
   const scored = chunks.map((chunk, i) => {
     const leg = lexical[i]
     const words = leg.score > 0 ? lexicalShare(leg.score) : 0
     const meaning = near[i] === null ? words : vectorShare(near[i])
     return {
       chunk,
+      score: WEIGHT * meaning + (1 - WEIGHT) * words,
       how: {
-        fused: w * meaning + (1 - w) * words,
+        vector_weight: WEIGHT,
         ...(leg.score > 0 && {
           lexical: {
             ...leg,
@@ -109,34 +108,34 @@ function searchIn(chunks, { query, folder, k, candidates, asked, model }) {
       },
     }
   })
-  scored.sort((a, b) => b.how.fused - a.how.fused)
-  const all = scored.slice(0, Math.max(k, candidates ?? k + 3)).map(({ chunk, how }, i) => ({
+  scored.sort((a, b) => b.score - a.score)
+  const all = scored.slice(0, Math.max(k, candidates ?? k + 3)).map(({ chunk, score, how }, i) => ({
     text: chunk.text,
-    score: how.fused,
+    score,
     source: chunk.path,
     heading: chunk.heading,
     lines: chunk.lines,
+    range: chunk.range,
     how: { rank: i + 1, ...how },
   }))
   const hits = all.slice(0, k)
   const last = hits.at(-1)
   const reason = ({ how }) => {
-    if (model && !how.vector) return 'no_vector_yet'
     if (!how.lexical) return 'no_shared_word'
     const fewer = how.lexical.share < (last.how.lexical?.share ?? 0)
-    const farther = (how.vector?.share ?? 0) < (last.how.vector?.share ?? 0)
-    return fewer && farther ? 'both_weaker' : farther ? 'farther_meaning' : 'weaker_words'
+    const farther = how.vector && how.vector.share < (last.how.vector?.share ?? last.how.lexical.share)
+    if (farther) return fewer ? 'both_weaker' : 'farther_meaning'
+    return how.vector ? 'weaker_words' : 'no_vector_yet'
   }
-  const weighed = asked !== undefined ? 'asked' : model ? 'balanced' : 'no_model'
   return {
     query,
     folder,
     k,
-    weights: { lexical: 1 - w, vector: w, reason: weighed },
+    weights: { lexical: 1 - WEIGHT, vector: WEIGHT, other_script: 0.8, reason: 'balanced' },
     terms,
     ignored,
-    model: model ? { id: 'mini-256', dimension: 256 } : undefined,
-    embedded: { done: chunks.filter(chunk => model && chunk.embedded).length, total: chunks.length },
+    model: { id: 'mini-256', dimension: 256 },
+    embedded: { done: chunks.filter(chunk => chunk.embedded).length, total: chunks.length },
     hits,
     near_misses: all.slice(k).map(hit => ({
       hit,
@@ -144,62 +143,8 @@ function searchIn(chunks, { query, folder, k, candidates, asked, model }) {
       reason: reason(hit),
       detail: 'The figures say why.',
     })),
-    took_us: { refresh: 310, lexical: 84, embed: model ? 1420 : 0, vector: model ? 36 : 0, fuse: 12 },
+    took_us: { refresh: 310, lexical: 84, embed: 1420, vector: 36, fuse: 12 },
   }
-}
-
-/** What each case of a folder's tests finds; `memory` keeps the run before. */
-function runTests(chunks, folder, cases, k, memory) {
-  const results = cases.map(({ line, query, file, heading, text }) => {
-    const found = searchIn(chunks, { query, folder, k, candidates: k, model: true }).hits
-    const fits = hit =>
-      (!file || hit.source === `${folder}/${file}`) &&
-      (!heading || hit.heading?.includes(heading)) &&
-      (!text || hit.text.includes(text))
-    const at = found.findIndex(fits)
-    const places = found.map(({ source, heading: h, lines, score }) => ({ source, heading: h, lines, score }))
-    const expected = [file, heading].filter(Boolean).join(' › ')
-    return { line, query, expected, rank: at < 0 ? null : at + 1, found: places }
-  })
-  const mean = values => (values.length ? values.reduce((a, b) => a + b, 0) / values.length : 0)
-  const before = memory.get(folder)
-  const moved = results.flatMap(({ line, query, rank }) => {
-    const old = before?.results.find(result => result.query === query)
-    return old && old.rank !== rank ? [{ line, query, before: old.rank, now: rank }] : []
-  })
-  const better = ({ before: b, now }) => (now ?? 99) < (b ?? 99)
-  const report = {
-    folder,
-    at: Date.now() / 1000,
-    k,
-    mode: 'hybrid',
-    cases: cases.length,
-    recall_at_k: mean(results.map(result => (result.rank ? 1 : 0))),
-    mrr: mean(results.map(result => (result.rank ? 1 / result.rank : 0))),
-    latency_ms: { p50: 1.8, p95: 4.2 },
-    results,
-    before: before && { at: before.at, recall_at_k: before.recall_at_k, mrr: before.mrr },
-    worse: moved.filter(change => !better(change)),
-    better: moved.filter(better),
-  }
-  memory.set(folder, report)
-  return report
-}
-
-function parseTests(text) {
-  const cases = []
-  const problems = []
-  for (const [i, line] of text.split('\n').entries()) {
-    if (line.trim() === '') continue
-    try {
-      const parsed = JSON.parse(line)
-      if (typeof parsed.query !== 'string') throw new Error('there is no "query"')
-      cases.push({ line: i + 1, ...parsed })
-    } catch (error) {
-      problems.push({ line: i + 1, message: error.message })
-    }
-  }
-  return { cases, problems }
 }
 
 const read = (app, path) => readFile(join(app.home, path), 'utf8')
@@ -217,73 +162,56 @@ async function indexed(app, folder, world = {}) {
 
 /** One answer, for frames that a test makes. */
 export const fakeSearch = async (app, { query, folder, k = 3 }) =>
-  searchIn(await indexed(app, folder), { query, folder, k, model: true })
+  searchIn(await indexed(app, folder), { query, folder, k })
 
-/** Puts the search into a page. `world` is what a test may change: the model, the state of the index, a fault. */
+/** Puts the search into a page. `world` is what a test may change or look at. */
 export async function fakeRetrieval(page, app, world = {}) {
-  Object.assign(world, { model: true, state: 'ready', done: 0, total: 0, unreadable: [], ...world })
-  world.runs ??= new Map()
-  world.asked ??= []
+  world.asked = 0
   const chunksIn = folder => indexed(app, folder, world)
   const statusOf = async folder => {
     const chunks = await chunksIn(folder)
-    const embedded = world.model ? chunks.filter(chunk => chunk.embedded).length : 0
     return {
       folder,
       files: new Set(chunks.map(chunk => chunk.path)).size,
       chunks: chunks.length,
-      embedded,
-      state: world.state,
-      done: world.done,
-      total: world.total,
-      unreadable: folder === 'knowledge' ? world.unreadable : [],
+      embedded: chunks.filter(chunk => chunk.embedded).length,
+      state: 'ready',
+      done: 0,
+      total: 0,
+      unreadable: folder === 'knowledge' ? (world.unreadable ?? []) : [],
       bytes_on_disk: 48_000,
     }
   }
   const answers = {
     search: async query => {
-      world.asked.push(Object.fromEntries(query))
+      world.asked++
       const folder = query.get('folder')
-      const weight = query.get('vector_weight')
-      return searchIn(world.nothing ? [] : await chunksIn(folder), {
+      return searchIn(await chunksIn(folder), {
         query: query.get('query'),
         folder,
         k: Number(query.get('k') ?? 3),
         candidates: Number(query.get('candidates') ?? 0),
-        asked: weight === null ? undefined : Number(weight),
-        model: world.model,
       })
     },
     status: async () => ({
       folders: [await statusOf('memory'), await statusOf('knowledge')],
-      model: world.model
-        ? { id: 'mini-256', dimension: 256, state: 'ready' }
-        : { id: 'mini-256', dimension: 256, state: 'absent', detail: 'models/embedder is not there' },
+      model: { id: 'mini-256', dimension: 256, state: 'ready' },
     }),
     chunks: async query => {
       const path = query.get('path')
       const chunks = await chunksIn(path.split('/')[0])
       const own = chunks.filter(chunk => chunk.path === path).map(({ path: _, ...chunk }) => chunk)
-      return { path, title: own[0]?.heading, chunks: own }
-    },
-    tests: async (query, body) => {
-      const folder = body?.folder ?? query.get('folder')
-      const path = `${folder}/tests.jsonl`
-      const { cases, problems } = parseTests(await read(app, path).catch(() => ''))
-      if (body) return runTests(await chunksIn(folder), folder, cases, body.k ?? 3, world.runs)
-      return { folder, path, cases, problems, last: world.runs.get(folder) }
+      return { path, title: own[0]?.heading ?? path, chunks: own }
     },
   }
   await page.route('**/api/retrieval/**', async route => {
-    const request = route.request()
-    const url = new URL(request.url())
+    const url = new URL(route.request().url())
     const name = url.pathname.split('/').pop()
     if (world.fault?.[name]) {
       return route.fulfill({ status: 500, json: { code: 'broken', message: world.fault[name] } })
     }
-    const body = request.method() === 'POST' ? request.postDataJSON() : null
-    await world.wait?.[name]
-    return route.fulfill({ json: await answers[name](url.searchParams, body) })
+    if (!answers[name]) return route.fallback()
+    return route.fulfill({ json: await answers[name](url.searchParams) })
   })
   return world
 }

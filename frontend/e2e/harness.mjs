@@ -50,7 +50,8 @@ const OTHERWISE = [
   { repeat: true, steps: [{ text: 'All right.' }, { finish: 'stop' }] },
 ]
 
-export async function startMiniclaw(replies = []) {
+/** `extra` are variables of the server; without any it has no embedding model, whatever this machine has. */
+export async function startMiniclaw(replies = [], extra = {}) {
   const root = await mkdtemp(join(tmpdir(), 'miniclaw-e2e-'))
   const home = join(root, 'home')
   const script = join(root, 'script.json')
@@ -61,6 +62,8 @@ export async function startMiniclaw(replies = []) {
     OPENAI_API_KEY: 'test',
     OPENAI_BASE_URL: `${mock.url}/v1`,
     OPENAI_MODEL: 'mock',
+    MINICLAW_MODELS: join(root, 'no models'),
+    ...extra,
   })
   return {
     url: server.url,
@@ -147,3 +150,13 @@ export async function until(read, check, what) {
 export async function shot(page, name) {
   if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, `${name}.png`) })
 }
+
+/** What the server answers, asked beside the page. */
+export async function ask(app, path, init) {
+  const answer = await fetch(app.url + path, init)
+  assert.ok(answer.ok, `${path}: ${answer.status}`)
+  return answer.json()
+}
+
+export const searchFor = (app, query, folder = 'knowledge') =>
+  ask(app, `/api/retrieval/search?${new URLSearchParams({ query, folder, k: 3, candidates: 50 })}`)

@@ -1,10 +1,10 @@
 // How far the index is, beside the files it is made of.
-// REAL SERVER: the line, the files that cannot be read and the model can be asked of the real server once it has
-// /api/retrieval/status; the progress stays here, because a real one is over too soon to look at.
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { catchStream, emit, fakeRetrieval } from './fake-retrieval.mjs'
-import { openPage, shot, startBrowser, startMiniclaw } from './harness.mjs'
+import { openPage, searchFor, shot, startBrowser, startMiniclaw } from './harness.mjs'
 
 let app
 let browser
@@ -19,20 +19,18 @@ after(async () => {
 
 const inspector = page => page.getByRole('region', { name: 'Inspector' })
 
-async function openKnowledge(world) {
-  const prepare = async page => {
-    await catchStream(page.context())
-    await fakeRetrieval(page, app, world)
-  }
+async function openKnowledge(prepare) {
   const opened = await openPage(browser, app, { prepare })
   await inspector(opened.page).getByRole('tab', { name: 'Knowledge' }).click()
   return opened
 }
 
-test('the list says how many files, passages and vectors there are, and leads to the playground', async () => {
-  const { page, close } = await openKnowledge({})
+test('the list says how big the index is, and leads to the playground', async () => {
+  const { page, close } = await openKnowledge()
+  await inspector(page).getByText('not indexed yet').waitFor()
+  await searchFor(app, 'keys')
   await inspector(page)
-    .getByText(/^9 files · \d+ passages · (\d+) of \1 vectors · mini-256$/)
+    .getByText(/^9 files · \d+ passages · words only$/)
     .waitFor()
   const link = inspector(page).getByRole('link', { name: 'Try out what is found in Knowledge' })
   assert.equal(await link.getAttribute('href'), '/playground?folder=knowledge')
@@ -41,8 +39,20 @@ test('the list says how many files, passages and vectors there are, and leads to
   await close()
 })
 
+test('files that cannot be read are listed with their reason', async () => {
+  await writeFile(join(app.home, 'knowledge/scan.txt'), Buffer.from([0xff, 0xfe, 0x00]))
+  await searchFor(app, 'keys')
+  const { page, close } = await openKnowledge()
+  await inspector(page).getByText('1 file cannot be read').click()
+  await inspector(page).getByText('knowledge/scan.txt').waitFor()
+  await inspector(page).getByText(/UTF-8/).first().waitFor()
+  await shot(page, 'index-unreadable')
+  await close()
+})
+
+// Made up: a real index of so few files is built before one could look.
 test('progress moves with the notices of the server, and goes when it is done', async () => {
-  const { page, close } = await openKnowledge({})
+  const { page, close } = await openKnowledge(page => catchStream(page.context()))
   await inspector(page).getByText('passages').waitFor()
   const tell = (state, done) => emit(page, { type: 'index', folder: 'knowledge', state, done, total: 340 })
   await tell('building', 17)
@@ -55,23 +65,11 @@ test('progress moves with the notices of the server, and goes when it is done', 
   await close()
 })
 
-test('files that cannot be read are listed with their reason', async () => {
-  const unreadable = [
-    { path: 'knowledge/scan.pdf', reason: 'not UTF-8 text' },
-    { path: 'knowledge/old.doc', reason: 'not UTF-8 text' },
-  ]
-  const { page, close } = await openKnowledge({ unreadable })
-  await inspector(page).getByText('2 files cannot be read').click()
-  await inspector(page).getByText('knowledge/scan.pdf').waitFor()
-  await inspector(page).getByText('not UTF-8 text').first().waitFor()
-  await shot(page, 'index-unreadable')
-  await close()
-})
-
-test('without a model the line says that words are all there is', async () => {
-  const { page, close } = await openKnowledge({ model: false })
+// Made up: the tested server has no embedding model.
+test('with a model the line counts the vectors', async () => {
+  const { page, close } = await openKnowledge(page => fakeRetrieval(page, app))
   await inspector(page)
-    .getByText(/passages · words only$/)
+    .getByText(/^9 files · (\d+) passages · \1 of \1 vectors · mini-256$/)
     .waitFor()
   await close()
 })

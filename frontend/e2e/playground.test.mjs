@@ -1,14 +1,14 @@
 // The playground: what is found, why, and what another weight would do.
-// REAL SERVER: everything but the states that are made up here (a fault, an index that is being built, no model) can be asked
-// of the real server once it has /api/retrieval.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { catchStream, emit, fakeRetrieval, fakeSearch } from './fake-retrieval.mjs'
+import { catchStream, emit, fakeRetrieval } from './fake-retrieval.mjs'
 import {
   answers,
+  ask,
   MOBILE,
   openPage,
   say,
+  searchFor,
   settled,
   shot,
   startBrowser,
@@ -36,32 +36,37 @@ const order = page => rows(page).evaluateAll(all => all.map(row => row.dataset.r
 const weight = page => page.getByRole('slider', { name: 'Weight of the meaning' })
 const side = page => page.locator('#pane-right')
 
-async function playground(world = {}, { path = ADDRESS, ...options } = {}) {
-  const prepare = async page => {
-    await catchStream(page.context())
-    await fakeRetrieval(page, app, world)
-  }
-  return openPage(browser, app, { path, prepare, ready: question, ...options })
+const playground = (options = {}) => openPage(browser, app, { path: ADDRESS, ready: question, ...options })
+
+/** The tested server has no embedding model; what two sides do to each other is shown by a stand-in. */
+async function withMeaning(options = {}) {
+  const world = {}
+  const opened = await playground({ prepare: page => fakeRetrieval(page, app, world), ...options })
+  return { ...opened, world }
 }
 
 test('an address is a trial: its question is asked, and the best passage stands beside in its file', async () => {
-  const { hits } = await fakeSearch(app, { query: QUESTION, folder: 'knowledge' })
   const { page, close } = await playground()
   await rows(page).first().waitFor()
   assert.equal(await question(page).inputValue(), QUESTION)
+  const { hits } = await searchFor(app, QUESTION)
   const first = rows(page).first()
   await first.getByText(`${hits[0].source}:${hits[0].lines.join('–')}`).waitFor()
-  await first.getByText('0.35 ×').waitFor()
+  await first.getByText(`= ${hits[0].score.toFixed(2)}`).waitFor()
   await side(page).getByText('found', { exact: true }).waitFor()
   await side(page).getByRole('heading', { name: hits[0].source }).waitFor()
+  const coloured = await side(page).locator('.bg-rag-soft.whitespace-pre-wrap').allTextContents()
+  const words = text => text.replace(/\s+/g, '')
+  assert.equal(words(coloured.join('')), words(hits[0].text))
   await shot(page, 'playground')
   await close()
 })
 
 test('the question is shown as it was searched, with what was left out of it', async () => {
-  const { page, close } = await playground({}, { path: '/playground' })
+  const { page, close } = await playground({ path: '/playground' })
   await page.getByText('Ask something, and see').waitFor()
-  await question(page).fill('where is the zyzzyva key')
+  assert.ok(await question(page).evaluate(input => input === document.activeElement))
+  await page.keyboard.type('where is the zyzzyva key')
   const terms = page.getByRole('list', { name: 'Searched as' })
   await terms.getByRole('listitem').filter({ hasText: 'zyzzyva' }).getByText('in no passage').waitFor()
   await terms
@@ -70,17 +75,31 @@ test('the question is shown as it was searched, with what was left out of it', a
     .getByText(/^idf \d\.\d\d$/)
     .waitFor()
   await terms.getByText('where, is, the').waitFor()
-  await page.getByText(/candidates/).waitFor()
+  await page.getByText(/\d ms: files .* words .* question .* meaning .* order/).waitFor()
   await page.waitForURL(/query=where\+is\+the\+zyzzyva\+key/)
   await close()
 })
 
+test('half a word of an input method is no question', async () => {
+  const { page, close } = await playground({ path: '/playground?folder=knowledge' })
+  const asked = []
+  page.on('request', request => request.url().includes('/search?') && asked.push(request.url()))
+  const devtools = await page.context().newCDPSession(page)
+  await question(page).focus()
+  await devtools.send('Input.imeSetComposition', { text: 'miyao', selectionStart: 5, selectionEnd: 5 })
+  await page.waitForTimeout(600)
+  assert.deepEqual(asked, [])
+  await devtools.send('Input.insertText', { text: '密钥' })
+  await rows(page).first().waitFor()
+  assert.equal(new URL(asked[0]).searchParams.get('query'), '密钥')
+  await close()
+})
+
 test('another weight ranks anew at once, without asking, and goes back to the server’s', async () => {
-  const world = {}
-  const { page, close } = await playground(world)
+  const { page, close, world } = await withMeaning()
   await rows(page).first().waitFor()
   const own = await order(page)
-  const asked = world.asked.length
+  const asked = world.asked
   await weight(page).focus()
   await page.keyboard.press('End')
   await until(
@@ -88,10 +107,10 @@ test('another weight ranks anew at once, without asking, and goes back to the se
     now => now.join() !== own.join(),
     'another order',
   )
-  assert.equal(world.asked.length, asked)
+  assert.equal(world.asked, asked)
   const meanings = await rows(page)
     .locator('> button > span:nth-child(2) > span:nth-child(3)')
-    .allInnerTexts()
+    .allTextContents()
   const places = meanings.map(text => Number(/#(\d+)/.exec(text)[1]))
   assert.deepEqual(
     places,
@@ -113,7 +132,7 @@ test('rows glide to their new place, and only jump where motion is not wanted', 
     ['no-preference', true],
     ['reduce', false],
   ]) {
-    const { page, close } = await playground({}, { reducedMotion })
+    const { page, close } = await withMeaning({ reducedMotion })
     await rows(page).first().waitFor()
     await page.evaluate(() => {
       window.glides = 0
@@ -147,7 +166,7 @@ test('more passages can be handed on; the rest are near misses with their reason
   await until(handed, at => at === 5, 'five passages')
   await rows(page)
     .nth(6)
-    .getByText(/its words weigh less|both sides are weaker|farther|shares no word/)
+    .getByText(/its words weigh less: 0\.\d\d · 0\.\d\d behind/)
     .waitFor()
   await page.waitForURL(/k=5/)
   await close()
@@ -161,20 +180,27 @@ test('the arrows lead from the question through the results, and the file follow
   await page.keyboard.press('ArrowDown')
   const second = rows(page).nth(1)
   assert.equal(await second.getByRole('button').first().getAttribute('aria-expanded'), 'true')
-  const place = (await second.locator('.text-rag').first().textContent()).split(':')[0]
-  await side(page).getByRole('heading', { name: place }).waitFor()
+  const { hits } = await searchFor(app, QUESTION)
+  await side(page).getByRole('heading', { name: hits[1].source }).waitFor()
   await close()
 })
 
 test('a chunk says where it came from', async () => {
-  const { hits } = await fakeSearch(app, { query: QUESTION, folder: 'knowledge' })
   const { page, close } = await playground()
-  const chunk = side(page).locator('[data-chunk]').first()
+  await rows(page).first().waitFor()
+  const { hits } = await searchFor(app, QUESTION)
+  const { chunks } = await ask(app, `/api/retrieval/chunks?path=${hits[0].source}`)
+  const last = chunks.at(-1)
+  const chunk = side(page).locator('[data-chunk]').last()
   await chunk.getByRole('button').click()
   const facts = chunk.locator('dl')
-  await facts.getByText(`${hits[0].source}#0`).waitFor()
-  await facts.getByText(/^0–\d+ \(\d+\)$/).waitFor()
-  await facts.getByText('has a vector').waitFor()
+  await facts.getByText(last.id, { exact: true }).waitFor()
+  await facts.getByText(last.lines.join('–'), { exact: true }).waitFor()
+  const [from, to] = last.range
+  await facts
+    .getByText(`${from.toLocaleString('en')}–${to.toLocaleString('en')} (${to - from})`, { exact: true })
+    .waitFor()
+  await facts.getByText('no vector yet').waitFor()
   await close()
 })
 
@@ -188,7 +214,7 @@ test('the editor stands beside on demand, and the passage comes back', async () 
 })
 
 test('the palette leads to the playground, and writing leads back to the conversation', async () => {
-  const { page, close } = await openPage(browser, app, { prepare: page => fakeRetrieval(page, app) })
+  const { page, close } = await openPage(browser, app)
   await say(page, 'hello there')
   await answers(page).getByText('All right.').waitFor()
   await settled(page)
@@ -206,18 +232,18 @@ test('the palette leads to the playground, and writing leads back to the convers
   await close()
 })
 
-test('a folder without a model is searched by its words, and the page says how to get one', async () => {
-  const { page, close } = await playground({ model: false })
-  await page.getByText('make embedder').waitFor()
+test('without a model the page says how to get one, and the weight cannot be moved', async () => {
+  const { page, close } = await playground()
   await rows(page).first().waitFor()
+  await page.locator('#pane-play').getByText('make embedder').waitFor()
   await page.getByText('words only: there is no embedding model').waitFor()
-  await page.getByText('It moves nothing: no passage has a vector.').waitFor()
+  assert.ok(await weight(page).isDisabled())
   await shot(page, 'playground-no-model')
   await close()
 })
 
 test('an index that is being built says how far it is', async () => {
-  const { page, close } = await playground()
+  const { page, close } = await playground({ prepare: page => catchStream(page.context()) })
   await rows(page).first().waitFor()
   await emit(page, { type: 'index', folder: 'knowledge', state: 'building', done: 34, total: 100 })
   await page.locator('#pane-play').getByText('The index is being built: 34 %').waitFor()
@@ -226,24 +252,26 @@ test('an index that is being built says how far it is', async () => {
 })
 
 test('a search that fails says why and can be tried again', async () => {
-  const world = { fault: { search: 'the index is damaged' } }
-  const { page, close } = await playground(world)
+  const fault = { code: 'unsearchable', message: 'the index is damaged' }
+  const prepare = page =>
+    page.route('**/api/retrieval/search?*', route => route.fulfill({ status: 500, json: fault }))
+  const { page, close } = await playground({ prepare })
   await page.getByRole('alert').getByText('the index is damaged').waitFor()
   await shot(page, 'playground-failed')
-  world.fault = null
+  await page.unroute('**/api/retrieval/search?*')
   await page.getByRole('button', { name: 'Retry' }).click()
   await rows(page).first().waitFor()
   await close()
 })
 
 test('what matches nothing says so', async () => {
-  const { page, close } = await playground({ nothing: true })
+  const { page, close } = await playground({ path: '/playground?query=zyzzyva&folder=knowledge' })
   await page.locator('#pane-play').getByText('No passage matches.').waitFor()
   await close()
 })
 
 test('on a phone the file is one step away', async () => {
-  const { page, close } = await playground({}, MOBILE)
+  const { page, close } = await playground(MOBILE)
   await rows(page).first().waitFor()
   await shot(page, 'playground-phone')
   await rows(page).first().getByRole('button', { name: 'In its file' }).click()

@@ -1,12 +1,9 @@
 // Retrieval tests: cases in a file of the home, a run, and what changed since the run before.
-// REAL SERVER: reading and writing the file is real already; the run and its report are made up until the server has
-// /api/retrieval/tests.
 import assert from 'node:assert/strict'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
-import { fakeRetrieval } from './fake-retrieval.mjs'
-import { openPage, shot, startBrowser, startMiniclaw } from './harness.mjs'
+import { ask, openPage, shot, startBrowser, startMiniclaw } from './harness.mjs'
 
 let app
 let browser
@@ -31,12 +28,7 @@ const lines = cases => cases.map(one => `${JSON.stringify(one)}\n`).join('')
 const tab = page => page.getByRole('tab', { name: 'Tests' })
 const cases = page => page.getByRole('list', { name: 'Tests' }).getByRole('listitem')
 
-const openTests = (world = {}) =>
-  openPage(browser, app, {
-    path: '/playground?folder=knowledge&tab=tests',
-    prepare: page => fakeRetrieval(page, app, world),
-    ready: tab,
-  })
+const openTests = () => openPage(browser, app, { path: '/playground?folder=knowledge&tab=tests', ready: tab })
 
 test('without cases the page says how to come by them', async () => {
   const { page, close } = await openTests()
@@ -67,26 +59,26 @@ test('a passage becomes a test, once, in a file that need not be there', async (
 
 test('a run says how well the folder is found, and the next one what got worse and better', async () => {
   await writeFile(file, lines(CASES))
-  const runs = new Map()
-  const { page, close } = await openTests({ runs })
+  const skills = join(app.home, 'knowledge/skills.md')
+  const text = await readFile(skills, 'utf8')
+  const { page, close } = await openTests()
   await cases(page).nth(2).waitFor()
   await page.getByRole('button', { name: 'Run' }).click()
   const last = page.getByRole('region', { name: 'Last run' })
-  await last.waitFor()
-  const before = runs.get('knowledge')
-  await last.getByText(before.recall_at_k.toFixed(2), { exact: true }).first().waitFor()
-  await last.getByText(before.mrr.toFixed(2), { exact: true }).first().waitFor()
-  // As if the run before had found the first case at once and the second not at all.
-  before.results[0].rank = 1
-  before.results[1].rank = null
-  const [first] = CASES
-  await writeFile(file, lines([{ ...first, heading: 'No such heading' }, ...CASES.slice(1)]))
+  await last.getByText('Recall@3').waitFor()
+  const { last: report } = await ask(app, '/api/retrieval/tests?folder=knowledge')
+  await last.getByText(report.recall_at_k.toFixed(2), { exact: true }).first().waitFor()
+  await last.getByText(report.mrr.toFixed(2), { exact: true }).first().waitFor()
+  await last.getByText('words only').waitFor()
+
+  const rank = report.results[1].rank
+  await writeFile(skills, '# Nothing\n\nNo word of it is here.\n')
   await page.getByRole('button', { name: 'Run' }).click()
-  const worse = page.getByRole('region', { name: 'Got worse: 1' })
-  await worse.getByText('place 1 → not in the first 3').waitFor()
-  await page.getByRole('region', { name: 'Got better: 1' }).getByText('not in the first 3 → place').waitFor()
-  const order = await page.locator('section[aria-label^="Got"]').evaluateAll(all => all.map(s => s.ariaLabel))
-  assert.deepEqual(order, ['Got worse: 1', 'Got better: 1'])
+  await page.getByRole('region', { name: 'Got worse: 1' }).getByText(`place ${rank} → not found`).waitFor()
+  await shot(page, 'tests-worse')
+  await writeFile(skills, text)
+  await page.getByRole('button', { name: 'Run' }).click()
+  await page.getByRole('region', { name: 'Got better: 1' }).getByText(`not found → place ${rank}`).waitFor()
   await shot(page, 'tests')
   await close()
 })
@@ -106,7 +98,7 @@ test('a line that is no test is named, and leads to its place in the file', asyn
   await writeFile(file, `${lines(CASES)}{"file": "skills.md"}\nnot json\n`)
   const { page, close } = await openTests()
   const problems = page.getByRole('region', { name: 'Lines that are no test' })
-  await problems.getByText('there is no "query"').waitFor()
+  await problems.getByText('missing field `query`').waitFor()
   await problems.getByRole('link', { name: 'line 5' }).click()
   const marked = page.locator('#pane-right .cm-passage')
   await marked.waitFor()

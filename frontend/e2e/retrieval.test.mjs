@@ -1,23 +1,44 @@
 // What a conversation shows of a search: the passages, why they were found, and what was nearly found.
-// REAL SERVER: the frames are put into the stream by hand until the server sends them like this; then the same is asked with
-// retrieval switched on, and with a scripted call of search_knowledge_base.
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { catchStream, emit, fakeSearch } from './fake-retrieval.mjs'
-import { answers, openPage, say, settled, shot, startBrowser, startMiniclaw } from './harness.mjs'
+import { answers, openPage, say, searchFor, settled, shot, startBrowser, startMiniclaw } from './harness.mjs'
 
-/** One answer a test, each waiting for its gate: a gate that was opened stays open. */
-const GATES = ['why', 'open', 'tool', 'old']
-const REPLIES = GATES.map(gate => ({
-  match: `key (${gate})`,
-  steps: [{ gate }, { text: 'Into the file .env [knowledge/setup-and-keys.md:5-9].' }, { finish: 'stop' }],
-}))
 const QUESTION = 'where do I put my API key'
+const MEMORY = `# Memory
+
+## Birds
+
+Ada keeps a parrot called Babbage. The parrot speaks French.
+
+## Keys
+
+The API key of the weather service is in the drawer.
+
+## Garden
+
+The roses want water on Mondays.
+`
+const REPLIES = [
+  {
+    match: 'look up',
+    steps: [
+      { tool_call: { id: 'k1', name: 'search_knowledge_base', arguments: { query: QUESTION } } },
+      { finish: 'tool_calls' },
+    ],
+  },
+  { match: 'look up', steps: [{ text: 'It goes into .env.' }, { finish: 'stop' }] },
+  { match: 'made up', repeat: true, steps: [{ text: 'All right.' }, { finish: 'stop' }] },
+]
 
 let app
 let browser
 before(async () => {
   app = await startMiniclaw(REPLIES)
+  await writeFile(join(app.home, 'memory/MEMORY.md'), MEMORY)
+  await writeFile(join(app.home, 'memory/garden.md'), '# Garden\n\nThe parrot eats the roses.\n')
   browser = await startBrowser()
 })
 after(async () => {
@@ -25,104 +46,111 @@ after(async () => {
   await app?.stop()
 })
 
-/** Asks the question and, before the answer comes through its gate, tells the page of `frames`. */
-async function askWith(gate, frames) {
-  const { page, close } = await openPage(browser, app, { prepare: page => catchStream(page.context()) })
-  await say(page, `${QUESTION} (${gate})`)
-  await page.waitForURL(/\/s\//)
-  await answers(page).waitFor()
-  const session_id = new URL(page.url()).pathname.split('/').pop()
-  for (const frame of frames) await emit(page, { type: 'frame', session_id, frame })
-  return { page, close }
-}
+const card = page => answers(page).locator('details', { hasText: 'found' }).last()
+const marked = page => page.locator('#pane-right .cm-passage')
 
-const card = page => answers(page).locator('details', { hasText: 'passages found' })
-
-test('the card says for each passage where it stands and why it was found', async () => {
-  const { hits, ...search } = await fakeSearch(app, { query: QUESTION, folder: 'knowledge' })
-  const { page, close } = await askWith('why', [
-    { type: 'retrieval', query: QUESTION, results: hits, search },
-  ])
-  await card(page).locator('a.passage').first().waitFor()
+test('the card says where each passage stands, why it was found, and opens it at its lines', async () => {
+  const query = 'which language does the parrot speak?'
+  const { page, close } = await openPage(browser, app)
+  await page.getByRole('switch', { name: 'Memory retrieval' }).click()
+  await page.locator('[role=switch][aria-checked=true]').waitFor()
+  await say(page, query)
+  await answers(page).getByText('All right.').waitFor()
+  const { hits } = await searchFor(app, query, 'memory')
   const first = card(page).getByRole('listitem').first()
   await first.getByText('Why', { exact: true }).click()
-  const { lexical, vector, fused } = hits[0].how
-  const figures = [0.35, vector.share, 0.65, lexical.share, fused].map(n => n.toFixed(2))
-  const [a, b, c, d, sum] = figures
-  await first.getByText(`${a} × ${b} + ${c} × ${d} = ${sum}`).waitFor()
-  for (const { term, score } of lexical.terms) {
-    const row = first
-      .getByRole('list', { name: 'What each word adds' })
-      .getByRole('listitem')
-      .filter({ hasText: term })
-    await row.getByText(score.toFixed(2)).waitFor()
+  const terms = first.getByRole('list', { name: 'What each word adds' }).getByRole('listitem')
+  for (const { term, score } of hits[0].how.lexical.terms) {
+    await terms.filter({ hasText: term }).getByText(score.toFixed(2)).first().waitFor()
   }
-  await card(page).getByText('near misses').click()
-  await card(page).getByText('behind').first().waitFor()
-  await shot(page, 'card-why')
-  await app.openGate('why')
-  await settled(page)
-  await close()
-})
-
-test('a passage opens in the inspector at its lines', async () => {
-  const { hits, ...search } = await fakeSearch(app, { query: QUESTION, folder: 'knowledge' })
-  const { page, close } = await askWith('open', [
-    { type: 'retrieval', query: QUESTION, results: hits, search },
-  ])
-  await card(page).locator('a.passage').first().click()
-  const marked = page.locator('#pane-right .cm-passage')
-  await marked.first().waitFor()
-  const [from] = hits[0].lines
-  const line = hits[0].text.split('\n')[0]
-  assert.equal(await marked.first().textContent(), line, `line ${from} of ${hits[0].source}`)
-  await app.openGate('open')
-  await settled(page)
+  const share = hits[0].how.lexical.share.toFixed(2)
+  await first.getByText(`1.00 × ${share} = ${hits[0].score.toFixed(2)}`).waitFor()
+  await first.getByText('not used for this question').waitFor()
+  await shot(page, 'card-words')
+  await first.locator('a.passage').click()
+  await marked(page).first().waitFor()
+  const line = MEMORY.split('\n')[hits[0].lines[0] - 1]
+  assert.equal(await marked(page).first().textContent(), line)
+  await page.getByRole('switch', { name: 'Memory retrieval' }).click()
+  await page.locator('[role=switch][aria-checked=false]').waitFor()
   await close()
 })
 
 test('a search tool shows its passages, and its output links them', async () => {
-  const { hits, weights, near_misses, query } = await fakeSearch(app, {
-    query: QUESTION,
-    folder: 'knowledge',
-  })
-  const places = hits.map(({ text, ...hit }) => hit)
-  const output = hits
-    .map((hit, i) => `[${i + 1}] ${hit.source}:${hit.lines.join('-')}\n${hit.text}`)
-    .join('\n\n')
-  const call = { tool: 'search_knowledge_base', id: 'k1' }
-  const { page, close } = await askWith('tool', [
-    { type: 'tool_start', ...call, input: query, arguments: { query }, index: 0, dialogue: 0 },
-    {
-      type: 'tool_end',
-      ...call,
-      output,
-      status: 'done',
-      operation_code: [query],
-      duration_ms: 2,
-      result: { status: 0, message: '3 passages found', data: { query, hits: places, weights, near_misses } },
-    },
-  ])
+  const { page, close } = await openPage(browser, app)
+  await say(page, 'look up the key')
+  await answers(page).getByText('It goes into .env.').waitFor()
+  await settled(page)
+  // The result is in the history; the stream's `tool_end` tells the output only.
+  await page.reload()
+  await answers(page).locator('summary', { hasText: 'Tool calls' }).click()
   await answers(page).locator('summary', { hasText: 'search_knowledge_base' }).click()
   const found = answers(page).getByRole('region', { name: 'Passages' })
-  assert.equal(await found.getByRole('list').first().locator('> li').count(), 3)
+  const { hits } = await searchFor(app, QUESTION)
+  assert.equal(await found.getByRole('list').first().locator('> li').count(), hits.length)
   await found.getByText('Why', { exact: true }).first().click()
   await found.getByText('BM25').first().waitFor()
   const linked = answers(page).getByRole('region', { name: 'Output' }).locator('a.passage')
   assert.equal(await linked.first().textContent(), `${hits[0].source}:${hits[0].lines.join('-')}`)
-  await shot(page, 'tool-passages')
-  await app.openGate('tool')
+  await found.getByRole('link', { name: 'Open in the playground' }).click()
+  await page.getByRole('searchbox', { name: 'Question' }).waitFor()
+  assert.equal(await page.getByRole('searchbox', { name: 'Question' }).inputValue(), QUESTION)
+  await close()
+})
+
+/** Has a conversation, and tells the page of frames that no server sent. */
+async function withFrames(frames) {
+  const { page, close } = await openPage(browser, app, { prepare: page => catchStream(page.context()) })
+  await say(page, 'made up')
+  await answers(page).getByText('All right.').waitFor()
   await settled(page)
+  const session_id = new URL(page.url()).pathname.split('/').pop()
+  const told = [{ type: 'user_message', work_id: 'w', content: QUESTION, message_id: 'm' }, ...frames]
+  for (const frame of told) await emit(page, { type: 'frame', session_id, frame })
+  return { page, close }
+}
+
+test('with a model, both sides and their sum are shown, and the near misses with their reason', async () => {
+  const { hits, ...search } = await fakeSearch(app, { query: QUESTION, folder: 'knowledge' })
+  const { page, close } = await withFrames([
+    { type: 'retrieval', query: QUESTION, results: hits, search: { ...search, hits: [] } },
+  ])
+  const first = card(page).getByRole('listitem').first()
+  await first.getByText('Why', { exact: true }).click()
+  const { lexical, vector } = hits[0].how
+  const [a, b, sum] = [vector.share, lexical.share, hits[0].score].map(n => n.toFixed(2))
+  await first.getByText(`0.20 × ${a} + 0.80 × ${b} = ${sum}`).waitFor()
+  await first.getByText(`cosine ${vector.cosine.toFixed(2)}`).waitFor()
+  await card(page).getByText('near misses').click()
+  await card(page).getByText('behind').first().waitFor()
+  await shot(page, 'card-why')
+  await close()
+})
+
+test('the result of a search tool is shown as soon as the stream tells it', async () => {
+  const { hits, weights, near_misses, query } = await fakeSearch(app, {
+    query: QUESTION,
+    folder: 'knowledge',
+  })
+  const data = { query, weights, near_misses, hits: hits.map(({ text, range, ...place }) => place) }
+  const call = { tool: 'search_memory', id: 'k2' }
+  const { page, close } = await withFrames([
+    { type: 'tool_start', ...call, input: query, arguments: { query }, index: 0, dialogue: 0 },
+    {
+      ...{ type: 'tool_end', ...call, output: '', status: 'done', operation_code: [], duration_ms: 2 },
+      result: { status: 0, message: '3 passages found', data },
+    },
+  ])
+  await answers(page).locator('summary', { hasText: 'search_memory' }).click()
+  await answers(page).getByRole('region', { name: 'Passages' }).locator('a.passage').first().waitFor()
   await close()
 })
 
 test('passages that came without a why are shown without one', async () => {
   const { hits } = await fakeSearch(app, { query: QUESTION, folder: 'knowledge' })
-  const old = hits.map(({ how, ...hit }) => hit)
-  const { page, close } = await askWith('old', [{ type: 'retrieval', query: QUESTION, results: old }])
+  const results = hits.map(({ how, ...hit }) => hit)
+  const { page, close } = await withFrames([{ type: 'retrieval', query: QUESTION, results }])
   await card(page).locator('a.passage').first().waitFor()
   assert.equal(await card(page).getByText('Why', { exact: true }).count(), 0)
-  await app.openGate('old')
-  await settled(page)
   await close()
 })

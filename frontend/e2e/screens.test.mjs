@@ -28,7 +28,7 @@ const TESTS = `{"query": "where do I put my API key", "file": "setup-and-keys.md
 no test
 `
 
-/** REAL SERVER: without the fake once it has /api/retrieval; the unreadable file and the notice are made up all the same. */
+/** With a stand-in for the model, so that the screens have everything there is on them. */
 async function withRetrieval(page) {
   await catchStream(page.context())
   const unreadable = [{ path: 'knowledge/scan.pdf', reason: 'not UTF-8 text' }]

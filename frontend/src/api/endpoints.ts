@@ -1,7 +1,19 @@
 /** One function an endpoint. */
 import { call } from './client'
-import type { FileChunks, Report, RetrievalStatus, RetrievalTests, Search, SearchFolder } from './retrieval'
-import type { FileEntry, History, Message, SessionSummary, Skill, Status } from './types'
+import type { SearchFolder } from './retrieval'
+import type {
+  FileChunks,
+  FileEntry,
+  History,
+  Message,
+  Report,
+  RetrievalStatus,
+  RetrievalTests,
+  Search,
+  SessionSummary,
+  Skill,
+  Status,
+} from './types'
 
 const session = (id: string): string => `/api/sessions/${encodeURIComponent(id)}`
 

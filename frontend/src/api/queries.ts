@@ -14,15 +14,17 @@ import {
   readFile,
   searchPassages,
 } from './endpoints'
+import { folderNamed, type SearchFolder } from './retrieval'
 import type {
   FolderStatus,
   IndexNotice,
+  ModelStatus,
   Report,
   RetrievalStatus,
   RetrievalTests,
-  SearchFolder,
-} from './retrieval'
-import type { ModelStatus, SessionSummary, Status } from './types'
+  SessionSummary,
+  Status,
+} from './types'
 
 export const queryClient = new QueryClient({
   defaultOptions: { queries: { staleTime: 30_000, retry: 1, refetchOnWindowFocus: false } },
@@ -120,7 +122,7 @@ export function patchIndex({ folder, state, done, total }: IndexNotice): FolderS
 }
 
 export const putReport = (report: Report): void => {
-  queryClient.setQueryData<RetrievalTests>(keys.tests(report.folder), tests =>
+  queryClient.setQueryData<RetrievalTests>(keys.tests(folderNamed(report.folder)), tests =>
     tests ? { ...tests, last: report } : tests,
   )
 }

@@ -1,70 +1,76 @@
 /**
- * What the server says about searching: how a passage was found, what nearly was, how far the index is, and how the
- * retrieval tests came out. Written by hand until `schema.d.ts` has these shapes; the names are the server's.
+ * What the server says about searching. Written by hand, under the names the server has for it, until `schema.d.ts` holds
+ * these shapes; then the list in `types.ts` takes them from there, and what stays here is what a schema cannot say.
  */
 import type { components } from './schema'
 
 type Schemas = components['schemas']
+type Span = [number, number]
 
 /** The folders that are indexed. */
 export type SearchFolder = 'memory' | 'knowledge'
 
+export const folderNamed = (name: string): SearchFolder => (name === 'memory' ? 'memory' : 'knowledge')
+
 export interface TermScore {
+  /** A word, or two that stand together: `put + key`. */
   term: string
-  /** What it adds to the BM25 score of the passage. */
+  /** What it adds to the BM25 score. */
   score: number
-  /** How often it is in the passage. */
   times: number
-  /** How many passages of the folder hold it. */
+  /** How many chunks hold it. */
   texts: number
 }
 
-/** The words' side. `share` is the score between the candidates' best (1) and worst (0). */
-export interface LexicalLeg {
+/** `share`: the score between 0 and the best candidate's. */
+export interface LexicalScore {
   score: number
   rank: number
   share: number
   terms: TermScore[]
 }
 
-/** The meaning's side. */
-export interface VectorLeg {
+/** `share`: the cosine between the worst and the best candidate's. */
+export interface VectorScore {
   cosine: number
   rank: number
   share: number
 }
 
 export interface How {
-  /** Place, from 1. */
   rank: number
-  /** What the order is made by, 0 to 1. */
-  fused: number
+  /**
+   * How much the vector leg counts for this hit: its score is `vector_weight × vector.share + (1 − vector_weight) ×
+   * lexical.share`. An absent leg has the share 0, a vector that is still to be made the lexical share.
+   */
+  vector_weight?: number
   /** Absent: no word in common. */
-  lexical?: LexicalLeg | null
-  /** Absent: no vector (yet), or the side is off. */
-  vector?: VectorLeg | null
+  lexical?: LexicalScore | null
+  /** Absent: no vector (yet), or the leg was not asked. */
+  vector?: VectorScore | null
 }
 
-export interface Hit extends Omit<Schemas['Hit'], 'lines'> {
-  lines?: [number, number] | null
-  page?: number | null
+export interface Hit {
+  text: string
+  /** 0 to 1. */
+  score: number
+  source: string
+  heading?: string | null
+  /** Absent where the file is no text (PDF, HTML). */
+  lines?: Span | null
+  /** First byte and the one after the last, of the text the file was read as. May begin in one chunk and end in another. */
+  range?: Span
   /** Absent in what older servers wrote. */
   how?: How | null
 }
 
-export type NearMissReason =
-  | 'no_shared_word'
-  | 'weaker_words'
-  | 'farther_meaning'
-  | 'both_weaker'
-  | 'no_vector_yet'
-  | 'overlaps_a_hit'
+export type Lost = 'no_shared_word' | 'weaker_words' | 'farther_meaning' | 'both_weaker' | 'no_vector_yet'
 
 export interface NearMiss {
   hit: Hit
-  /** How far it is behind the last passage that was handed on, in fused points. */
+  /** Points behind the last hit. */
   behind: number
-  reason: NearMissReason
+  reason: Lost
   /** One English sentence with the figures. */
   detail: string
 }
@@ -73,26 +79,28 @@ export type WeightReason =
   | 'balanced'
   | 'no_model'
   | 'embedding'
+  | 'embedding_failed'
   | 'unknown_language'
   | 'identifier'
   | 'quoted'
-  | 'other_language'
-  | 'no_word_found'
   | 'asked'
 
 export interface Weights {
   lexical: number
   vector: number
+  /** What the vector leg counts for texts in another script than the question. */
+  other_script: number
   reason: WeightReason
 }
 
-/** A word of the question as it was searched; `texts` 0: no passage holds it. */
-export interface QueryTerm {
+export interface SearchedTerm {
   term: string
+  /** How many chunks hold it; 0: none. */
   texts: number
   idf: number
 }
 
+/** Microseconds. */
 export interface Took {
   refresh: number
   lexical: number
@@ -103,39 +111,28 @@ export interface Took {
 
 export interface Search {
   query: string
-  folder: SearchFolder
+  folder: string
   k: number
   weights: Weights
-  terms: QueryTerm[]
+  terms: SearchedTerm[]
   /** Words of the question that were left out. */
   ignored: string[]
   model?: { id: string; dimension: number } | null
-  /** Passages that have a vector, of all. */
   embedded: { done: number; total: number }
   hits: Hit[]
   near_misses: NearMiss[]
   took_us: Took
 }
 
-/** What goes with the passages that were put before an answer: the hits stand in the frame itself. */
-export type SearchNote = Pick<Search, 'weights' | 'terms' | 'near_misses' | 'took_us'> & Partial<Search>
-
-/** `result.data` of `search_knowledge_base` and `search_memory`. */
-export interface SearchData {
-  query: string
-  hits: Omit<Hit, 'text'>[]
-  weights?: Weights | null
-  near_misses?: NearMiss[] | null
-}
-
 export type IndexState = 'not_built' | 'building' | 'embedding' | 'ready'
 
 export interface FolderStatus {
-  folder: SearchFolder
+  folder: string
   files: number
   chunks: number
   embedded: number
   state: IndexState
+  /** Files while building, chunks while embedding. */
   done: number
   total: number
   unreadable: { path: string; reason: string }[]
@@ -143,23 +140,23 @@ export interface FolderStatus {
 }
 
 export interface EmbeddingModel {
-  id: string
-  dimension: number
-  state: 'absent' | 'unloaded' | 'loading' | 'ready' | 'failed'
+  /** `unloaded`: no question needed it yet. */
+  state: 'unloaded' | 'ready' | 'absent' | 'failed'
+  id?: string | null
+  dimension?: number | null
   detail?: string | null
 }
 
 export interface RetrievalStatus {
   folders: FolderStatus[]
-  model?: EmbeddingModel | null
+  model: EmbeddingModel
 }
 
-export interface Chunk {
+export interface FileChunk {
   id: string
   heading?: string | null
-  lines: [number, number]
-  /** First byte and the byte after the last, in the file as UTF-8. */
-  range: [number, number]
+  lines?: Span | null
+  range: Span
   tokens: number
   text: string
   embedded: boolean
@@ -167,78 +164,84 @@ export interface Chunk {
 
 export interface FileChunks {
   path: string
-  title?: string | null
-  chunks: Chunk[]
+  title: string
+  chunks: FileChunk[]
 }
 
-export interface TestCase {
-  /** In the file of tests, from 1. */
-  line: number
+export interface Case {
+  line?: number
   query: string
   file?: string | null
   heading?: string | null
   text?: string | null
 }
 
-export type FoundPlace = Pick<Hit, 'source' | 'heading' | 'lines' | 'score'>
-
-export interface TestResult {
+export interface CaseResult {
   line: number
   query: string
-  /** `file › heading`. */
   expected: string
-  /** Null: not among the first `k`. */
-  rank: number | null
-  found: FoundPlace[]
+  /** Of the first right hit, which may be beyond the first `k`. */
+  rank?: number | null
+  found: Pick<Hit, 'source' | 'heading' | 'lines' | 'score'>[]
 }
 
-export interface TestChange {
+export interface Moved {
   line: number
   query: string
-  before: number | null
-  now: number | null
+  before?: number | null
+  now?: number | null
 }
 
 export interface Report {
-  folder: SearchFolder
-  /** Unix seconds. */
+  folder: string
   at: number
   k: number
+  /** The embedding model's id, or `lexical`. */
   mode: string
   cases: number
   recall_at_k: number
   mrr: number
   latency_ms: { p50: number; p95: number }
-  results: TestResult[]
+  results: CaseResult[]
   before?: { at: number; recall_at_k: number; mrr: number } | null
-  worse: TestChange[]
-  better: TestChange[]
+  worse: Moved[]
+  better: Moved[]
 }
 
 export interface RetrievalTests {
-  folder: SearchFolder
-  /** Where the cases stand: `knowledge/tests.jsonl`. */
+  folder: string
   path: string
-  cases: TestCase[]
+  cases: Case[]
   problems: { line: number; message: string }[]
   last?: Report | null
 }
 
 export interface IndexNotice {
   type: 'index'
-  folder: SearchFolder
+  folder: string
   state: IndexState
   done: number
   total: number
 }
 
+/** A hit as a tool's result keeps it: the model has read its text in the output. */
+export type Place = Pick<Hit, 'source' | 'heading' | 'lines' | 'score' | 'how'>
+
+/** `result.data` of `search_knowledge_base` and `search_memory`. */
+export interface SearchData {
+  query: string
+  hits: Place[]
+  weights?: Weights | null
+  near_misses?: (Omit<NearMiss, 'hit'> & { hit: Place })[] | null
+}
+
 type SchemaFrame = Schemas['Frame']
 type Told<T extends SchemaFrame['type']> = Extract<SchemaFrame, { type: T }>
 
-/** The frames as they are with these shapes in them. */
+/** The end of a tool call may carry the result that its history has. */
 export type Frame =
   | Exclude<SchemaFrame, { type: 'retrieval' | 'tool_end' }>
-  | (Omit<Told<'retrieval'>, 'results'> & { results: Hit[]; search?: SearchNote | null })
+  | (Omit<Told<'retrieval'>, 'results'> & { results: Hit[]; search?: Search | null })
   | (Told<'tool_end'> & { result?: unknown })
 
 export type Notice =

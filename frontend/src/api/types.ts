@@ -1,7 +1,5 @@
 import type { components } from './schema'
 
-export type { Frame, Hit, Notice } from './retrieval'
-
 type Schemas = components['schemas']
 
 export type ModelStatus = Schemas['ModelStatus']
@@ -12,3 +10,30 @@ export type FileEntry = Schemas['FileEntry']
 export type Skill = Schemas['Skill']
 export type Status = Schemas['Status']
 export type History = Schemas['History']
+
+export type {
+  Case as TestCase,
+  CaseResult as TestResult,
+  EmbeddingModel,
+  FileChunk as Chunk,
+  FileChunks,
+  FolderStatus,
+  Frame,
+  Hit,
+  How,
+  IndexNotice,
+  IndexState,
+  LexicalScore,
+  Lost,
+  Moved as TestChange,
+  NearMiss,
+  Notice,
+  Report,
+  RetrievalStatus,
+  RetrievalTests,
+  Search,
+  SearchedTerm,
+  Took,
+  WeightReason,
+  Weights,
+} from './retrieval'

@@ -1,8 +1,8 @@
 /** Joins the event stream to the stores: frames to the threads, notices to the cached reads and the open files. */
 import { openEvents, type Stream } from '@/api/events'
 import { keys, patchIndex, patchModel, patchSession, patchStatus, refresh } from '@/api/queries'
-import type { IndexNotice } from '@/api/retrieval'
-import type { Frame, Notice } from '@/api/types'
+import { folderNamed } from '@/api/retrieval'
+import type { Frame, IndexNotice, Notice } from '@/api/types'
 import { diskChanged } from '@/features/editor/actions'
 import { t } from '@/lib/i18n'
 import { announce } from '@/stores/announcer'
@@ -65,7 +65,7 @@ function onIndex(notice: IndexNotice): void {
   if (state !== 'ready' || (before && !news)) return
   refresh(keys.index)
   if (!before) return
-  refresh(keys.searches(notice.folder))
+  refresh(keys.searches(folderNamed(notice.folder)))
   refresh(keys.chunks)
 }
 

@@ -21,7 +21,8 @@ export interface Reveal {
 export interface Passage {
   path: string
   lines: Lines | null
-  text: string
+  /** Bytes, from the first to the one after the last. */
+  range: readonly [number, number] | null
   /** The words it was looked for with. */
   terms: string[]
 }

@@ -2,7 +2,7 @@
  * A thread is what a person sees of one session: what was asked, and what each work has said and done so far.
  * It is a pure function of the history and the frames that follow it; nothing here knows a clock or the network.
  */
-import type { Hit, SearchNote } from '@/api/retrieval'
+import type { Hit, Search } from '@/api/types'
 
 export type StepStatus = 'running' | 'done' | 'error' | 'cancelled' | 'interrupted'
 
@@ -19,7 +19,7 @@ export interface Step {
 }
 
 export type Segment =
-  | { kind: 'retrieval'; query: string; hits: Hit[]; search: SearchNote | null }
+  | { kind: 'retrieval'; query: string; hits: Hit[]; search: Search | null }
   | { kind: 'thinking'; text: string }
   | { kind: 'text'; text: string }
   | { kind: 'tools'; steps: Step[] }

@@ -34,16 +34,15 @@ describe('the card of passages', () => {
     const terms = within(first).getByRole('list', { name: 'What each word adds' })
     expect(terms.textContent).toContain('key8.002× here, in 3 passages')
     expect(first.textContent).toContain('BM25 score 8.00')
-    expect(first.textContent).toContain('cosine 0.60')
-    expect(first.textContent).toContain('0.35 × 0.60 + 0.65 × 1.00 = 0.86')
+    expect(first.textContent).toContain('cosine 0.55')
+    expect(first.textContent).toContain('0.20 × 0.50 + 0.80 × 1.00 = 0.90')
   })
 
   it('unfolds what was nearly handed on, with the reason in words', async () => {
     card('misses')
     await userEvent.click(screen.getByText('2 near misses'))
-    expect(screen.getByText('it overlaps a passage that was handed on')).toBeTruthy()
-    expect(screen.getByText(/shares no word with the question; its meaning alone is worth 0.35/)).toBeTruthy()
-    expect(screen.getByText('0.42 behind')).toBeTruthy()
+    expect(screen.getByText(/shares no word with the question; its meaning alone is worth 0.20/)).toBeTruthy()
+    expect(screen.getByText('0.54 behind')).toBeTruthy()
   })
 
   it('shows what older servers wrote without a why', () => {

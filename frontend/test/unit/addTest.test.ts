@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest'
-import type { Hit } from '@/api/retrieval'
+import type { Hit } from '@/api/types'
 import { addTest, appended, testLine } from '@/features/playground/addTest'
 
 const found: Hit = {

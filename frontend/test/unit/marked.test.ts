@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { markTerms } from '@/features/retrieval/marked'
+import { fromFirstTerm, markTerms } from '@/features/retrieval/marked'
 
 const marked = (text: string, ...terms: string[]) =>
   markTerms(text, terms).flatMap(stretch => (stretch.marked ? [stretch.text] : []))
@@ -26,4 +26,12 @@ it('loses no character', () => {
       .map(stretch => stretch.text)
       .join(''),
   ).toBe(text)
+})
+
+it('begins shortly before the first of the words where they come late', () => {
+  const late = `${'An introduction that nobody asked for. '.repeat(8)}\nHere is the key to it.`
+  expect(fromFirstTerm(late, ['key'])).toBe('… Here is the key to it.')
+  expect(fromFirstTerm('The key is first.', ['key'])).toBe('The key is first.')
+  expect(fromFirstTerm(late, ['nowhere'])).toBe(late)
+  expect(fromFirstTerm(`${'没有标点'.repeat(60)}密钥`, ['密钥'])).toMatch(/^… 没?.*密钥$/)
 })

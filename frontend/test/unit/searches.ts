@@ -1,10 +1,13 @@
 /** A search as the server tells it, small enough to check by hand. */
-import type { Hit, How, NearMissReason, Search } from '@/api/retrieval'
+import type { Hit, How, Lost, Search } from '@/api/types'
+
+const SERVER = 0.2
+export const FOREIGN = 0.8
 
 /** The shares of one passage: words, meaning; null where the side knows nothing of it. */
-export const how = (rank: number, words: number | null, meaning: number | null, weight = 0.35): How => ({
+export const how = (rank: number, words: number | null, meaning: number | null, weight = SERVER): How => ({
   rank,
-  fused: weight * (meaning ?? words ?? 0) + (1 - weight) * (words ?? 0),
+  vector_weight: weight,
   ...(words === null
     ? {}
     : {
@@ -18,34 +21,38 @@ export const how = (rank: number, words: number | null, meaning: number | null, 
   ...(meaning === null ? {} : { vector: { cosine: 0.3 + meaning / 2, rank, share: meaning } }),
 })
 
-export const hit = (source: string, lines: [number, number], of: How): Hit => ({
-  text: `Text of ${source} at ${lines[0]}.`,
-  score: of.fused,
-  source,
-  heading: 'Title › Part',
-  lines,
-  how: of,
-})
+export function hit(source: string, lines: [number, number], of: How): Hit {
+  const { lexical, vector, vector_weight: weight = 0 } = of
+  const words = lexical?.share ?? 0
+  return {
+    text: `Text of ${source} at ${lines[0]}.`,
+    score: weight * (vector?.share ?? words) + (1 - weight) * words,
+    source,
+    heading: 'Title › Part',
+    lines,
+    range: [lines[0] * 10, lines[1] * 10],
+    how: of,
+  }
+}
 
-const miss = (found: Hit, reason: NearMissReason, last: number) => ({
+const miss = (found: Hit, reason: Lost, last: Hit) => ({
   hit: found,
-  behind: last - (found.how?.fused ?? 0),
+  behind: last.score - found.score,
   reason,
   detail: `It is ${reason}.`,
 })
 
-/** Four passages: strong in words; strong in both; in meaning only; and one that overlaps the first. */
+/** Strong in words; strong in both; in meaning only; and one in another script. */
 export function search(): Search {
-  const words = hit('knowledge/words.md', [1, 5], how(1, 1, 0.6))
+  const words = hit('knowledge/words.md', [1, 5], how(1, 1, 0.5))
   const both = hit('knowledge/both.md', [3, 9], how(2, 0.7, 0.9))
+  const foreign = hit('knowledge/外.md', [5, 8], how(3, null, 0.75, FOREIGN))
   const meaning = hit('knowledge/meaning.md', [7, 7], how(4, null, 1))
-  const beside = hit('knowledge/words.md', [5, 8], how(3, 0.75, 0.75))
-  const last = both.how?.fused ?? 0
   return {
     query: 'where is the key',
     folder: 'knowledge',
     k: 2,
-    weights: { lexical: 0.65, vector: 0.35, reason: 'balanced' },
+    weights: { lexical: 0.8, vector: SERVER, other_script: FOREIGN, reason: 'balanced' },
     terms: [
       { term: 'key', texts: 3, idf: 2.1 },
       { term: 'gone', texts: 0, idf: 0 },
@@ -54,7 +61,7 @@ export function search(): Search {
     model: { id: 'small', dimension: 256 },
     embedded: { done: 9, total: 9 },
     hits: [words, both],
-    near_misses: [miss(beside, 'overlaps_a_hit', last), miss(meaning, 'no_shared_word', last)],
+    near_misses: [miss(foreign, 'no_shared_word', both), miss(meaning, 'no_shared_word', both)],
     took_us: { refresh: 200, lexical: 90, embed: 900, vector: 40, fuse: 10 },
   }
 }

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import type { Chunk } from '@/api/retrieval'
-import { chunkOf, stretchesOf } from '@/features/playground/stretches'
+import type { Chunk } from '@/api/types'
+import { chunkOf, stretchesOf, stretchesOfChunks } from '@/features/playground/stretches'
 
-const chunk = (id: string, range: [number, number], lines: [number, number], text = ''): Chunk => ({
+const chunk = (id: string, range: [number, number], text = ''): Chunk => ({
   id,
   range,
-  lines,
+  lines: [1, 1],
   text,
   tokens: 1,
   embedded: true,
@@ -13,40 +13,53 @@ const chunk = (id: string, range: [number, number], lines: [number, number], tex
 
 describe('a file cut at the borders of its chunks', () => {
   it('counts bytes, not characters, and loses none', () => {
-    const text = '企鹅 fly\nnot'
-    const cut = stretchesOf(text, [chunk('a', [0, 6], [1, 1]), chunk('b', [7, 14], [1, 2])])
+    const cut = stretchesOf('企鹅 fly\nnot', [chunk('a', [0, 6]), chunk('b', [7, 14])], null)
     expect(cut).toEqual([
-      { start: 0, text: '企鹅', chunks: [0] },
-      { start: 6, text: ' ', chunks: [] },
-      { start: 7, text: 'fly\nnot', chunks: [1] },
+      { start: 0, text: '企鹅', chunks: [0], found: false },
+      { start: 6, text: ' ', chunks: [], found: false },
+      { start: 7, text: 'fly\nnot', chunks: [1], found: false },
     ])
   })
   it('shows what two chunks share', () => {
-    const cut = stretchesOf('abcdef', [chunk('a', [0, 4], [1, 1]), chunk('b', [2, 6], [1, 1])])
+    const cut = stretchesOf('abcdef', [chunk('a', [0, 4]), chunk('b', [2, 6])], null)
     expect(cut.map(s => [s.text, s.chunks])).toEqual([
       ['ab', [0]],
       ['cd', [0, 1]],
       ['ef', [1]],
     ])
   })
+  it('shows a passage that begins in one chunk and ends in the next', () => {
+    const cut = stretchesOf('abcdef', [chunk('a', [0, 3]), chunk('b', [3, 6])], [2, 5])
+    expect(cut.map(s => [s.text, s.chunks, s.found])).toEqual([
+      ['ab', [0], false],
+      ['c', [0], true],
+      ['de', [1], true],
+      ['f', [1], false],
+    ])
+  })
   it('survives a file that became shorter than its index says', () => {
-    const cut = stretchesOf('abc', [chunk('a', [0, 9], [1, 1]), chunk('b', [9, 20], [2, 3])])
+    const cut = stretchesOf('abc', [chunk('a', [0, 9]), chunk('b', [9, 20])], [15, 30])
     expect(cut.map(s => s.text).join('')).toBe('abc')
   })
   it('of an empty file there is nothing', () => {
-    expect(stretchesOf('', [])).toEqual([])
+    expect(stretchesOf('', [], null)).toEqual([])
   })
 })
 
-it('a hit is of the chunk with its text, else with its lines, else of one that touches them', () => {
-  const chunks = [
-    chunk('a', [0, 4], [1, 1], 'one'),
-    chunk('b', [4, 8], [1, 1], 'two'),
-    chunk('c', [8, 9], [4, 6], 'three'),
-  ]
-  expect(chunkOf(chunks, { lines: [1, 1], text: 'two' })).toBe(1)
-  expect(chunkOf(chunks, { lines: [1, 1], text: 'changed' })).toBe(0)
-  expect(chunkOf(chunks, { lines: [5, 9], text: 'three' })).toBe(2)
-  expect(chunkOf(chunks, { lines: [7, 9], text: '' })).toBe(-1)
-  expect(chunkOf(chunks, { lines: null, text: 'one' })).toBe(-1)
+it('a file that is no text is shown chunk by chunk', () => {
+  const cut = stretchesOfChunks([chunk('a', [0, 3], 'abc'), chunk('b', [3, 6], 'def')], [2, 4])
+  expect(cut.map(s => [s.start, s.text, s.chunks, s.found])).toEqual([
+    [0, 'ab', [0], false],
+    [2, 'c', [0], true],
+    [3, 'd', [1], true],
+    [4, 'ef', [1], false],
+  ])
+})
+
+it('a passage is of the chunk that holds most of it', () => {
+  const chunks = [chunk('a', [0, 10]), chunk('b', [8, 20]), chunk('c', [20, 30])]
+  expect(chunkOf(chunks, [7, 18])).toBe(1)
+  expect(chunkOf(chunks, [0, 9])).toBe(0)
+  expect(chunkOf(chunks, [40, 50])).toBe(-1)
+  expect(chunkOf(chunks, null)).toBe(-1)
 })

@@ -8,13 +8,14 @@ interface Props {
   text: string
   /** A value to point at, such as the one that holds without a choice. */
   mark?: number | null
+  disabled?: boolean
   onChange: (value: number) => void
 }
 
 /** Half the width of the thumb: the ends of its way are that far inside. */
 const INSET = 8
 
-export function Slider({ label, value, min, max, step, text, mark, onChange }: Props) {
+export function Slider({ label, value, min, max, step, text, mark, disabled = false, onChange }: Props) {
   const share = mark == null ? 0 : (mark - min) / (max - min)
   return (
     <span className="relative block min-w-0 flex-1">
@@ -22,9 +23,9 @@ export function Slider({ label, value, min, max, step, text, mark, onChange }: P
         type="range"
         aria-label={label}
         aria-valuetext={text}
-        {...{ value, min, max, step }}
+        {...{ value, min, max, step, disabled }}
         onChange={event => onChange(Number(event.target.value))}
-        className="block h-5 w-full cursor-pointer accent-(--accent) pointer-coarse:h-9"
+        className="block h-5 w-full cursor-pointer disabled:cursor-default disabled:opacity-50 accent-(--accent) pointer-coarse:h-9"
       />
       {mark != null && (
         <span

@@ -1,5 +1,6 @@
 import { BookOpen } from 'lucide-react'
-import type { Hit, SearchNote } from '@/api/retrieval'
+import { folderNamed } from '@/api/retrieval'
+import type { Hit, Search } from '@/api/types'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { folderOf } from '@/features/retrieval/data'
 import { Found } from '@/features/retrieval/Found'
@@ -10,8 +11,8 @@ interface Props {
   id: string
   query: string
   hits: Hit[]
-  /** Absent in what older servers wrote. */
-  search: SearchNote | null
+  /** How it was searched; absent where a server does not say. */
+  search: Search | null
 }
 
 /** The passages that were put before an answer. */
@@ -41,7 +42,7 @@ export function RetrievalCard({ id, query, hits, search }: Props) {
         <Found
           id={id}
           query={query}
-          folder={search?.folder ?? folderOf(hits[0]?.source)}
+          folder={search ? folderNamed(search.folder) : folderOf(hits[0]?.source)}
           hits={hits}
           weights={search?.weights ?? null}
           misses={search?.near_misses ?? []}

@@ -99,7 +99,7 @@ export function Inspector({ onChunks }: Props) {
               <FilePlus2 size={15} aria-hidden />
             </IconButton>
           </div>
-          {indexed && <IndexLine status={indexed} model={index?.model ?? null} />}
+          {index && indexed && <IndexLine status={indexed} model={index.model} />}
           <Files
             root={tab}
             files={files.data}

@@ -1,6 +1,7 @@
 import { ListChecks } from 'lucide-react'
 import { useState } from 'react'
-import type { Hit, SearchFolder } from '@/api/retrieval'
+import type { SearchFolder } from '@/api/retrieval'
+import type { Hit } from '@/api/types'
 import { Button } from '@/components/ui/Button'
 import { openPassage } from '@/features/editor/passage'
 import { useT } from '@/lib/i18n'

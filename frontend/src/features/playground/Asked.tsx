@@ -1,4 +1,4 @@
-import type { QueryTerm, Search, Took } from '@/api/retrieval'
+import type { Search, SearchedTerm, Took } from '@/api/types'
 import { points } from '@/features/retrieval/words'
 import { cn } from '@/lib/cn'
 import { type Key, useT } from '@/lib/i18n'
@@ -42,7 +42,7 @@ export function Asked({ search, shown }: { search: Search; shown: number }) {
   )
 }
 
-function Term({ term: { term, texts, idf } }: { term: QueryTerm }) {
+function Term({ term: { term, texts, idf } }: { term: SearchedTerm }) {
   const t = useT()
   const missing = texts === 0
   return (

@@ -1,6 +1,7 @@
 import { TrendingDown, TrendingUp } from 'lucide-react'
 import { Link } from 'wouter'
-import type { Report, TestChange } from '@/api/retrieval'
+import { folderNamed } from '@/api/retrieval'
+import type { Report, TestChange } from '@/api/types'
 import { playgroundHref } from '@/features/retrieval/address'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
@@ -26,7 +27,8 @@ function Group({ report: { folder, k }, changes, tone }: GroupProps) {
   const t = useT()
   const Icon = tone === 'worse' ? TrendingDown : TrendingUp
   const name = t(tone === 'worse' ? 'gotWorse' : 'gotBetter', { n: changes.length })
-  const place = (rank: number | null) => (rank === null ? t('notAmong', { k }) : t('legPlace', { n: rank }))
+  const place = (rank: number | null | undefined) =>
+    rank == null ? t('notFoundAtAll') : t('legPlace', { n: rank })
   return (
     <section
       aria-label={name}
@@ -48,7 +50,7 @@ function Group({ report: { folder, k }, changes, tone }: GroupProps) {
         {changes.map(({ line, query, before, now }) => (
           <li key={line} className="flex flex-wrap items-baseline gap-x-3">
             <Link
-              href={playgroundHref({ query, folder, k })}
+              href={playgroundHref({ query, folder: folderNamed(folder), k })}
               className="min-w-0 underline-offset-2 [overflow-wrap:anywhere] hover:underline"
             >
               {query}

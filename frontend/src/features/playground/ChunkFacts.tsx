@@ -1,4 +1,4 @@
-import type { Chunk } from '@/api/retrieval'
+import type { Chunk } from '@/api/types'
 import { count } from '@/lib/format'
 import { locale, useLang, useT } from '@/lib/i18n'
 
@@ -10,7 +10,7 @@ export function ChunkFacts({ chunk }: { chunk: Chunk }) {
   const n = (value: number) => count(value, locale(lang))
   const facts: [string, string][] = [
     [t('factHeading'), chunk.heading ?? '–'],
-    [t('factLines'), chunk.lines.join('–')],
+    [t('factLines'), chunk.lines?.join('–') ?? '–'],
     [t('factBytes'), `${n(from)}–${n(to)} (${n(to - from)})`],
     [t('factTokens'), n(chunk.tokens)],
     [t('factVector'), t(chunk.embedded ? 'embedded' : 'notEmbedded')],

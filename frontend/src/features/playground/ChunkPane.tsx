@@ -8,7 +8,7 @@ import { useT } from '@/lib/i18n'
 import { useUi } from '@/stores/ui'
 import { ChunkedText } from './ChunkedText'
 import { Failure } from './states'
-import { chunkOf, stretchesOf } from './stretches'
+import { chunkOf, stretchesOf, stretchesOfChunks } from './stretches'
 
 /** The passage that is selected in the playground, in its file, with the borders of all its chunks. */
 export default function ChunkPane() {
@@ -19,13 +19,14 @@ export default function ChunkPane() {
   const file = useFileText(path)
   const [picked, setPicked] = useState<{ of: typeof passage; chunk: number } | null>(null)
   const list = chunks.data?.chunks
-  // A file that is no text has no text to show: then the chunks' own texts stand for it.
+  // Bytes count in what the file was read as: of a PDF or a page of HTML the chunks are all there is to show.
+  const text = list?.every(chunk => chunk.lines) ? file.data?.content : undefined
+  const range = passage?.range ?? null
   const stretches = useMemo(() => {
     if (!list) return []
-    if (file.data) return stretchesOf(file.data.content, list)
-    return list.map((chunk, n) => ({ start: chunk.range[0], text: chunk.text, chunks: [n] }))
-  }, [file.data, list])
-  const found = passage && list ? chunkOf(list, passage) : -1
+    return text === undefined ? stretchesOfChunks(list, range) : stretchesOf(text, list, range)
+  }, [text, list, range])
+  const found = list ? chunkOf(list, range) : -1
   return (
     <section
       id="pane-right"
@@ -68,6 +69,7 @@ export default function ChunkPane() {
           chunks={list}
           terms={passage?.terms ?? []}
           found={found}
+          foundAt={range?.[0] ?? null}
           selected={picked?.of === passage && picked ? picked.chunk : found}
           onSelect={chunk => setPicked({ of: passage, chunk })}
         />

@@ -1,30 +1,41 @@
-import { CircleCheck, CircleDashed } from 'lucide-react'
 import { useEffect, useRef } from 'react'
-import type { Chunk } from '@/api/retrieval'
+import type { Chunk } from '@/api/types'
 import { Marked } from '@/features/retrieval/Marked'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
-import { ChunkFacts } from './ChunkFacts'
+import { ChunkHead } from './ChunkHead'
 import type { FileStretch } from './stretches'
+
+/** From here on, what is off the screen is not drawn. */
+const LONG = 300
 
 interface Props {
   stretches: FileStretch[]
   chunks: Chunk[]
   terms: string[]
-  /** The chunk that was found, or -1. */
+  /** The chunk that holds most of what was found, or -1. */
   found: number
+  /** Another value is another passage to bring into view. */
+  foundAt: number | null
   selected: number
   onSelect: (chunk: number) => void
 }
 
-/** The text of a file; where a chunk begins stands its head. */
-export function ChunkedText({ stretches, chunks, terms, found, selected, onSelect }: Props) {
+/** The text of a file with the passage in it coloured; where a chunk begins stands its head. */
+export function ChunkedText({ stretches, chunks, terms, found, foundAt, selected, onSelect }: Props) {
   const t = useT()
   const box = useRef<HTMLDivElement>(null)
+  const long = stretches.length > LONG
   // biome-ignore lint/correctness/useExhaustiveDependencies: another passage of the same file comes into view too
   useEffect(() => {
-    box.current?.querySelector(`[data-chunk="${found}"]`)?.scrollIntoView({ block: 'start' })
-  }, [found, chunks])
+    const show = () => box.current?.querySelector('[data-found]')?.scrollIntoView({ block: 'start' })
+    show()
+    // Of a long file, what comes near the screen gets its true height only then, and moves what is below it.
+    let frame = requestAnimationFrame(() => {
+      frame = requestAnimationFrame(show)
+    })
+    return () => cancelAnimationFrame(frame)
+  }, [foundAt, chunks])
   return (
     <div
       ref={box}
@@ -33,19 +44,17 @@ export function ChunkedText({ stretches, chunks, terms, found, selected, onSelec
       aria-label={t('chunkText')}
       className="scroll min-h-0 flex-1 px-3 py-2"
     >
-      {stretches.map(stretch => {
-        const begins = stretch.chunks.filter(
-          n => chunks[n]?.range[0] === stretch.start || stretches[0] === stretch,
-        )
-        const on = stretch.chunks.includes(selected)
-        const blank = stretch.text.trim() === ''
-        if (stretch.chunks.length === 0 && blank) return null
+      {stretches.map((stretch, i) => {
+        const heads = stretch.chunks.filter(n => chunks[n]?.range[0] === stretch.start)
+        const first = stretch.found && !stretches[i - 1]?.found
+        if (stretch.text.trim() === '' && heads.length === 0) return null
         return (
           <div
-            key={stretch.start}
-            className="[contain-intrinsic-block-size:auto_8em] [content-visibility:auto]"
+            key={i}
+            data-found={first || undefined}
+            className={cn(long && '[contain-intrinsic-block-size:auto_12em] [content-visibility:auto]')}
           >
-            {begins.map(n => (
+            {heads.map(n => (
               <ChunkHead
                 key={n}
                 index={n}
@@ -55,27 +64,12 @@ export function ChunkedText({ stretches, chunks, terms, found, selected, onSelec
                 onSelect={() => onSelect(n)}
               />
             ))}
-            {!blank && (
-              // biome-ignore lint/a11y/noStaticElementInteractions: the head of the chunk is the button; this is a larger target
-              // biome-ignore lint/a11y/useKeyWithClickEvents: the head of the chunk is the button
-              <div
-                onClick={() => stretch.chunks[0] !== undefined && onSelect(stretch.chunks.at(-1) as number)}
-                className={cn(
-                  'whitespace-pre-wrap border-s-2 py-0.5 ps-3 text-[13px] leading-[1.6] [overflow-wrap:anywhere]',
-                  on ? 'border-rag bg-rag-soft' : 'border-line',
-                  stretch.chunks.length === 0 && 'border-dotted text-fg-3',
-                )}
-              >
-                {stretch.chunks.length !== 1 && (
-                  <span className="block text-fg-3 text-meta">
-                    {stretch.chunks.length === 0
-                      ? t('inNoChunk')
-                      : t('inChunks', { list: stretch.chunks.map(n => `#${n + 1}`).join(', ') })}
-                  </span>
-                )}
-                <Marked text={stretch.text.replace(/^\n+|\n+$/g, '')} terms={on ? terms : []} />
-              </div>
-            )}
+            <Piece
+              stretch={stretch}
+              selected={stretch.chunks.includes(selected)}
+              terms={stretch.found ? terms : []}
+              onSelect={onSelect}
+            />
           </div>
         )
       })}
@@ -83,39 +77,37 @@ export function ChunkedText({ stretches, chunks, terms, found, selected, onSelec
   )
 }
 
-interface HeadProps {
-  index: number
-  chunk: Chunk
-  found: boolean
+interface PieceProps {
+  stretch: FileStretch
   selected: boolean
-  onSelect: () => void
+  terms: string[]
+  onSelect: (chunk: number) => void
 }
 
-function ChunkHead({ index, chunk, found, selected, onSelect }: HeadProps) {
+function Piece({ stretch: { text, chunks, found }, selected, terms, onSelect }: PieceProps) {
   const t = useT()
-  const [a, b] = chunk.lines
+  const own = chunks.at(-1)
+  if (text.trim() === '') return null
   return (
-    <div data-chunk={index} className="scroll-mt-1 pt-2 pb-1 text-fg-3 text-meta tabular-nums">
-      <button
-        type="button"
-        aria-expanded={selected}
-        onClick={onSelect}
-        className={cn(
-          'flex w-full items-center gap-2 rounded-md border border-dashed px-2 py-0.5 text-start hover:bg-hover pointer-coarse:py-2',
-          selected && 'border-rag border-solid text-rag',
-        )}
-      >
-        <span className="font-semibold">#{index + 1}</span>
-        <span>{a === b ? t('line', { a }) : t('lines', { a, b })}</span>
-        {found && <span className="rounded-full bg-rag-soft px-1.5 text-rag">{t('foundHere')}</span>}
-        <span className="ms-auto">{t('tokens', { n: chunk.tokens })}</span>
-        {chunk.embedded ? (
-          <CircleCheck size={12} aria-label={t('embedded')} className="text-ok" />
-        ) : (
-          <CircleDashed size={12} aria-label={t('notEmbedded')} className="text-warn" />
-        )}
-      </button>
-      {selected && <ChunkFacts chunk={chunk} />}
+    // biome-ignore lint/a11y/noStaticElementInteractions: the head of the chunk is the button; this is a larger target
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the head of the chunk is the button
+    <div
+      onClick={() => own !== undefined && onSelect(own)}
+      className={cn(
+        'whitespace-pre-wrap border-s-2 py-0.5 ps-3 text-[13px] leading-[1.6] [overflow-wrap:anywhere]',
+        selected ? 'border-rag' : 'border-line',
+        found && 'bg-rag-soft',
+        chunks.length === 0 && 'border-dotted text-fg-3',
+      )}
+    >
+      {chunks.length !== 1 && (
+        <span className="block text-fg-3 text-meta">
+          {chunks.length === 0
+            ? t('inNoChunk')
+            : t('inChunks', { list: chunks.map(n => `#${n + 1}`).join(', ') })}
+        </span>
+      )}
+      <Marked text={text.replace(/^\n+|\n+$/g, '')} terms={terms} />
     </div>
   )
 }

@@ -1,13 +1,12 @@
 import type { ReactNode } from 'react'
-import type { EmbeddingModel, FolderStatus } from '@/api/retrieval'
+import type { EmbeddingModel, FolderStatus } from '@/api/types'
 import { CopyButton } from '@/components/ui/CopyButton'
 import { IndexProgress } from '@/features/retrieval/IndexProgress'
 import { useT } from '@/lib/i18n'
 
 interface Props {
   status: FolderStatus | null
-  /** Null: none is configured. */
-  model: EmbeddingModel | null
+  model: EmbeddingModel
 }
 
 const COMMAND = 'make embedder'
@@ -23,8 +22,7 @@ export function IndexNote({ status, model }: Props) {
           <IndexProgress status={status} />
         </div>
       )}
-      {model === null && <Note>{t('embedderNone')}</Note>}
-      {model?.state === 'absent' && (
+      {model.state === 'absent' && (
         <Note>
           {t('embedderAbsent')}{' '}
           <span className="inline-flex items-center rounded-md border bg-code ps-2 text-fg">
@@ -33,7 +31,7 @@ export function IndexNote({ status, model }: Props) {
           </span>
         </Note>
       )}
-      {model?.state === 'failed' && (
+      {model.state === 'failed' && (
         <Note>
           {t('embedderFailed')} {model.detail}
         </Note>

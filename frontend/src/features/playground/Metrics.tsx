@@ -1,6 +1,6 @@
 import { ArrowDown, ArrowUp } from 'lucide-react'
 import type { ReactNode } from 'react'
-import type { Report } from '@/api/retrieval'
+import type { Report } from '@/api/types'
 import { points } from '@/features/retrieval/words'
 import { cn } from '@/lib/cn'
 import { moment } from '@/lib/format'
@@ -32,7 +32,10 @@ export function Metrics({ report }: { report: Report }) {
         />
       </dl>
       <p className="mt-1.5 text-fg-3 text-meta">
-        {t('ranAt', { at: moment(at, locale(lang)), mode })}
+        {t('ranAt', {
+          at: moment(at, locale(lang)),
+          mode: mode === 'lexical' ? t('indexWordsOnly') : mode,
+        })}
         {before && ` · ${t('ranBefore', { at: moment(before.at, locale(lang)) })}`}
       </p>
     </section>

@@ -77,7 +77,7 @@ export default function Playground({ width, onLeft, onRight }: Props) {
             <X size={16} aria-hidden />
           </IconButton>
         </div>
-        {index && <IndexNote status={status ?? null} model={index.model ?? null} />}
+        {index && <IndexNote status={status ?? null} model={index.model} />}
         <Tabs.Content value="search" className={CONTENT}>
           <SearchTab trial={trial} onChange={change} files={status?.files ?? null} />
         </Tabs.Content>

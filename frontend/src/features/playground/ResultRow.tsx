@@ -3,6 +3,7 @@ import type { ReactNode } from 'react'
 import { Bar } from '@/components/ui/Bar'
 import { Button } from '@/components/ui/Button'
 import { Marked } from '@/features/retrieval/Marked'
+import { fromFirstTerm } from '@/features/retrieval/marked'
 import type { Candidate } from '@/features/retrieval/ranking'
 import { Why } from '@/features/retrieval/Why'
 import { missWords, placeText, points } from '@/features/retrieval/words'
@@ -11,7 +12,7 @@ import { useT } from '@/lib/i18n'
 
 interface Props {
   candidate: Candidate
-  weight: number
+  foreign: boolean
   moved: boolean
   terms: string[]
   detail: string
@@ -25,10 +26,9 @@ interface Props {
 
 /** A candidate; the selected one is unfolded. */
 export function ResultRow(props: Props) {
-  const { candidate, weight, moved, terms, detail, selected, onSelect, onShow, onEdit, children } = props
+  const { candidate, foreign, moved, terms, detail, selected, onSelect, onShow, onEdit, children } = props
   const t = useT()
-  const { key, hit, rank, fused, miss } = candidate
-  const weights = { vector: weight, lexical: 1 - weight }
+  const { key, hit, rank, score, weight, miss } = candidate
   return (
     <li data-row={key} className={cn('rounded-md', selected && 'bg-sel')}>
       <button
@@ -44,14 +44,14 @@ export function ResultRow(props: Props) {
           </span>
           <span className="min-w-0 flex-1">
             <span className="font-medium text-rag tabular-nums [overflow-wrap:anywhere]">
-              {placeText(hit, t)}
+              {placeText(hit)}
             </span>
             {hit.heading && <span className="text-fg-2"> {hit.heading}</span>}
           </span>
-          <span className="shrink-0 font-semibold tabular-nums">{points(fused)}</span>
+          <span className="shrink-0 font-semibold tabular-nums">{points(score)}</span>
         </span>
         <span className="mt-1 flex flex-wrap items-center gap-x-3 gap-y-0.5 ps-11 text-fg-3 text-meta tabular-nums">
-          <Legs candidate={candidate} weight={weight} />
+          <Legs candidate={candidate} />
         </span>
         <span
           className={cn(
@@ -59,18 +59,19 @@ export function ResultRow(props: Props) {
             selected ? 'line-clamp-6' : 'line-clamp-2',
           )}
         >
-          <Marked text={hit.text} terms={terms} />
+          <Marked text={selected ? hit.text : fromFirstTerm(hit.text, terms)} terms={terms} />
         </span>
         {miss && (
           <span className="ms-11 block text-fg-3 text-meta">
-            {missWords({ ...hit, score: fused }, miss.reason, detail, t)} ·{' '}
-            {t('behind', { n: points(miss.behind) })}
+            {missWords({ ...hit, score }, miss.reason, detail, t)} · {t('behind', { n: points(miss.behind) })}
           </span>
         )}
       </button>
       {selected && (
         <div className="space-y-2 px-2 pt-1 pb-2 sm:ps-13">
-          {hit.how && <Why how={{ ...hit.how, rank, fused }} weights={weights} />}
+          {hit.how && (
+            <Why how={{ ...hit.how, rank, vector_weight: weight }} score={score} foreign={foreign} />
+          )}
           <div className="flex flex-wrap gap-1.5">
             {onShow && (
               <Button size="small" onClick={onShow}>
@@ -105,7 +106,7 @@ function Moved({ by }: { by: number }) {
 }
 
 /** What each side gives: the bar is as long as the points, in the two colours of the sides. */
-function Legs({ candidate: { hit, fused }, weight }: { candidate: Candidate; weight: number }) {
+function Legs({ candidate: { hit, score, weight } }: { candidate: Candidate }) {
   const t = useT()
   const { lexical, vector } = hit.how ?? {}
   const meaning = vector ? weight * vector.share : 0
@@ -114,7 +115,7 @@ function Legs({ candidate: { hit, fused }, weight }: { candidate: Candidate; wei
       <Bar
         className="w-32"
         parts={[
-          { share: fused - meaning, className: 'bg-accent' },
+          { share: score - meaning, className: 'bg-accent' },
           { share: meaning, className: 'bg-rag' },
         ]}
       />

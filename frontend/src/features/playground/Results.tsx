@@ -1,6 +1,6 @@
 import { type KeyboardEvent, type ReactNode, type Ref, useImperativeHandle, useRef } from 'react'
-import type { Hit } from '@/api/retrieval'
-import type { Candidate } from '@/features/retrieval/ranking'
+import type { Hit, Weights } from '@/api/types'
+import { type Candidate, isForeign } from '@/features/retrieval/ranking'
 import { useT } from '@/lib/i18n'
 import { ResultRow } from './ResultRow'
 import { useFlip } from './useFlip'
@@ -8,9 +8,8 @@ import { useFlip } from './useFlip'
 interface Props {
   ref: Ref<HTMLOListElement>
   ranked: Candidate[]
-  /** The meaning's weight they are ranked by. */
-  weight: number
-  /** That weight is not the server's: places may differ from its own. */
+  weights: Weights
+  /** The weight they are ranked by is not the server's: places may differ from its own. */
   moved: boolean
   terms: string[]
   current: string | null
@@ -26,7 +25,7 @@ interface Props {
 
 /** Every candidate in its order: first those that are handed on, then the near misses. */
 export function Results(props: Props) {
-  const { ref, ranked, weight, moved, terms, current, onSelect, onShow, onEdit, actionOf, details } = props
+  const { ref, ranked, weights, moved, terms, current, onSelect, onShow, onEdit, actionOf, details } = props
   const t = useT()
   const list = useRef<HTMLOListElement>(null)
   useImperativeHandle(ref, () => list.current as HTMLOListElement)
@@ -55,7 +54,7 @@ export function Results(props: Props) {
         <ResultRow
           key={candidate.key}
           candidate={candidate}
-          weight={weight}
+          foreign={candidate.hit.how != null && isForeign(candidate.hit.how, weights)}
           moved={moved}
           terms={terms}
           detail={details.get(candidate.hit) ?? ''}

@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'react'
-import { useSearchAnswer } from '@/api/queries'
+import { keys, refresh, useIndex, useSearchAnswer } from '@/api/queries'
+import { folderNamed } from '@/api/retrieval'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { openPassage } from '@/features/editor/passage'
 import type { Trial } from '@/features/retrieval/address'
@@ -42,9 +43,23 @@ export function SearchTab({ trial, onChange, files }: Props) {
   const beside = useUi(s => width === 'wide' && s.rightOpen && s.beside === 'chunks')
   const terms = useMemo(() => search?.terms.map(term => term.term) ?? [], [search])
   useEffect(() => {
-    const passage = hit && { path: hit.source, lines: hit.lines ?? null, text: hit.text, terms }
+    const passage = hit && {
+      path: hit.source,
+      lines: hit.lines ?? null,
+      range: hit.range ?? null,
+      terms,
+    }
     useUi.setState({ passage: passage ?? null })
   }, [hit, terms])
+
+  // The first search opens the index and the model, and no notice tells of that.
+  const index = useIndex().data?.folders.find(folder => folder.folder === search?.folder)
+  const { done, total } = search?.embedded ?? {}
+  const behind = search && index && (index.chunks !== total || index.embedded !== done)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once for each new figure, whatever the answer is
+  useEffect(() => {
+    if (behind) refresh(keys.index)
+  }, [behind, done, total])
 
   const found = answer.isPlaceholderData ? null : (search?.hits.length ?? null)
   useEffect(() => {
@@ -80,14 +95,14 @@ export function SearchTab({ trial, onChange, files }: Props) {
           <Results
             ref={list}
             ranked={ranked}
-            weight={weight}
+            weights={search.weights}
             moved={weight !== search.weights.vector}
             terms={terms}
             current={current?.key ?? null}
             onSelect={setSelected}
             onShow={beside ? null : showChunks}
             onEdit={found => void openPassage({ path: found.source, lines: found.lines ?? null })}
-            actionOf={found => <AddTest query={asked} folder={search.folder} hit={found} />}
+            actionOf={found => <AddTest query={asked} folder={folderNamed(search.folder)} hit={found} />}
             details={new Map(search.near_misses.map(miss => [miss.hit, miss.detail]))}
           />
         )}

@@ -1,5 +1,6 @@
 import { Link } from 'wouter'
-import type { Report, SearchFolder, TestCase, TestResult } from '@/api/retrieval'
+import type { SearchFolder } from '@/api/retrieval'
+import type { Report, TestCase, TestResult } from '@/api/types'
 import { Badge } from '@/components/ui/Badge'
 import { playgroundHref } from '@/features/retrieval/address'
 import { useT } from '@/lib/i18n'
@@ -25,7 +26,7 @@ export function TestCases({ cases, report, folder, k }: Props) {
         const result = resultOf(report, test)
         const expected = result?.expected ?? [test.file, test.heading, test.text].filter(Boolean).join(' › ')
         return (
-          <li key={test.line}>
+          <li key={test.line ?? test.query}>
             <Link
               href={playgroundHref({ query: test.query, folder, k })}
               className="flex items-start gap-3 px-3 py-2 hover:bg-hover"
@@ -49,6 +50,6 @@ export function TestCases({ cases, report, folder, k }: Props) {
 function Place({ result, k }: { result: TestResult | undefined; k: number }) {
   const t = useT()
   if (!result) return <Badge>{t('notRun')}</Badge>
-  if (result.rank === null) return <Badge tone="bad">{t('notAmong', { k })}</Badge>
-  return <Badge tone="ok">{t('legPlace', { n: result.rank })}</Badge>
+  if (result.rank == null) return <Badge tone="bad">{t('notFoundAtAll')}</Badge>
+  return <Badge tone={result.rank <= k ? 'ok' : 'warn'}>{t('legPlace', { n: result.rank })}</Badge>
 }

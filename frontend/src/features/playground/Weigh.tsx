@@ -1,7 +1,8 @@
-import type { Search } from '@/api/retrieval'
+import type { Search } from '@/api/types'
 import { Button } from '@/components/ui/Button'
 import { Slider } from '@/components/ui/Slider'
 import { FEWEST, MOST, type Trial } from '@/features/retrieval/address'
+import { isForeign } from '@/features/retrieval/ranking'
 import { points, weightWords } from '@/features/retrieval/words'
 import { useT } from '@/lib/i18n'
 
@@ -18,6 +19,7 @@ export function Weigh({ search, trial, onChange }: Props) {
   const weight = trial.weight ?? weights.vector
   const all = [...search.hits, ...search.near_misses.map(miss => miss.hit)]
   const oneSided = !all.some(hit => hit.how?.vector)
+  const foreign = all.some(hit => hit.how && isForeign(hit.how, weights))
   return (
     <div className="text-fg-2 text-small">
       <div className="flex flex-wrap gap-x-6">
@@ -31,6 +33,7 @@ export function Weigh({ search, trial, onChange }: Props) {
             step={0.05}
             value={weight}
             mark={weights.vector}
+            disabled={oneSided}
             onChange={value => onChange({ weight: value === weights.vector ? null : value })}
           />
           <span className="shrink-0 text-rag">{t('legMeaning')}</span>
@@ -54,6 +57,7 @@ export function Weigh({ search, trial, onChange }: Props) {
         <span className="min-w-0">
           {t('weightServer', { n: points(weights.vector), why: weightWords(weights.reason, t) })}
           {oneSided && ` ${t('weightIdle')}`}
+          {foreign && ` ${t('weightOther', { n: points(weights.other_script) })}`}
         </span>
         {trial.weight !== null && (
           <Button

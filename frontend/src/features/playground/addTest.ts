@@ -2,7 +2,8 @@
 import { ApiError } from '@/api/client'
 import { type FileContent, readFile, writeFile } from '@/api/endpoints'
 import { keys, refresh } from '@/api/queries'
-import type { Hit, SearchFolder } from '@/api/retrieval'
+import type { SearchFolder } from '@/api/retrieval'
+import type { Hit } from '@/api/types'
 
 export type Added =
   | { kind: 'added'; line: number }

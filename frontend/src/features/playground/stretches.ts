@@ -1,5 +1,8 @@
-/** A file cut where its chunks begin and end. Chunks may overlap, and parts of a file may be in none. */
-import type { Chunk } from '@/api/retrieval'
+/**
+ * A file cut where its chunks begin and end, and where the passage that was found does: it may begin in one chunk and end in
+ * the next. Chunks may overlap, and parts of a file may be in none.
+ */
+import type { Chunk } from '@/api/types'
 
 export interface FileStretch {
   /** Bytes into the file. */
@@ -7,32 +10,47 @@ export interface FileStretch {
   text: string
   /** Which chunks hold it, by their place in the list. */
   chunks: number[]
+  /** It is part of the passage that was found. */
+  found: boolean
 }
 
-export function stretchesOf(text: string, chunks: readonly Chunk[]): FileStretch[] {
+type Range = readonly [from: number, to: number]
+const shared = ([a, b]: Range, [c, d]: Range): number => Math.min(b, d) - Math.max(a, c)
+
+export function stretchesOf(text: string, chunks: readonly Chunk[], found: Range | null): FileStretch[] {
   const bytes = new TextEncoder().encode(text)
   const decoder = new TextDecoder()
   const within = (at: number) => Math.min(Math.max(0, at), bytes.length)
-  const cuts = new Set([0, bytes.length, ...chunks.flatMap(chunk => chunk.range.map(within))])
-  const order = [...cuts].sort((a, b) => a - b)
+  const borders = [...chunks.flatMap(chunk => chunk.range), ...(found ?? [])]
+  const order = [...new Set([0, bytes.length, ...borders.map(within)])].sort((a, b) => a - b)
   return order.slice(0, -1).map((start, i) => {
     const end = order[i + 1] ?? bytes.length
-    const holding = chunks.flatMap(({ range: [a, b] }, n) => (a <= start && end <= b ? [n] : []))
-    return { start, text: decoder.decode(bytes.subarray(start, end)), chunks: holding }
+    const holds = ([a, b]: Range) => a <= start && end <= b
+    return {
+      start,
+      text: decoder.decode(bytes.subarray(start, end)),
+      chunks: chunks.flatMap(({ range }, n) => (holds(range) ? [n] : [])),
+      found: found !== null && holds(found),
+    }
   })
 }
 
-/** The chunk that a hit is of: the same text, else the same lines, else the first that touches them. */
-export function chunkOf(
-  chunks: readonly Chunk[],
-  { lines, text }: { lines: readonly [number, number] | null; text: string },
-): number {
-  const same = (chunk: Chunk) => lines !== null && chunk.lines[0] === lines[0] && chunk.lines[1] === lines[1]
-  const touches = (chunk: Chunk) => lines !== null && chunk.lines[0] <= lines[1] && lines[0] <= chunk.lines[1]
-  const tries = [(chunk: Chunk) => same(chunk) && chunk.text === text, same, touches]
-  for (const fits of tries) {
-    const at = chunks.findIndex(fits)
-    if (at >= 0) return at
-  }
-  return -1
+/** Of a file that is no text there are only its chunks: each as it is, cut at the borders of what was found. */
+export function stretchesOfChunks(chunks: readonly Chunk[], found: Range | null): FileStretch[] {
+  return chunks.flatMap((chunk, n) => {
+    const [from] = chunk.range
+    const inside = found && ([found[0] - from, found[1] - from] as const)
+    return stretchesOf(chunk.text, [], inside).map(stretch => ({
+      ...stretch,
+      start: stretch.start + from,
+      chunks: [n],
+    }))
+  })
+}
+
+/** The chunk that holds most of a passage, or -1. */
+export function chunkOf(chunks: readonly Chunk[], found: Range | null): number {
+  if (found === null) return -1
+  const most = Math.max(0, ...chunks.map(chunk => shared(chunk.range, found)))
+  return most === 0 ? -1 : chunks.findIndex(chunk => shared(chunk.range, found) === most)
 }

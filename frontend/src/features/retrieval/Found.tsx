@@ -1,10 +1,11 @@
 import { SlidersHorizontal } from 'lucide-react'
 import { Link } from 'wouter'
-import type { NearMiss, SearchFolder, Took, Weights } from '@/api/retrieval'
+import type { SearchFolder } from '@/api/retrieval'
+import type { Took, Weights } from '@/api/types'
 import { type Translate, useT } from '@/lib/i18n'
 import { playgroundHref } from './address'
 import { type AnyHit, HitItem } from './HitItem'
-import { NearMisses } from './NearMisses'
+import { type Miss, NearMisses } from './NearMisses'
 import { weightWords } from './words'
 
 interface Props {
@@ -13,7 +14,7 @@ interface Props {
   folder: SearchFolder
   hits: AnyHit[]
   weights: Weights | null
-  misses: NearMiss[]
+  misses: Miss[]
   took: Took | null
 }
 

@@ -1,12 +1,14 @@
-import type { Hit, Weights } from '@/api/retrieval'
+import type { Place } from '@/api/retrieval'
+import type { Weights } from '@/api/types'
 import { PassageLink } from '@/components/PassageLink'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
+import { isForeign } from './ranking'
 import { Why } from './Why'
 import { placeText, points } from './words'
 
-export type AnyHit = Omit<Hit, 'text'> & { text?: string }
+export type AnyHit = Place & { text?: string }
 
 interface Props {
   id: string
@@ -26,7 +28,7 @@ export function HitItem({ id, hit, weights }: Props) {
             place={{ path: hit.source, lines: hit.lines ?? null }}
             className="max-w-full text-rag tabular-nums underline underline-offset-2 [overflow-wrap:anywhere]"
           >
-            {placeText(hit, t)}
+            {placeText(hit)}
           </PassageLink>
           {hit.heading && <span className="min-w-0 text-fg-2 [overflow-wrap:anywhere]">{hit.heading}</span>}
         </span>
@@ -47,7 +49,7 @@ export function HitItem({ id, hit, weights }: Props) {
           summary={t('why')}
         >
           <div className="pt-1 pb-0.5">
-            <Why how={hit.how} weights={weights} />
+            <Why how={hit.how} score={hit.score} foreign={weights !== null && isForeign(hit.how, weights)} />
           </div>
         </Disclosure>
       )}

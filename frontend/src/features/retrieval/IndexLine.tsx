@@ -1,6 +1,7 @@
 import { SlidersHorizontal } from 'lucide-react'
 import { Link } from 'wouter'
-import type { EmbeddingModel, FolderStatus } from '@/api/retrieval'
+import { folderNamed } from '@/api/retrieval'
+import type { EmbeddingModel, FolderStatus } from '@/api/types'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { count } from '@/lib/format'
 import { locale, useLang, useT } from '@/lib/i18n'
@@ -11,7 +12,7 @@ import { IndexProgress } from './IndexProgress'
 
 interface Props {
   status: FolderStatus
-  model: EmbeddingModel | null
+  model: EmbeddingModel
 }
 
 /** One quiet line about a folder's index, the progress while there is some, and the files that cannot be read. */
@@ -19,20 +20,22 @@ export function IndexLine({ status, model }: Props) {
   const t = useT()
   const lang = useLang()
   const n = (value: number) => count(value, locale(lang))
-  const { folder, files, chunks, embedded, state } = status
-  const size = [
+  const { files, chunks, embedded, state } = status
+  const folder = folderNamed(status.folder)
+  const parts = [
     files === 1 ? t('indexFile') : t('indexFiles', { n: n(files) }),
     chunks === 1 ? t('indexChunk') : t('indexChunks', { n: n(chunks) }),
   ]
-  const usable = model && model.state !== 'absent' && model.state !== 'failed'
-  const vectors = usable ? t('indexVectors', { done: n(embedded), total: n(chunks) }) : t('indexWordsOnly')
+  if (model.state === 'ready') parts.push(t('indexVectors', { done: n(embedded), total: n(chunks) }))
+  if (model.state === 'absent' || model.state === 'failed') parts.push(t('indexWordsOnly'))
+  if (model.id) parts.push(model.id)
+  const words = state === 'not_built' ? t('indexNotBuilt') : parts.join(' · ')
   const name = t('tryFolder', { folder: t(folder) })
   return (
     <div className="px-3 pb-1.5 text-fg-3 text-meta">
       <p className="flex items-center gap-2">
-        <span className="min-w-0 flex-1 truncate tabular-nums" title={model?.id}>
-          {state === 'not_built' ? t('indexNotBuilt') : [...size, vectors].join(' · ')}
-          {usable && ` · ${model.id}`}
+        <span className="min-w-0 flex-1 truncate tabular-nums" title={model.detail ?? words}>
+          {words}
         </span>
         <Link
           href={playgroundHref({ folder })}

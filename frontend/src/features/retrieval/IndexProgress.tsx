@@ -1,4 +1,4 @@
-import type { FolderStatus } from '@/api/retrieval'
+import type { FolderStatus } from '@/api/types'
 import { Bar } from '@/components/ui/Bar'
 import { useT } from '@/lib/i18n'
 

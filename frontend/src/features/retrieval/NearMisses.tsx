@@ -1,12 +1,15 @@
-import type { NearMiss } from '@/api/retrieval'
+import type { Place } from '@/api/retrieval'
+import type { NearMiss } from '@/api/types'
 import { PassageLink } from '@/components/PassageLink'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
 import { missWords, placeText, points } from './words'
 
+export type Miss = Omit<NearMiss, 'hit'> & { hit: Place }
+
 /** Passages that were nearly handed on, each with the reason why not. */
-export function NearMisses({ id, misses }: { id: string; misses: NearMiss[] }) {
+export function NearMisses({ id, misses }: { id: string; misses: Miss[] }) {
   const t = useT()
   const [open, setOpen] = useFold(`${id}:misses`, false)
   if (misses.length === 0) return null
@@ -25,7 +28,7 @@ export function NearMisses({ id, misses }: { id: string; misses: NearMiss[] }) {
                 place={{ path: miss.hit.source, lines: miss.hit.lines ?? null }}
                 className="text-[12px] text-rag tabular-nums underline underline-offset-2 [overflow-wrap:anywhere]"
               >
-                {placeText(miss.hit, t)}
+                {placeText(miss.hit)}
               </PassageLink>
               <span className="min-w-0 [overflow-wrap:anywhere]">
                 {missWords(miss.hit, miss.reason, miss.detail, t)}

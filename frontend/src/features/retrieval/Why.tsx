@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react'
-import type { How, LexicalLeg, Weights } from '@/api/retrieval'
+import type { How, LexicalScore } from '@/api/types'
 import { Bar } from '@/components/ui/Bar'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
@@ -8,12 +8,13 @@ import { points } from './words'
 
 interface Props {
   how: How
-  /** Absent in what older servers wrote: then there is no sum to show. */
-  weights: Pick<Weights, 'lexical' | 'vector'> | null
+  score: number
+  /** It is in another script than the question. */
+  foreign: boolean
 }
 
 /** Why a passage stands where it stands: what each side says of it, and how that adds up. */
-export function Why({ how, weights }: Props) {
+export function Why({ how, score, foreign }: Props) {
   const t = useT()
   const { lexical, vector } = how
   return (
@@ -42,14 +43,13 @@ export function Why({ how, weights }: Props) {
             tone="bg-rag"
           />
         ) : (
-          t(weights && weights.vector > 0 ? 'noVectorYet' : 'legOff')
+          t(how.vector_weight ? 'noVectorYet' : 'legOff')
         )}
       </Side>
-      {weights && (
-        <Side name={t('together')} tone="text-fg">
-          <Sum how={how} weights={weights} />
-        </Side>
-      )}
+      <Side name={t('together')} tone="text-fg">
+        <Sum how={how} score={score} />
+        {foreign && <span className="block text-fg-3 text-meta">{t('otherScript')}</span>}
+      </Side>
     </dl>
   )
 }
@@ -78,7 +78,7 @@ function Figures({ rank, raw, share, tone }: { rank: number; raw: string; share:
   )
 }
 
-function Terms({ leg }: { leg: LexicalLeg }) {
+function Terms({ leg }: { leg: LexicalScore }) {
   const t = useT()
   const terms = leg.terms.toSorted((a, b) => b.score - a.score)
   const most = Math.max(terms[0]?.score ?? 0, Number.EPSILON)
@@ -86,7 +86,7 @@ function Terms({ leg }: { leg: LexicalLeg }) {
     <ul aria-label={t('termScores')} className="mt-0.5 space-y-0.5">
       {terms.map(term => (
         <li key={term.term} className="flex flex-wrap items-center gap-x-2 text-meta tabular-nums">
-          <code className="w-20 shrink-0 truncate font-mono text-fg" title={term.term}>
+          <code className="w-24 shrink-0 truncate font-mono text-fg" title={term.term}>
             {term.term}
           </code>
           <Bar className="w-16" parts={[{ share: term.score / most, className: 'bg-accent' }]} />
@@ -101,8 +101,8 @@ function Terms({ leg }: { leg: LexicalLeg }) {
 }
 
 /** The meaning's part first, as in the rule; without a vector the words count for both. */
-function Sum({ how, weights }: Props & { weights: Pick<Weights, 'lexical' | 'vector'> }) {
-  const { vector, lexical, fused } = sumOf(how, weights)
+function Sum({ how, score }: { how: How; score: number }) {
+  const { vector, lexical } = sumOf(how)
   return (
     <span className="font-mono text-[12px] tabular-nums">
       {vector && (
@@ -117,7 +117,7 @@ function Sum({ how, weights }: Props & { weights: Pick<Weights, 'lexical' | 'vec
         {points(lexical[0])} × {points(lexical[1])}
       </span>
       {' = '}
-      <strong className="font-semibold text-fg">{points(fused)}</strong>
+      <strong className="font-semibold text-fg">{points(score)}</strong>
     </span>
   )
 }

@@ -29,3 +29,15 @@ export function markTerms(text: string, terms: readonly string[]): Stretch[] {
   if (done < text.length) out.push({ text: text.slice(done), marked: false })
   return out
 }
+
+/** How much may stand before the first marked word where there is little room. */
+const LEAD = 90
+
+/** The text from shortly before the first of the words on, for a place that shows only its beginning. */
+export function fromFirstTerm(text: string, terms: readonly string[]): string {
+  const [before, found] = markTerms(text, terms)
+  if (!found || !before || before.marked || before.text.length <= LEAD) return text
+  const lead = before.text.slice(-LEAD)
+  const start = Math.max(lead.lastIndexOf('\n'), lead.search(/[\s。，；：、！？]/))
+  return `… ${text.slice(before.text.length - LEAD + start + 1)}`
+}

@@ -1,0 +1,52 @@
+import { render, screen } from '@testing-library/react'
+import { expect, it } from 'vitest'
+import type { Report } from '@/api/types'
+import { Changes } from '@/features/playground/Changes'
+import { TestCases } from '@/features/playground/TestCases'
+
+const report: Report = {
+  folder: 'knowledge',
+  at: 0,
+  k: 3,
+  mode: 'lexical',
+  cases: 3,
+  recall_at_k: 0.5,
+  mrr: 0.5,
+  latency_ms: { p50: 1, p95: 2 },
+  results: [
+    { line: 1, query: 'up', expected: 'a.md', rank: 1, found: [] },
+    { line: 2, query: 'down', expected: 'b.md', rank: 7, found: [] },
+    { line: 3, query: 'lost', expected: 'c.md', rank: null, found: [] },
+  ],
+  better: [{ line: 1, query: 'up', before: 4, now: 1 }],
+  worse: [
+    { line: 2, query: 'down', before: 1, now: 7 },
+    { line: 3, query: 'lost', before: 2, now: null },
+  ],
+}
+
+it('what got worse stands before what got better, each with its two places', () => {
+  render(<Changes report={report} />)
+  const rows = screen.getAllByRole('listitem').map(row => row.textContent)
+  expect(rows).toEqual(['downplace 1 → place 7', 'lostplace 2 → not found', 'upplace 4 → place 1'])
+  expect(screen.getAllByRole('region').map(region => region.getAttribute('aria-label'))).toEqual([
+    'Got worse: 2',
+    'Got better: 1',
+  ])
+})
+
+it('a case shows its own place, also when a line before it is new, and leads to its question', () => {
+  const cases = [
+    { line: 1, query: 'new' },
+    ...report.results.map(r => ({ line: r.line + 1, query: r.query })),
+  ]
+  render(<TestCases cases={cases} report={report} folder="knowledge" k={3} />)
+  const rows = screen.getAllByRole('link')
+  expect(rows.map(row => row.textContent)).toEqual([
+    '1newnot run',
+    '2upa.mdplace 1',
+    '3downb.mdplace 7',
+    '4lostc.mdnot found',
+  ])
+  expect(rows[2]?.getAttribute('href')).toBe('/playground?query=down&folder=knowledge')
+})
