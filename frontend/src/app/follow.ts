@@ -54,6 +54,9 @@ function reloadEverything(): void {
   for (const key of all) refresh(key)
 }
 
+/** The model is looked for after the index is there, and nothing tells that there is none. */
+const MODEL_MS = 2000
+
 /**
  * What is shown of a folder's index is old as soon as a file of it changes, or when the index has caught up. Only then: a
  * search itself may bring the index up to date, and must not be asked again for that.
@@ -64,6 +67,7 @@ function onIndex(notice: IndexNotice): void {
   const news = before && (before.state !== state || before.done !== done || before.total !== total)
   if (state !== 'ready' || (before && !news)) return
   refresh(keys.index)
+  setTimeout(() => refresh(keys.index), MODEL_MS)
   if (!before) return
   refresh(keys.searches(folderNamed(notice.folder)))
   refresh(keys.chunks)
