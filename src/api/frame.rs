@@ -46,6 +46,8 @@ pub enum Frame {
         id: String,
         status: CallStatus,
         operation_code: Vec<String>,
+        /// The tool's whole answer: `{status, message, data, operationCode}`, as the history has it.
+        result: Value,
         duration_ms: u64,
     },
     /// Text after a tool call: the answer's next message begins.
@@ -170,6 +172,7 @@ fn project_event(session: &SessionId, event: &Event) -> Option<Frame> {
             id: call_id.clone(),
             status: *status,
             operation_code: codes(result),
+            result: result.clone(),
             duration_ms: *duration_ms,
         },
         Event::DialogueFinished { usage, context_window, .. } => Frame::Usage {

@@ -56,7 +56,7 @@ pub async fn search(State(app): State<App>, Query(asked): Query<SearchQuery>) ->
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct RetrievalStatus {
     folders: Vec<FolderStatus>,
-    model: ModelState,
+    model: EmbeddingModel,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -83,8 +83,8 @@ pub struct Unreadable {
 
 /// The embedding model.
 #[derive(Serialize, utoipa::ToSchema)]
-pub struct ModelState {
-    state: ModelStateKind,
+pub struct EmbeddingModel {
+    state: EmbeddingState,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -96,7 +96,7 @@ pub struct ModelState {
 
 #[derive(Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum ModelStateKind {
+pub enum EmbeddingState {
     /// No question needed it yet.
     Unloaded,
     Ready,
@@ -110,26 +110,26 @@ pub async fn status(State(app): State<App>) -> Result<Json<RetrievalStatus>, Api
     let services = app.engine.services();
     let libraries = [services.memory.clone(), services.knowledge.clone()];
     let status = blocking(move || {
-        let mut model = ModelState { state: ModelStateKind::Unloaded, id: None, dimension: None, detail: None };
+        let mut model = EmbeddingModel { state: EmbeddingState::Unloaded, id: None, dimension: None, detail: None };
         let folders = libraries.iter().map(|library| folder_status(library, &mut model)).collect();
         Ok(RetrievalStatus { folders, model })
     });
     Ok(Json(status.await?))
 }
 
-fn folder_status(library: &Arc<Library>, model: &mut ModelState) -> FolderStatus {
+fn folder_status(library: &Arc<Library>, model: &mut EmbeddingModel) -> FolderStatus {
     let overview = library.overview();
     match (overview.model, overview.no_model) {
         (Some(ModelName { id, dimension }), _) => {
             *model =
-                ModelState { state: ModelStateKind::Ready, id: Some(id), dimension: Some(dimension), detail: None };
+                EmbeddingModel { state: EmbeddingState::Ready, id: Some(id), dimension: Some(dimension), detail: None };
         }
-        (None, Some(error)) if !matches!(model.state, ModelStateKind::Ready) => {
+        (None, Some(error)) if !matches!(model.state, EmbeddingState::Ready) => {
             let state = match error {
-                crate::domain::EmbedError::Missing(_) => ModelStateKind::Absent,
-                _ => ModelStateKind::Failed,
+                crate::domain::EmbedError::Missing(_) => EmbeddingState::Absent,
+                _ => EmbeddingState::Failed,
             };
-            *model = ModelState { state, id: None, dimension: None, detail: Some(error.to_string()) };
+            *model = EmbeddingModel { state, id: None, dimension: None, detail: Some(error.to_string()) };
         }
         _ => {}
     }

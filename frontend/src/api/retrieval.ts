@@ -241,7 +241,7 @@ type Told<T extends SchemaFrame['type']> = Extract<SchemaFrame, { type: T }>
 /** The end of a tool call may carry the result that its history has. */
 export type Frame =
   | Exclude<SchemaFrame, { type: 'retrieval' | 'tool_end' }>
-  | (Omit<Told<'retrieval'>, 'results'> & { results: Hit[]; search?: Search | null })
+  | (Omit<Told<'retrieval'>, 'results' | 'search'> & { results: Hit[]; search?: Search | null })
   | (Told<'tool_end'> & { result?: unknown })
 
 export type Notice =

@@ -145,6 +145,75 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/retrieval/chunks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How a file is cut into chunks. */
+        get: operations["chunks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/retrieval/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Searches a folder; nothing is sent to a chat model. */
+        get: operations["search"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/retrieval/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What is indexed, what is not and why, and which embedding model there is. */
+        get: operations["status"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/retrieval/tests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The retrieval tests of a folder (its tests.jsonl) and their last report. */
+        get: operations["tests"];
+        put?: never;
+        /** Runs a folder's retrieval tests and compares with the run before. */
+        post: operations["run_tests"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sessions": {
         parameters: {
             query?: never;
@@ -390,6 +459,15 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description The run before. */
+        Before: {
+            /** Format: double */
+            at: number;
+            /** Format: double */
+            recall_at_k: number;
+            /** Format: double */
+            mrr: number;
+        };
         /**
          * @description How far a tool call came.
          * @enum {string}
@@ -402,6 +480,35 @@ export interface components {
             label: string;
             /** @description Where it was found: `.env`, `config.yml`, … */
             from: string;
+        };
+        /** @description A question with what must be found for it: at least one of `file`, `heading` and `text`; all that are there must fit. */
+        Case: {
+            /**
+             * Format: int32
+             * @description Line of tests.jsonl, counted from 1.
+             */
+            line?: number;
+            query: string;
+            /** @description Below the folder, e.g. `setup-and-keys.md`. */
+            file?: string | null;
+            /** @description Part of the hit's heading path. */
+            heading?: string | null;
+            /** @description Part of the hit's text. */
+            text?: string | null;
+        };
+        CaseResult: {
+            /** Format: int32 */
+            line: number;
+            query: string;
+            /** @description What should be found. */
+            expected: string;
+            /**
+             * Format: int32
+             * @description Of the first right hit; null when none is.
+             */
+            rank?: number | null;
+            /** @description The first hits. */
+            found: components["schemas"]["Place"][];
         };
         /**
          * @description Who changed a file.
@@ -438,6 +545,24 @@ export interface components {
          * @enum {string}
          */
         Effect: "read" | "write" | "execute" | "network";
+        /** @description How many chunks have their vector. */
+        Embedded: {
+            /** Format: int32 */
+            done: number;
+            /** Format: int32 */
+            total: number;
+        };
+        /** @description The embedding model. */
+        EmbeddingModel: {
+            state: components["schemas"]["EmbeddingState"];
+            id?: string | null;
+            /** Format: int32 */
+            dimension?: number | null;
+            /** @description Why there is none, and what to do. */
+            detail?: string | null;
+        };
+        /** @enum {string} */
+        EmbeddingState: "unloaded" | "ready" | "absent" | "failed";
         /** @description The body of every error. */
         ErrorBody: {
             /** @description A word for programs, e.g. `not_found`. */
@@ -448,6 +573,34 @@ export interface components {
             error: string;
             /** @description With `changed_on_disk`: the hash of the file as it is now. */
             etag?: string | null;
+        };
+        FileChunk: {
+            /** @description The same for the same text under the same heading of the same file. */
+            id: string;
+            heading?: string | null;
+            /** @description Absent where the file is no text (PDF, HTML). */
+            lines?: [
+                number,
+                number
+            ] | null;
+            /** @description First byte and the one after the last. */
+            range: [
+                number,
+                number
+            ];
+            /**
+             * Format: int32
+             * @description Words, characters of scripts without blanks, and other signs.
+             */
+            tokens: number;
+            text: string;
+            /** @description Whether it has its vector. */
+            embedded: boolean;
+        };
+        FileChunks: {
+            path: string;
+            title: string;
+            chunks: components["schemas"]["FileChunk"][];
         };
         FileContent: {
             path: string;
@@ -484,6 +637,28 @@ export interface components {
             };
             total_tokens: number;
         };
+        FolderStatus: {
+            folder: string;
+            files: number;
+            /** Format: int32 */
+            chunks: number;
+            /**
+             * Format: int32
+             * @description Chunks that have their vector.
+             */
+            embedded: number;
+            state: components["schemas"]["IndexState"];
+            /**
+             * Format: int32
+             * @description Files while building, chunks while embedding.
+             */
+            done: number;
+            /** Format: int32 */
+            total: number;
+            unreadable: components["schemas"]["Unreadable"][];
+            /** Format: int64 */
+            bytes_on_disk: number;
+        };
         /** @description One frame; `type` is also the SSE event's name. Frames of the document keep their fields; more stand beside them. */
         Frame: {
             work_id: string;
@@ -494,6 +669,8 @@ export interface components {
         } | {
             query: string;
             results: components["schemas"]["Hit"][];
+            /** @description How it was searched; its hits are `results`. */
+            search: components["schemas"]["Search"];
             /** @enum {string} */
             type: "retrieval";
         } | {
@@ -521,6 +698,8 @@ export interface components {
             id: string;
             status: components["schemas"]["CallStatus"];
             operation_code: string[];
+            /** @description The tool's whole answer: `{status, message, data, operationCode}`, as the history has it. */
+            result: unknown;
             /** Format: int64 */
             duration_ms: number;
             /** @enum {string} */
@@ -599,25 +778,82 @@ export interface components {
             text: string;
             /**
              * Format: double
-             * @description Higher is better; comparable only within one answer.
+             * @description The fused score, 0 to 1; comparable only within one answer.
              */
             score: number;
             /** @description The home path of the file, e.g. `memory/MEMORY.md`. */
             source: string;
             /** @description The headings above it, joined by ` › `; absent at the top of a file. */
             heading?: string | null;
-            /** @description First and last line in the file, counted from 1. */
+            /** @description First and last line in the file, counted from 1; absent where the file is no text (PDF, HTML). */
             lines?: [
                 number,
                 number
             ] | null;
+            /** @description First byte and the one after the last, of the text the file was read as. */
+            range?: [
+                number,
+                number
+            ];
+            how?: components["schemas"]["How"] | null;
         };
+        /** @description Why a hit stands where it stands. */
+        How: {
+            /**
+             * Format: int32
+             * @description From 1.
+             */
+            rank: number;
+            /**
+             * Format: double
+             * @description How much the vector leg counts for this chunk: the fused score is `vector_weight × vector.share + (1 −
+             *     vector_weight) × lexical.share`, where an absent leg has the share 0 (a vector that is still to be made: the
+             *     lexical share).
+             */
+            vector_weight?: number;
+            lexical?: components["schemas"]["LexicalScore"] | null;
+            vector?: components["schemas"]["VectorScore"] | null;
+        };
+        /**
+         * @description What a library is doing.
+         * @enum {string}
+         */
+        IndexState: "not_built" | "building" | "embedding" | "ready";
         Interrupted: {
             interrupted: boolean;
+        };
+        Latency: {
+            /** Format: double */
+            p50: number;
+            /** Format: double */
+            p95: number;
+        };
+        LexicalScore: {
+            /**
+             * Format: double
+             * @description BM25: the sum of `terms`.
+             */
+            score: number;
+            /**
+             * Format: int32
+             * @description Place among all chunks by this leg alone, from 1.
+             */
+            rank: number;
+            /**
+             * Format: double
+             * @description 0 to 1.
+             */
+            share: number;
+            terms: components["schemas"]["TermScore"][];
         };
         Login: {
             token: string;
         };
+        /**
+         * @description Why a near miss lost against the last hit.
+         * @enum {string}
+         */
+        Lost: "no_shared_word" | "weaker_words" | "farther_meaning" | "both_weaker" | "no_vector_yet";
         /** @description One message. An answer is one or several assistant messages (segments): text after a tool call begins a new one. */
         Message: {
             role: components["schemas"]["Role"];
@@ -648,6 +884,11 @@ export interface components {
             messages: components["schemas"]["Message"][];
             compressed_context?: string | null;
         };
+        ModelName: {
+            id: string;
+            /** Format: int32 */
+            dimension: number;
+        };
         /** @enum {string} */
         ModelState: "none" | "missing" | "starting" | "reading" | "ready" | "failed";
         /** @description The model as the UI shows it. */
@@ -674,6 +915,28 @@ export interface components {
         Models: {
             current: components["schemas"]["ModelStatus"];
             available: components["schemas"]["Candidate"][];
+        };
+        /** @description A question whose right hit stands elsewhere than before. */
+        Moved: {
+            /** Format: int32 */
+            line: number;
+            query: string;
+            /** Format: int32 */
+            before?: number | null;
+            /** Format: int32 */
+            now?: number | null;
+        };
+        /** @description A chunk that was not handed on. */
+        NearMiss: {
+            hit: components["schemas"]["Hit"];
+            /**
+             * Format: double
+             * @description Points of the fused score behind the last hit.
+             */
+            behind: number;
+            reason: components["schemas"]["Lost"];
+            /** @description The reason with its figures, as a sentence. */
+            detail: string;
         };
         NewSession: {
             title?: string;
@@ -710,8 +973,33 @@ export interface components {
             /** @enum {string} */
             type: "config_changed";
         } | {
+            folder: string;
+            state: components["schemas"]["IndexState"];
+            /** Format: int32 */
+            done: number;
+            /** Format: int32 */
+            total: number;
+            /** @enum {string} */
+            type: "index";
+        } | {
             /** @enum {string} */
             type: "gap";
+        };
+        Place: {
+            source: string;
+            heading?: string | null;
+            lines?: [
+                number,
+                number
+            ] | null;
+            /** Format: double */
+            score: number;
+        };
+        /** @description A line that is no test. */
+        Problem: {
+            /** Format: int32 */
+            line: number;
+            message: string;
         };
         Prompt: {
             system: string;
@@ -765,8 +1053,56 @@ export interface components {
         Rename: {
             title: string;
         };
+        /** @description One run of a folder's tests. */
+        Report: {
+            folder: string;
+            /**
+             * Format: double
+             * @description Unix seconds.
+             */
+            at: number;
+            /** Format: int32 */
+            k: number;
+            /** @description The embedding model's id, or `lexical`. */
+            mode: string;
+            /** Format: int32 */
+            cases: number;
+            /**
+             * Format: double
+             * @description Share of the questions whose answer is among the first `k` hits.
+             */
+            recall_at_k: number;
+            /**
+             * Format: double
+             * @description Mean of 1/rank of the first right hit, 0 where none is.
+             */
+            mrr: number;
+            latency_ms: components["schemas"]["Latency"];
+            results: components["schemas"]["CaseResult"][];
+            before?: components["schemas"]["Before"] | null;
+            worse: components["schemas"]["Moved"][];
+            better: components["schemas"]["Moved"][];
+        };
+        RetrievalStatus: {
+            folders: components["schemas"]["FolderStatus"][];
+            model: components["schemas"]["EmbeddingModel"];
+        };
+        RetrievalTests: {
+            folder: string;
+            /** @description The file the tests are in. */
+            path: string;
+            cases: components["schemas"]["Case"][];
+            problems: components["schemas"]["Problem"][];
+            last?: components["schemas"]["Report"] | null;
+        };
         /** @enum {string} */
         Role: "user" | "assistant" | "system";
+        RunTests: {
+            /** @description `knowledge` or `memory`. */
+            folder: string;
+            /** @description 3 when absent. */
+            k?: number | null;
+        };
         RunningWork: {
             work_id: string;
         };
@@ -795,6 +1131,39 @@ export interface components {
             message: string;
             /** @description The same key again answers as the first time and says nothing twice. */
             idempotency_key?: string | null;
+        };
+        /** @description A search with everything that decided it. */
+        Search: {
+            query: string;
+            /** @description `memory` or `knowledge`. */
+            folder: string;
+            /** Format: int32 */
+            k: number;
+            weights: components["schemas"]["Weights"];
+            terms: components["schemas"]["SearchedTerm"][];
+            /** @description Words of the question that were left out, because they only make it a question. */
+            ignored: string[];
+            model?: components["schemas"]["ModelName"] | null;
+            embedded: components["schemas"]["Embedded"];
+            /** @description Best first. */
+            hits: components["schemas"]["Hit"][];
+            /** @description The next best. */
+            near_misses: components["schemas"]["NearMiss"][];
+            took_us: components["schemas"]["Took"];
+        };
+        /** @description A word of a question. */
+        SearchedTerm: {
+            term: string;
+            /**
+             * Format: int32
+             * @description How many chunks hold it.
+             */
+            texts: number;
+            /**
+             * Format: double
+             * @description How telling it is: the rarer, the more.
+             */
+            idf: number;
         };
         SessionList: {
             /** @description Newest first. */
@@ -868,9 +1237,44 @@ export interface components {
         };
         /** @enum {string} */
         StatusKind: "starting_model" | "reading_prompt" | "waiting" | "retrying";
+        /** @description What one word of a question adds to a BM25 score. */
+        TermScore: {
+            term: string;
+            /** Format: double */
+            score: number;
+            /**
+             * Format: int32
+             * @description How often the chunk holds it.
+             */
+            times: number;
+            /**
+             * Format: int32
+             * @description How many chunks hold it.
+             */
+            texts: number;
+        };
         Titled: {
             session_id: string;
             title: string;
+        };
+        /** @description Microseconds each part of a search took. */
+        Took: {
+            /**
+             * Format: int64
+             * @description Looking whether files changed, and reading those that did.
+             */
+            refresh: number;
+            /** Format: int64 */
+            lexical: number;
+            /**
+             * Format: int64
+             * @description Embedding the question.
+             */
+            embed: number;
+            /** Format: int64 */
+            vector: number;
+            /** Format: int64 */
+            fuse: number;
         };
         /** @description One tool call with its result. */
         ToolCall: {
@@ -907,6 +1311,43 @@ export interface components {
             name: string;
             description: string;
             effect: components["schemas"]["Effect"];
+        };
+        /** @description A file that is listed and cannot be searched. */
+        Unreadable: {
+            path: string;
+            reason: string;
+        };
+        VectorScore: {
+            /**
+             * Format: double
+             * @description -1 to 1.
+             */
+            cosine: number;
+            /**
+             * Format: int32
+             * @description Place among all chunks by this leg alone, from 1.
+             */
+            rank: number;
+            /**
+             * Format: double
+             * @description 0 to 1.
+             */
+            share: number;
+        };
+        /** @enum {string} */
+        WeightReason: "balanced" | "no_model" | "embedding" | "embedding_failed" | "unknown_language" | "identifier" | "quoted" | "asked";
+        /** @description How much each leg counts, and why. */
+        Weights: {
+            /** Format: double */
+            lexical: number;
+            /** Format: double */
+            vector: number;
+            /**
+             * Format: double
+             * @description What the vector leg counts for texts in another script than the question, where no word of it can stand.
+             */
+            other_script: number;
+            reason: components["schemas"]["WeightReason"];
         };
     };
     responses: never;
@@ -1207,6 +1648,145 @@ export interface operations {
                 };
             };
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    chunks: {
+        parameters: {
+            query: {
+                /** @description A file of memory/ or knowledge/, e.g. `knowledge/a.md`. */
+                path: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileChunks"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    search: {
+        parameters: {
+            query: {
+                query: string;
+                /** @description `knowledge` (default) or `memory`. */
+                folder?: string;
+                /** @description How many hits; 3 when absent, 100 at most. */
+                k?: number;
+                /** @description How many candidates in all come back: those beyond `k` as near misses. */
+                candidates?: number;
+                /** @description Overrules the server's choice, 0 to 1. */
+                vector_weight?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Search"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    status: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RetrievalStatus"];
+                };
+            };
+        };
+    };
+    tests: {
+        parameters: {
+            query?: {
+                /** @description `knowledge` (default) or `memory`. */
+                folder?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RetrievalTests"];
+                };
+            };
+        };
+    };
+    run_tests: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RunTests"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Report"];
+                };
+            };
+            400: {
                 headers: {
                     [name: string]: unknown;
                 };
