@@ -14,6 +14,7 @@ const tool = (id: string, path: string): Frame[] => [
     id,
     status: 'done',
     operation_code: [],
+    result: null,
     duration_ms: 8,
   },
 ]
