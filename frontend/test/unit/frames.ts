@@ -14,7 +14,7 @@ const tool = (id: string, path: string): Frame[] => [
     id,
     status: 'done',
     operation_code: [],
-    result: null,
+    result: undefined,
     duration_ms: 8,
   },
 ]
