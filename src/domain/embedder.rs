@@ -29,6 +29,32 @@ pub trait Embedder: Send + Sync {
     fn embed(&self, side: Side, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError>;
 }
 
+/// A model that makes a vector of each piece of a text, in view of the whole text.
+pub trait TokenEmbedder: Send + Sync {
+    /// Model and version; vectors of different ids are never compared. Safe as part of a file name.
+    fn id(&self) -> &str;
+
+    /// How many numbers a vector has.
+    fn dimension(&self) -> usize;
+
+    /// The pieces of the text itself, in order, without what the model puts around it; those at the end of a text that is
+    /// too long for the model are left out. Blocks, as [`Embedder::embed`].
+    ///
+    /// # Errors
+    /// When the model cannot answer. Search goes on without these vectors then.
+    fn tokens(&self, side: Side, text: &str) -> Result<Vec<TokenVector>, EmbedError>;
+}
+
+/// A piece of a text with its vector.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TokenVector {
+    /// The number of the piece in the model's vocabulary.
+    pub piece: u32,
+    /// The byte of the text that its first character stands at; blanks before it are not counted to it.
+    pub start: usize,
+    pub vector: Vec<f32>,
+}
+
 /// Why there are no vectors, one variant for each thing that can be done about it. No message holds a key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EmbedError {

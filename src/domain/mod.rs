@@ -11,7 +11,7 @@ pub mod session;
 pub mod tool;
 pub mod work;
 
-pub use embedder::{EmbedError, Embedder, Side};
+pub use embedder::{EmbedError, Embedder, Side, TokenEmbedder, TokenVector};
 pub use event::{Event, Fact, StatusKind};
 pub use ids::{SessionId, WorkId};
 pub use knowledge::Hit;

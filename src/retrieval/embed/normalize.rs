@@ -41,12 +41,19 @@ impl Normalizer {
     /// The normal form, without spaces at either end, each word begun by [`SPACE`]. What comes after `limit` bytes is
     /// left out, by whole characters.
     pub fn normalize(&self, text: &str, limit: usize) -> String {
+        self.traced(text, limit, |_, _| {})
+    }
+
+    /// The same; `traced` is told where in the normal form that stands which begins at this byte of the text. Spaces are
+    /// left out.
+    pub fn traced(&self, text: &str, limit: usize, mut traced: impl FnMut(usize, usize)) -> String {
         let mut out = String::new();
         let mut rest = text;
         // Nothing was said yet: a space here would only be trimmed.
         let mut after_space = true;
         while !rest.is_empty() && out.len() < limit {
             let (mut piece, behind) = self.first(rest);
+            let from = text.len() - rest.len();
             rest = behind;
             if after_space {
                 piece = piece.trim_start_matches(' ');
@@ -58,6 +65,9 @@ impl Normalizer {
                 out.push_str(SPACE);
             }
             after_space = piece.ends_with(' ');
+            if piece != " " {
+                traced(out.len(), from);
+            }
             piece.split_inclusive(' ').for_each(|part| match part.strip_suffix(' ') {
                 Some(word) => out.extend([word, SPACE]),
                 None => out.push_str(part),

@@ -3,7 +3,7 @@
 //! SentencePiece, `unigram_model.cc`.
 
 use super::broken;
-use super::normalize::Normalizer;
+use super::normalize::{Normalizer, SPACE};
 use super::protobuf::{Fields, Value};
 use super::script;
 use crate::domain::EmbedError;
@@ -108,14 +108,27 @@ impl Pieces {
     pub fn of(&self, text: &str, limit: usize) -> Vec<u32> {
         let normal = self.normalizer.normalize(text, limit.saturating_mul(16));
         let mut numbers = vec![self.marks.begin];
-        numbers.extend(self.segment(&normal));
+        numbers.extend(self.segment(&normal).into_iter().map(|(_, number)| number));
         numbers.truncate(limit - 1);
         numbers.push(self.marks.end);
         numbers
     }
 
-    /// The pieces of a normalised text. Neighbouring unknown characters are one unknown piece.
-    fn segment(&self, normal: &str) -> Vec<u32> {
+    /// The same pieces without those for begin and end, each with the byte of the text that it begins at; a space before
+    /// it is not counted to it.
+    pub fn places(&self, text: &str, limit: usize) -> Vec<(u32, usize)> {
+        let mut trace = vec![(0, 0)];
+        let normal = self.normalizer.traced(text, limit.saturating_mul(16), |at, from| trace.push((at, from)));
+        let place = |at: usize| {
+            let said = if normal[at..].starts_with(SPACE) { at + SPACE.len() } else { at };
+            trace[trace.partition_point(|(at, _)| *at <= said) - 1].1
+        };
+        let pieces = self.segment(&normal).into_iter().map(|(at, piece)| (piece, place(at)));
+        pieces.take(limit.saturating_sub(2)).collect()
+    }
+
+    /// The pieces of a normalised text, each with its first byte. Neighbouring unknown characters are one unknown piece.
+    fn segment(&self, normal: &str) -> Vec<(usize, u32)> {
         let unknown = self.marks.unknown;
         let bytes = normal.as_bytes();
         let mut best = vec![Best { score: f32::NEG_INFINITY, from: 0, piece: unknown }; bytes.len() + 1];
@@ -136,12 +149,13 @@ impl Pieces {
                 better(c.len_utf8(), Best { score: score + self.unknown_score, from: at, piece: unknown });
             }
         }
-        let mut numbers: Vec<u32> = Vec::new();
+        let mut numbers: Vec<(usize, u32)> = Vec::new();
         let mut at = bytes.len();
         while at > 0 {
             let Best { from, piece, .. } = best[at];
-            if piece != unknown || numbers.last() != Some(&unknown) {
-                numbers.push(piece);
+            match numbers.last_mut() {
+                Some((start, last)) if piece == unknown && *last == unknown => *start = from,
+                _ => numbers.push((from, piece)),
             }
             at = from;
         }
@@ -268,6 +282,14 @@ mod tests {
         let pieces = read(&[("▁", -1.0), ("a", -1.0), ("s", -1.0)]);
         assert_eq!(pieces.of("日本a語", 10), [BEGIN, 3, UNKNOWN, 4, UNKNOWN, END]);
         assert_eq!(pieces.of("<s>", 10), [BEGIN, 3, UNKNOWN, 5, UNKNOWN, END]);
+    }
+
+    #[test]
+    fn each_piece_is_found_in_the_text_whatever_blanks_stand_around_it() {
+        let pieces = read(&[("▁", -1.0), ("▁ab", -1.0), ("c", -1.0), ("▁c", -1.5)]);
+        assert_eq!(pieces.places("  abc  日本c ab", 10), [(4, 2), (5, 4), (3, 7), (UNKNOWN, 7), (5, 13), (4, 15)]);
+        assert_eq!(pieces.places("ab ab ab", 4), [(4, 0), (4, 3)]);
+        assert_eq!(pieces.places("", 10), []);
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod blob;
 mod linear;
 mod network;
 
-use crate::domain::{EmbedError, Embedder, Side};
+use crate::domain::{EmbedError, Embedder, Side, TokenEmbedder, TokenVector};
 
 use super::broken;
 use super::pieces::Pieces;
@@ -84,6 +84,25 @@ impl Embedder for E5Small {
     /// Never fails.
     fn embed(&self, side: Side, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
         Ok(texts.iter().map(|text| self.vector(side, text)).collect())
+    }
+}
+
+impl TokenEmbedder for E5Small {
+    fn id(&self) -> &str {
+        Self::ID
+    }
+
+    fn dimension(&self) -> usize {
+        DIMENSION
+    }
+
+    /// Never fails.
+    fn tokens(&self, side: Side, text: &str) -> Result<Vec<TokenVector>, EmbedError> {
+        let own = said(side).len() + 1;
+        let places = self.pieces.places(&format!("{} {text}", said(side)), MAX_PIECES);
+        let places = places.into_iter().filter_map(|(piece, start)| Some((piece, start.checked_sub(own)?)));
+        let vectors = E5Small::tokens(self, side, text);
+        Ok(places.zip(vectors).map(|((piece, start), vector)| TokenVector { piece, start, vector }).collect())
     }
 }
 
