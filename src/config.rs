@@ -91,6 +91,8 @@ pub struct Config {
     pub embedded: EmbeddedPaths,
     /// Where vectors for search come from.
     pub embedding: Source,
+    /// Where the model of late interaction is looked for, if there is one.
+    pub rerank: Option<PathBuf>,
     pub sandbox: Level,
     pub fetch_allow_hosts: Vec<String>,
     pub retrieval: Retrieval,
@@ -202,6 +204,7 @@ impl Config {
             find_local: file.find_local_models.unwrap_or(true),
             embedded: embedded(&file.embedded_model, environment),
             embedding,
+            rerank: embedding::rerank(&file.embedding, environment),
             sandbox: match file.sandbox {
                 SandboxLevel::Standard => Level::Standard,
                 SandboxLevel::Off => Level::Off,

@@ -42,6 +42,8 @@ pub fn doctor(home: &Path) -> anyhow::Result<ExitCode> {
         println!("           {}", crate::engine::models::NO_MODEL);
     }
     println!("vectors    {}", vectors(&config.embedding));
+    let rerank = config.rerank.as_deref().map(|models| local(LocalModel::E5Small, models));
+    println!("rerank     {}", rerank.as_deref().unwrap_or("none"));
     println!("sandbox    {}", Sandbox::new(SandboxConfig::new(config.sandbox)).describe());
     for warning in &config.warnings {
         println!("warning    {warning}");

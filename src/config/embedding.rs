@@ -17,6 +17,24 @@ pub(super) struct Entry {
     model: Option<String>,
     api_url: Option<String>,
     api_key: Option<SecretString>,
+    rerank: Rerank,
+}
+
+/// The model of late interaction.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Rerank {
+    MultilingualE5Small,
+    #[default]
+    None,
+}
+
+/// Where the model of late interaction is looked for; absent: there is none.
+pub(super) fn rerank(file: &Entry, environment: &Environment) -> Option<PathBuf> {
+    match file.rerank {
+        Rerank::MultilingualE5Small => Some(models_dir(environment)),
+        Rerank::None => None,
+    }
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -125,6 +143,16 @@ mod tests {
         for process in [&[][..], &[model], &[key], &[model, ("OPENAI_BASE_URL", "https://api.openai.com/v1/")]] {
             assert_eq!(shown("", process), "local if there /m", "{process:?}");
         }
+    }
+
+    #[test]
+    fn late_interaction_is_there_where_it_is_asked_for() {
+        let rerank = |file| load(&[("config.yml", file)], &[("MINICLAW_MODELS", "/m")]).map(|config| config.rerank);
+        let asked = rerank("embedding: {rerank: multilingual-e5-small}").unwrap();
+        assert_eq!(asked.as_deref(), Some(std::path::Path::new("/m")));
+        assert!(rerank("").unwrap().is_none() && rerank("embedding: {rerank: none}").unwrap().is_none());
+        assert!(rerank("embedding: {rerank: e5}").is_err());
+        assert_eq!(shown("embedding: {rerank: multilingual-e5-small}", &[]), "local if there /m");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 
-use crate::domain::{EmbedError, Embedder};
+use crate::domain::{EmbedError, Embedder, TokenEmbedder};
 use crate::provider::{Embeddings, Endpoint};
 use crate::retrieval::embed::{E5Small, UseMultilingual};
 use crate::store;
@@ -65,21 +65,26 @@ impl LocalModel {
     }
 
     fn load(self, models: &Path) -> Result<Arc<dyn Embedder>, EmbedError> {
-        if let Some(file) = self.missing(models) {
-            return Err(EmbedError::Missing(file.display().to_string()));
-        }
-        let read = |file| {
-            let path = models.join(self.name()).join(file);
-            store::weights(&path, MOST).map_err(|error| EmbedError::Broken(format!("{}: {error}", path.display())))
-        };
         Ok(match self {
             Self::UseMultilingual => {
                 let [weights, vocabulary] = USE_FILES;
-                Arc::new(UseMultilingual::load(&read(weights)?, &read(vocabulary)?)?)
+                Arc::new(UseMultilingual::load(&self.read(models, weights)?, &self.read(models, vocabulary)?)?)
             }
-            Self::E5Small => Arc::new(E5Small::load(&read(E5_FILE)?)?),
+            Self::E5Small => e5(models)?,
         })
     }
+
+    fn read(self, models: &Path, file: &str) -> Result<Vec<u8>, EmbedError> {
+        if let Some(file) = self.missing(models) {
+            return Err(EmbedError::Missing(file.display().to_string()));
+        }
+        let path = models.join(self.name()).join(file);
+        store::weights(&path, MOST).map_err(|error| EmbedError::Broken(format!("{}: {error}", path.display())))
+    }
+}
+
+fn e5(models: &Path) -> Result<Arc<E5Small>, EmbedError> {
+    Ok(Arc::new(E5Small::load(&LocalModel::E5Small.read(models, E5_FILE)?)?))
 }
 
 const USE_FILES: [&str; 2] = ["weights.npz", "sp.model"];
@@ -91,20 +96,51 @@ const PAUSE: Duration = Duration::from_secs(60);
 
 pub struct Embedders {
     source: Source,
+    /// Where the model of late interaction is looked for.
+    rerank: Option<PathBuf>,
     runtime: Handle,
-    state: Mutex<State>,
+    vectors: Mutex<State<dyn Embedder>>,
+    tokens: Mutex<State<dyn TokenEmbedder>>,
 }
 
-#[derive(Default)]
-struct State {
-    ready: Option<Arc<dyn Embedder>>,
+struct State<T: ?Sized> {
+    ready: Option<Arc<T>>,
     failed: Option<(Instant, EmbedError)>,
+}
+
+impl<T: ?Sized> Default for State<T> {
+    fn default() -> Self {
+        Self { ready: None, failed: None }
+    }
+}
+
+impl<T: ?Sized> State<T> {
+    /// What is ready, or what `make` makes; a failure counts for a while.
+    fn get(&mut self, make: impl FnOnce() -> Result<Option<Arc<T>>, EmbedError>) -> Result<Option<Arc<T>>, EmbedError> {
+        if let Some(ready) = &self.ready {
+            return Ok(Some(ready.clone()));
+        }
+        if let Some((at, error)) = &self.failed
+            && at.elapsed() < PAUSE
+        {
+            return Err(error.clone());
+        }
+        let made = make();
+        self.failed = made.as_ref().err().map(|error| (Instant::now(), error.clone()));
+        self.ready = made?;
+        Ok(self.ready.clone())
+    }
 }
 
 impl Embedders {
     /// `runtime` is where requests to a service run.
     pub fn new(source: Source, runtime: Handle) -> Self {
-        Self { source, runtime, state: Mutex::default() }
+        Self { source, rerank: None, runtime, vectors: Mutex::default(), tokens: Mutex::default() }
+    }
+
+    /// With late interaction by multilingual-e5-small, which is looked for below this folder of models.
+    pub fn with_rerank(self, models: Option<PathBuf>) -> Self {
+        Self { rerank: models, ..self }
     }
 
     pub fn source(&self) -> &Source {
@@ -117,19 +153,18 @@ impl Embedders {
     /// # Errors
     /// When there should be one and it cannot be used; the same for a minute, then it is tried again.
     pub fn get(&self) -> Result<Option<Arc<dyn Embedder>>, EmbedError> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(ready) = &state.ready {
-            return Ok(Some(ready.clone()));
-        }
-        if let Some((at, error)) = &state.failed
-            && at.elapsed() < PAUSE
-        {
-            return Err(error.clone());
-        }
-        let made = self.make();
-        state.failed = made.as_ref().err().map(|error| (Instant::now(), error.clone()));
-        state.ready = made?;
-        Ok(state.ready.clone())
+        self.vectors.lock().unwrap_or_else(PoisonError::into_inner).get(|| self.make())
+    }
+
+    /// The model of late interaction, loaded if it is not yet; `None` where none is wanted. Blocks, the first time up to a
+    /// second.
+    ///
+    /// # Errors
+    /// As [`Embedders::get`].
+    pub fn tokens(&self) -> Result<Option<Arc<dyn TokenEmbedder>>, EmbedError> {
+        let Some(models) = &self.rerank else { return Ok(None) };
+        let load = || Ok(Some(e5(models)? as Arc<dyn TokenEmbedder>));
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner).get(load)
     }
 
     fn make(&self) -> Result<Option<Arc<dyn Embedder>>, EmbedError> {
