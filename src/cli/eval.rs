@@ -37,13 +37,15 @@ pub fn eval(arguments: &EvalArguments) -> anyhow::Result<ExitCode> {
     let folder = home_dir(arguments.home.clone());
     let (config, _) = load_config(&folder)?;
     let runtime = tokio::runtime::Runtime::new()?;
-    let embedders = Arc::new(Embedders::new(config.embedding.clone(), runtime.handle().clone()));
+    let embedders =
+        Arc::new(Embedders::new(config.embedding.clone(), runtime.handle().clone()).with_rerank(config.rerank.clone()));
     if let Some(kit) = &arguments.kit {
         let kit = Kit {
             folder: kit.clone(),
             runs: arguments.runs.clone(),
             retrieval: config.retrieval,
             embedder: embedders.get()?,
+            tokens: embedders.tokens()?,
         };
         return kit::measure(&kit, &arguments.sets);
     }

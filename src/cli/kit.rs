@@ -14,12 +14,14 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Retrieval;
-use crate::domain::{Embedder, Hit, HomePath, Side};
+use crate::domain::{Embedder, Hit, HomePath, Side, TokenEmbedder};
 use crate::retrieval::analyse::Analyser;
 use crate::retrieval::search::MOST;
 use crate::retrieval::vectors::Question;
 use crate::retrieval::windows::WindowLimit;
-use crate::retrieval::{Address, Asked, FolderIndex, Listed, Searchable, Snapshot, Vectors, wants_words_only};
+use crate::retrieval::{
+    Address, Asked, FolderIndex, Listed, Searchable, Snapshot, Tokens, Vectors, late, wants_words_only,
+};
 use crate::sandbox::{Job, Level, Sandbox, SandboxConfig};
 use crate::store::outside;
 
@@ -33,6 +35,26 @@ pub struct Kit {
     pub runs: PathBuf,
     pub retrieval: Retrieval,
     pub embedder: Option<Arc<dyn Embedder>>,
+    pub tokens: Option<Arc<dyn TokenEmbedder>>,
+}
+
+/// Which legs are asked.
+#[derive(Clone, Copy, PartialEq)]
+enum Mode {
+    Lexical,
+    Hybrid,
+    /// With late interaction, and the vectors where there are some.
+    Rerank,
+}
+
+impl Mode {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Lexical => "lexical",
+            Self::Hybrid => "hybrid",
+            Self::Rerank => "rerank",
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -65,6 +87,7 @@ struct Corpus {
     snapshot: Snapshot,
     vectors: Option<RwLock<Vectors>>,
     rows: Vec<(Address, u32)>,
+    tokens: Option<RwLock<Tokens>>,
 }
 
 /// Measures the named sets, or all.
@@ -99,34 +122,37 @@ impl Kit {
         let folder = self.folder.join(name);
         let queries: Vec<Query> = lines(&folder.join("queries.jsonl"))?;
         let documents = documents(&folder)?;
-        let modes: &[&str] = if self.embedder.is_some() { &["lexical", "hybrid"] } else { &["lexical"] };
+        let vectors = self.embedder.is_some().then_some(Mode::Hybrid);
+        let modes = [Some(Mode::Lexical), vectors, self.tokens.is_some().then_some(Mode::Rerank)];
         let mut corpora: HashMap<Vec<String>, Corpus> = HashMap::new();
-        for mode in modes {
+        for mode in modes.into_iter().flatten() {
             let mut run = String::new();
             let mut took = Duration::ZERO;
             for query in &queries {
                 let scope = query.scope.clone().unwrap_or_default();
                 if !corpora.contains_key(&scope) {
-                    corpora.insert(scope.clone(), self.corpus(name, &documents, &scope)?);
+                    let number = corpora.len();
+                    corpora.insert(scope.clone(), self.corpus((name, number), &documents, &scope)?);
                 }
                 let Some(corpus) = corpora.get(&scope) else { continue };
                 let started = Instant::now();
-                let hits = self.search(corpus, &query.text, *mode == "hybrid")?;
+                let hits = self.search(corpus, &query.text, mode)?;
                 took += started.elapsed();
                 for (rank, (id, score)) in named(&documents, &hits).iter().take(DEPTH).enumerate() {
-                    run.push_str(&format!("{} Q0 {id} {} {score:.6} miniclaw-{mode}\n", query.id, rank + 1));
+                    run.push_str(&format!("{} Q0 {id} {} {score:.6} miniclaw-{}\n", query.id, rank + 1, mode.name()));
                 }
             }
-            let file = self.runs.join(format!("{name}.{mode}.run"));
+            let file = self.runs.join(format!("{name}.{}.run", mode.name()));
             outside::write(&file, &run)?;
             let scores = self.scores(&folder, &file)?;
             let milliseconds = took.as_secs_f64() * 1000.0 / queries.len().max(1) as f64;
-            println!("{name}\t{mode}\t{scores}\t{milliseconds:.2}");
+            println!("{name}\t{}\t{scores}\t{milliseconds:.2}", mode.name());
         }
         Ok(())
     }
 
-    fn corpus(&self, set: &str, documents: &Documents, scope: &[String]) -> anyhow::Result<Corpus> {
+    /// `number` tells the set's corpora apart.
+    fn corpus(&self, (set, number): (&str, usize), documents: &Documents, scope: &[String]) -> anyhow::Result<Corpus> {
         let mut index = FolderIndex::in_memory(self.retrieval.limits)?;
         let allowed: HashSet<&str> = scope.iter().map(String::as_str).collect();
         let mut put = |path: &str, text: String| -> anyhow::Result<()> {
@@ -162,7 +188,24 @@ impl Kit {
             .iter()
             .flat_map(|vectors| snapshot.keys().filter_map(|(address, key)| Some((address, vectors.row(key)?))));
         let rows = rows.collect();
-        Ok(Corpus { snapshot, rows, vectors: vectors.map(RwLock::new) })
+        let tokens = match &self.tokens {
+            Some(embedder) => Some(self.tokens((set, number), &**embedder, &snapshot)?),
+            None => None,
+        };
+        Ok(Corpus { snapshot, rows, vectors: vectors.map(RwLock::new), tokens })
+    }
+
+    /// Each corpus has a file, because each has a mean.
+    fn tokens(
+        &self,
+        (set, number): (&str, usize),
+        embedder: &dyn TokenEmbedder,
+        snapshot: &Snapshot,
+    ) -> anyhow::Result<RwLock<Tokens>> {
+        let file = outside::cache(&self.runs.join(format!("{set}-{number}-{}.tokens", embedder.id())))?;
+        let tokens = RwLock::new(Tokens::open(file, embedder.id(), embedder.dimension())?);
+        late::fill(&tokens, embedder, snapshot, &mut |_| {})?;
+        Ok(tokens)
     }
 
     fn vectors(&self, set: &str, embedder: &dyn Embedder, snapshot: &Snapshot) -> anyhow::Result<Vectors> {
@@ -183,18 +226,23 @@ impl Kit {
     }
 
     /// As [`crate::tools::library::Library`] asks, but of chunks that are no home's.
-    fn search(&self, corpus: &Corpus, query: &str, hybrid: bool) -> anyhow::Result<Vec<Hit>> {
+    fn search(&self, corpus: &Corpus, query: &str, mode: Mode) -> anyhow::Result<Vec<Hit>> {
         let words_only = wants_words_only(query);
         let mut meaning = None;
-        if let (Some(embedder), true, None) = (&self.embedder, hybrid, words_only)
+        if let (Some(embedder), true, None) = (&self.embedder, mode != Mode::Lexical, words_only)
             && embedder.knows(query)
         {
             meaning = embedder.embed(Side::Query, &[query])?.into_iter().next().map(Question::new);
         }
+        let pieces = match &self.tokens {
+            Some(embedder) if mode == Mode::Rerank => Some(embedder.tokens(Side::Query, query)?),
+            _ => None,
+        };
         let searchable = Searchable {
             snapshot: &corpus.snapshot,
             rows: &corpus.rows,
             vectors: corpus.vectors.as_ref(),
+            tokens: corpus.tokens.as_ref(),
             analyser: &Analyser::default(),
             ranking: match &self.embedder {
                 Some(embedder) => self.retrieval.ranking.for_model(embedder.weight()),
@@ -202,7 +250,7 @@ impl Kit {
             },
             window: WindowLimit(self.retrieval.limits.tokens),
         };
-        let asked = Asked { query, k: MOST, near_misses: 0, meaning, words_only, vector_weight: None };
+        let asked = Asked { query, k: MOST, near_misses: 0, meaning, pieces, words_only, vector_weight: None };
         Ok(searchable.search(&asked)?.hits)
     }
 

@@ -90,7 +90,8 @@ async fn run(folder: PathBuf, config: Config, address: SocketAddr) -> anyhow::Re
     let tokens = Arc::new(Counter::new());
     let sandbox = Sandbox::new(SandboxConfig::new(config.sandbox));
     let materials = Materials { config: &config, home: &home, sandbox: &sandbox, tokens: &tokens };
-    let embedders = Arc::new(Embedders::new(config.embedding.clone(), tokio::runtime::Handle::current()));
+    let embedders = Embedders::new(config.embedding.clone(), tokio::runtime::Handle::current());
+    let embedders = Arc::new(embedders.with_rerank(config.rerank.clone()));
     let memory = library(&config, &home, &embedders, "memory");
     let knowledge = library(&config, &home, &embedders, "knowledge");
     for library in [&memory, &knowledge] {
@@ -166,7 +167,7 @@ async fn serve_until(
 /// memory/ is small and changes often, so its index is made anew at each start; that of knowledge/ is kept.
 pub fn library(config: &Config, home: &Home, embedders: &Arc<Embedders>, folder: &'static str) -> Arc<Library> {
     let keep = if folder == "memory" { Keep::InMemory } else { Keep::OnDisk };
-    let embedders = embedders.clone();
+    let (embedders, tokens) = (embedders.clone(), embedders.clone());
     let none = || EmbedError::Missing("no weights, and no service is configured".to_owned());
     let settings = library::Settings {
         folder,
@@ -174,6 +175,7 @@ pub fn library(config: &Config, home: &Home, embedders: &Arc<Embedders>, folder:
         limits: config.retrieval.limits,
         ranking: config.retrieval.ranking,
         embedder: Arc::new(move || embedders.get()?.ok_or_else(none)),
+        tokens: Arc::new(move || tokens.tokens()),
     };
     Arc::new(Library::new(home.clone(), settings))
 }

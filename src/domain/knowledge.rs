@@ -2,6 +2,7 @@
 //!
 //! Two **legs** look for chunks: the lexical one by words (BM25), the vector one by meaning (cosine). Each leg's scores
 //! are brought to a **share** between 0 and 1, and the fused score is `weights.lexical × share + weights.vector × share`.
+//! A third one, **late interaction**, may compare the question with the candidates of both, piece by piece.
 
 use serde::{Deserialize, Serialize};
 
@@ -42,9 +43,9 @@ impl Hit {
 pub struct How {
     /// From 1.
     pub rank: u32,
-    /// How much the vector leg counts for this chunk: the fused score is `vector_weight × vector.share + (1 −
-    /// vector_weight) × lexical.share`, where an absent leg has the share 0 (a vector that is still to be made: the
-    /// lexical share).
+    /// How much the vector leg counts for this chunk: the fused score is `vector_weight × vector.share + late.weight ×
+    /// late.share + (1 − vector_weight − late.weight) × lexical.share`, where an absent leg has the share 0 (a vector that
+    /// is still to be made: the lexical share).
     #[serde(default)]
     pub vector_weight: f64,
     /// Absent: no word of the question stands in it.
@@ -53,6 +54,9 @@ pub struct How {
     /// Absent: it has no vector yet, or the vector leg was not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vector: Option<VectorScore>,
+    /// Absent: late interaction was not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late: Option<LateScore>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -87,6 +91,17 @@ pub struct VectorScore {
     pub share: f64,
 }
 
+/// How well the pieces of the question are met by pieces near the centre of a hit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct LateScore {
+    /// 0 to 1: the mean over the question's pieces, the rarer the weightier.
+    pub score: f64,
+    /// 0 to 1.
+    pub share: f64,
+    /// What it counts for this hit.
+    pub weight: f64,
+}
+
 /// A chunk that was not handed on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct NearMiss {
@@ -116,6 +131,9 @@ pub struct Weights {
     pub vector: f64,
     /// What the vector leg counts for texts in another script than the question, where no word of it can stand.
     pub other_script: f64,
+    /// What late interaction counts, except for those texts; absent: it was not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late: Option<f64>,
     pub reason: WeightReason,
 }
 

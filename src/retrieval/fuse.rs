@@ -1,4 +1,4 @@
-//! Two legs' scores made one: each is brought to a share between 0 and 1 over the candidates of both, and the shares are
+//! The legs' scores made one: each is brought to a share between 0 and 1 over the candidates of both, and the shares are
 //! weighted (convex combination, Bruch et al. 2023). Reciprocal rank fusion and a heavy vector both lose to the lexical
 //! leg alone on the data sets in docs/retrieval.md.
 
@@ -6,7 +6,11 @@ use crate::domain::knowledge::{WeightReason, Weights};
 
 /// How much the vector leg counts when both answer.
 pub const VECTOR_WEIGHT: f64 = 0.2;
-/// How much it counts for texts in another script than the question.
+/// The most it counts beside late interaction.
+const VECTOR_WEIGHT_BESIDE_LATE: f64 = 0.1;
+/// How much late interaction counts.
+pub const LATE_WEIGHT: f64 = 0.45;
+/// How much the vector leg counts for texts in another script than the question.
 const OTHER_SCRIPT_WEIGHT: f64 = 0.8;
 
 /// One chunk that a leg put forward, with what each leg says about it.
@@ -19,6 +23,8 @@ pub struct Candidate<A> {
     pub lexical: f64,
     /// Absent when it has no vector yet.
     pub cosine: Option<f64>,
+    /// The score of late interaction, of all candidates or of none.
+    pub late: Option<f64>,
     /// It is in another script than the question.
     pub foreign: bool,
 }
@@ -31,20 +37,37 @@ pub struct Ranked<A> {
     /// The lexical share stands in for a vector that is still to be made.
     pub vector_share: f64,
     pub vector_weight: f64,
+    pub late_share: f64,
+    pub late_weight: f64,
     pub fused: f64,
+}
+
+impl<A> Ranked<A> {
+    /// What vector leg and late interaction add.
+    pub fn by_meaning(&self) -> f64 {
+        self.vector_weight * self.vector_share + self.late_weight * self.late_share
+    }
 }
 
 impl Weights {
     pub fn lexical_only(reason: WeightReason) -> Self {
-        Self { lexical: 1.0, vector: 0.0, other_script: 0.0, reason }
+        Self { lexical: 1.0, vector: 0.0, other_script: 0.0, late: None, reason }
     }
 
     pub fn with_vector(vector: f64, reason: WeightReason) -> Self {
-        Self { lexical: 1.0 - vector, vector, other_script: vector.max(OTHER_SCRIPT_WEIGHT), reason }
+        let other_script = vector.max(OTHER_SCRIPT_WEIGHT);
+        Self { lexical: 1.0 - vector, vector, other_script, late: None, reason }
     }
 
-    fn of<A>(&self, candidate: &Candidate<A>) -> f64 {
-        if candidate.foreign { self.other_script } else { self.vector }
+    /// The same beside late interaction.
+    pub fn with_late(self) -> Self {
+        let vector = self.vector.min(VECTOR_WEIGHT_BESIDE_LATE);
+        Self { lexical: 1.0 - vector - LATE_WEIGHT, vector, late: Some(LATE_WEIGHT), ..self }
+    }
+
+    /// The weights of the vector leg and of late interaction.
+    fn of<A>(&self, candidate: &Candidate<A>) -> (f64, f64) {
+        if candidate.foreign { (self.other_script, 0.0) } else { (self.vector, self.late.unwrap_or_default()) }
     }
 }
 
@@ -53,14 +76,18 @@ pub fn ranked<A: Copy>(candidates: Vec<Candidate<A>>, weights: Weights) -> Vec<R
     // The lowest score of words is none.
     let lexical = Scale { low: 0.0, high: candidates.iter().fold(0.0, |high, candidate| candidate.lexical.max(high)) };
     let cosine = Scale::of(candidates.iter().filter_map(|candidate| candidate.cosine));
+    let late = Scale::of(candidates.iter().filter_map(|candidate| candidate.late));
     let mut ranked: Vec<Ranked<A>> = candidates
         .into_iter()
         .map(|candidate| {
             let lexical_share = if candidate.lexical > 0.0 { lexical.share(candidate.lexical) } else { 0.0 };
             let vector_share = candidate.cosine.map_or(lexical_share, |cosine_of| cosine.share(cosine_of));
-            let vector_weight = weights.of(&candidate);
-            let fused = (1.0 - vector_weight) * lexical_share + vector_weight * vector_share;
-            Ranked { candidate, lexical_share, vector_share, vector_weight, fused }
+            let late_share = candidate.late.map_or(0.0, |score| late.share(score));
+            let (vector_weight, late_weight) = weights.of(&candidate);
+            let fused = (1.0 - vector_weight - late_weight) * lexical_share
+                + vector_weight * vector_share
+                + late_weight * late_share;
+            Ranked { candidate, lexical_share, vector_share, vector_weight, late_share, late_weight, fused }
         })
         .collect();
     ranked.sort_by(|a, b| b.fused.total_cmp(&a.fused).then_with(|| a.candidate.order.cmp(&b.candidate.order)));
@@ -82,5 +109,38 @@ impl Scale {
     /// 1 where all scores are equal: each is as good as the best.
     fn share(&self, score: f64) -> f64 {
         if self.high > self.low { (score - self.low) / (self.high - self.low) } else { 1.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_shares_are_weighted_and_texts_in_another_script_go_by_their_vectors() {
+        let weights = Weights::with_vector(0.2, WeightReason::Balanced).with_late();
+        assert_eq!((weights.vector, weights.late), (0.1, Some(0.45)));
+        assert!((weights.lexical - 0.45).abs() < 1e-12);
+        let candidate = |address: u32, lexical: f64, cosine: f64, late: f64| Candidate {
+            address,
+            order: (u64::from(address), 0),
+            lexical,
+            cosine: Some(cosine),
+            late: Some(late),
+            foreign: address == 3,
+        };
+        let all = vec![candidate(1, 4.0, 0.2, 0.3), candidate(2, 2.0, 0.6, 0.5), candidate(3, 0.0, 0.5, 0.4)];
+        let ranked = ranked(all, weights);
+        let scores: Vec<(u32, f64)> = ranked.iter().map(|ranked| (ranked.candidate.address, ranked.fused)).collect();
+        let expected = [(2, 0.45 * 0.5 + 0.1 + 0.45), (3, 0.8 * 0.75), (1, 0.45)];
+        for ((address, score), (right, exact)) in scores.iter().zip(expected) {
+            assert!(*address == right && (score - exact).abs() < 1e-9, "{scores:?}");
+        }
+    }
+
+    #[test]
+    fn late_interaction_counts_beside_no_vectors_too() {
+        let weights = Weights::lexical_only(WeightReason::Identifier).with_late();
+        assert_eq!((weights.lexical, weights.vector, weights.other_script, weights.late), (0.55, 0.0, 0.0, Some(0.45)));
     }
 }

@@ -159,6 +159,10 @@ impl Snapshot {
         })
     }
 
+    pub(super) fn key(&self, address: DocAddress) -> u64 {
+        self.segments[address.segment_ord as usize].keys[address.doc_id as usize]
+    }
+
     /// Chunks with equal scores are put in this order.
     pub fn order(&self, address: DocAddress) -> u64 {
         self.segments[address.segment_ord as usize].orders[address.doc_id as usize]

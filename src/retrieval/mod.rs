@@ -2,8 +2,9 @@
 //!
 //! A file becomes a text (`extract`), the text **chunks** (`outline`, `chunk`), their words terms (`analyse`). The `shelf`
 //! keeps files and chunks in a tantivy index; `index` keeps the shelf in step with a folder. A `search` asks two legs, the
-//! `lexical` one by words and the `vectors` by meaning (an `embed` engine makes them), and `fuse`s their answers into **hits** that say why they were
-//! found. Nothing here opens a file: bytes, folders and handles come in as values.
+//! `lexical` one by words and the `vectors` by meaning (an `embed` engine makes them), may have the candidates compared with
+//! the question piece by piece (`late`), and `fuse`s the answers into **hits** that say why they were found. Nothing here
+//! opens a file: bytes, folders and handles come in as values.
 
 pub mod analyse;
 pub mod cases;
@@ -12,6 +13,7 @@ pub mod embed;
 pub mod extract;
 pub mod fuse;
 pub mod index;
+pub mod late;
 pub mod lexical;
 mod outline;
 pub mod search;
@@ -22,6 +24,7 @@ pub mod windows;
 
 pub use chunk::Limits;
 pub use index::{FolderIndex, Listed};
+pub use late::Tokens;
 pub use lexical::Snapshot;
 pub use search::{Asked, Found, Ranking, SearchError, Searchable, wants_words_only};
 pub use tantivy::DocAddress as Address;

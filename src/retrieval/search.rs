@@ -8,13 +8,14 @@ use tantivy::DocAddress;
 
 use super::analyse::{Analyser, Query, Script, holds_identifier};
 use super::fuse::{Candidate, Ranked, VECTOR_WEIGHT, ranked};
+use super::late::{self, Tokens};
 use super::lexical::{Bm25, Snapshot, TermMatches};
 use super::vectors::{self, Vectors};
-use super::windows::{Candidates, Pair, Window, WindowLimit, windows};
-use crate::domain::Hit;
+use super::windows::{Candidates, Spoken, Window, WindowLimit, windows};
 use crate::domain::knowledge::{
-    How, LexicalScore, Lost, NearMiss, SearchedTerm, TermScore, Took, VectorScore, WeightReason, Weights,
+    How, LateScore, LexicalScore, Lost, NearMiss, SearchedTerm, TermScore, Took, VectorScore, WeightReason, Weights,
 };
+use crate::domain::{Hit, TokenVector};
 
 /// How many candidates each leg puts forward, whatever `k`: so the best of one is the best of five.
 const POOL: usize = 50;
@@ -47,9 +48,11 @@ pub struct Asked<'a> {
     pub near_misses: usize,
     /// The question as the vector leg gets it; absent: it is not asked.
     pub meaning: Option<vectors::Question>,
-    /// Why words alone decide, if they do.
+    /// The pieces of the question for late interaction; absent: it is not asked.
+    pub pieces: Option<Vec<TokenVector>>,
+    /// Why there is no vector leg, if there is none.
     pub words_only: Option<WeightReason>,
-    /// Overrules the choice of weights.
+    /// Overrules the choice of weights; late interaction is not asked then.
     pub vector_weight: Option<f64>,
 }
 
@@ -59,6 +62,7 @@ pub struct Searchable<'a> {
     /// Each chunk that has a vector, with its row.
     pub rows: &'a [(DocAddress, u32)],
     pub vectors: Option<&'a RwLock<Vectors>>,
+    pub tokens: Option<&'a RwLock<Tokens>>,
     pub analyser: &'a Analyser,
     pub ranking: Ranking,
     pub window: WindowLimit,
@@ -114,15 +118,11 @@ impl Searchable<'_> {
         let addresses = |scores: &[(DocAddress, f64)]| scores.iter().map(|&(address, _)| address).collect::<Vec<_>>();
         let by_meaning = cosines.as_ref().filter(|_| weights.vector > 0.0).map(|cosines| addresses(&cosines.best));
         let candidates = Candidates { by_words: &addresses(&by_words), by_meaning: &by_meaning.unwrap_or_default() };
-        let (windows, pairs) = windows(self.snapshot, &matches, &candidates, self.window)?;
-        let answers = Answers {
-            searchable: self,
-            script: Script::of(asked.query),
-            matches: &matches,
-            pairs: &pairs,
-            windows: &windows,
-            cosines,
-        };
+        let spoken = windows(self.snapshot, &matches, &candidates, self.window)?;
+        let late = self.late(asked, &spoken, weights.reason);
+        let weights = if late.is_some() { weights.with_late() } else { weights };
+        let script = Script::of(asked.query);
+        let answers = Answers { searchable: self, script, matches: &matches, spoken: &spoken, cosines, late };
         let ranked = ranked(answers.candidates(), weights);
         let k = asked.k.min(MOST);
         let chosen = answers.chosen(&ranked, k + asked.near_misses);
@@ -166,6 +166,16 @@ impl Searchable<'_> {
             None if asked.meaning.is_none() => Weights::lexical_only(WeightReason::NoModel),
             None => Weights::with_vector(self.ranking.vector_weight.unwrap_or(VECTOR_WEIGHT), WeightReason::Balanced),
         }
+    }
+
+    /// Late interaction's score of each window; `None` when it is not wanted, or a vector it needs is still to be made.
+    fn late(&self, asked: &Asked, spoken: &Spoken, reason: WeightReason) -> Option<Vec<f64>> {
+        let (Some(pieces), Some(tokens)) = (&asked.pieces, self.tokens) else { return None };
+        if matches!(reason, WeightReason::Quoted | WeightReason::Asked) {
+            return None;
+        }
+        let tokens = tokens.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        late::Leg { tokens: &tokens, snapshot: self.snapshot, window: self.window }.scores(pieces, spoken)
     }
 
     /// The exact cosines of the best by vector, best first, and how near every chunk is.
@@ -217,9 +227,10 @@ struct Answers<'a> {
     /// Of the question.
     script: Script,
     matches: &'a [TermMatches],
-    pairs: &'a [Pair],
-    windows: &'a [Window],
+    spoken: &'a Spoken,
     cosines: Option<Cosines>,
+    /// By window.
+    late: Option<Vec<f64>>,
 }
 
 /// A window that shares more of its tokens with a better one is not an answer of its own.
@@ -241,16 +252,17 @@ impl Answers<'_> {
                 lexical: window.score,
                 // Both vectors are of texts that hold its centre.
                 cosine: own.map(|own| also.map_or(own, |also| own.max(also))),
+                late: self.late.as_ref().map(|scores| scores[at]),
                 foreign: self.script.is_foreign_to(self.searchable.snapshot.script(window.chunk)),
             }
         };
-        self.windows.iter().enumerate().map(candidate).collect()
+        self.spoken.windows.iter().enumerate().map(candidate).collect()
     }
 
     /// The best windows that are answers of their own, best first.
     fn chosen<'r>(&self, ranked: &'r [Ranked<usize>], count: usize) -> Vec<&'r Ranked<usize>> {
         let shared = |a: &Ranked<usize>, b: &Ranked<usize>, share: f64| {
-            let (a, b) = (&self.windows[a.candidate.address], &self.windows[b.candidate.address]);
+            let (a, b) = (&self.spoken.windows[a.candidate.address], &self.spoken.windows[b.candidate.address]);
             f64::from(a.shared(b)) > share * f64::from(a.length().min(b.length()))
         };
         let mut chosen: Vec<&Ranked<usize>> = Vec::with_capacity(count);
@@ -268,8 +280,8 @@ impl Answers<'_> {
     }
 
     fn hit(&self, rank: u32, ranked: &Ranked<usize>) -> Result<Hit, SearchError> {
-        let Ranked { candidate, lexical_share, vector_share, vector_weight, fused } = ranked;
-        let window = &self.windows[candidate.address];
+        let Ranked { candidate, lexical_share, vector_share, vector_weight, late_share, late_weight, fused } = ranked;
+        let window = &self.spoken.windows[candidate.address];
         let lexical = (candidate.lexical > 0.0).then(|| LexicalScore {
             score: window.score,
             rank: 1 + self.chunks_better_than(window.score),
@@ -281,6 +293,7 @@ impl Answers<'_> {
             rank: 1 + self.cosines.as_ref().map_or(0, |cosines| cosines.nearer_than(cosine)),
             share: *vector_share,
         });
+        let late = candidate.late.map(|score| LateScore { score, share: *late_share, weight: *late_weight });
         let passage = self.searchable.snapshot.passage(window.begin, window.end)?;
         let heading = self.searchable.snapshot.chunk(window.chunk)?.heading;
         Ok(Hit {
@@ -290,7 +303,7 @@ impl Answers<'_> {
             heading: (!heading.is_empty()).then_some(heading),
             lines: passage.lines,
             range: (passage.range.start, passage.range.end),
-            how: Some(How { rank, vector_weight: *vector_weight, lexical, vector }),
+            how: Some(How { rank, vector_weight: *vector_weight, lexical, vector, late }),
         })
     }
 
@@ -298,8 +311,11 @@ impl Answers<'_> {
     fn terms(&self, window: &Window) -> Vec<TermScore> {
         let label = |term: usize| self.matches[term].term.label();
         let words = (0..self.matches.len()).map(|term| (label(term), self.matches[term].texts()));
-        let pairs =
-            self.pairs.iter().map(|pair| (format!("{} + {}", label(pair.first), label(pair.second)), pair.texts));
+        let pairs = self
+            .spoken
+            .pairs
+            .iter()
+            .map(|pair| (format!("{} + {}", label(pair.first), label(pair.second)), pair.texts));
         let parts = window.parts.iter().zip(&window.times);
         let all = words.chain(pairs).zip(parts).filter(|(_, (score, _))| **score > 0.0);
         all.map(|((term, texts), (&score, &times))| TermScore { term, score, times, texts }).collect()
@@ -307,7 +323,7 @@ impl Answers<'_> {
 
     /// How many chunks have a window with a higher score.
     fn chunks_better_than(&self, score: f64) -> u32 {
-        let better = self.windows.iter().filter(|window| window.score > score);
+        let better = self.spoken.windows.iter().filter(|window| window.score > score);
         better.map(|window| window.chunk).collect::<std::collections::BTreeSet<_>>().len() as u32
     }
 }
@@ -316,7 +332,10 @@ impl Answers<'_> {
 fn missed_by(last: &Ranked<usize>, missed: &Ranked<usize>, hit: Hit) -> NearMiss {
     let behind = last.fused - missed.fused;
     let words = missed.lexical_share < last.lexical_share;
-    let meaning = missed.candidate.cosine.is_some() && missed.vector_share < last.vector_share;
+    let meaning = match missed.candidate.late {
+        Some(_) => missed.by_meaning() < last.by_meaning(),
+        None => missed.candidate.cosine.is_some() && missed.vector_share < last.vector_share,
+    };
     let reason = match (missed.candidate.lexical > 0.0, words, meaning) {
         (false, ..) => Lost::NoSharedWord,
         (true, true, true) => Lost::BothWeaker,
@@ -326,7 +345,8 @@ fn missed_by(last: &Ranked<usize>, missed: &Ranked<usize>, hit: Hit) -> NearMiss
     };
     let shares = |ranked: &Ranked<usize>| {
         let vector = ranked.candidate.cosine.map(|_| format!(", meaning {:.2}", ranked.vector_share));
-        format!("words {:.2}{}", ranked.lexical_share, vector.unwrap_or_default())
+        let late = ranked.candidate.late.map(|_| format!(", piece by piece {:.2}", ranked.late_share));
+        format!("words {:.2}{}{}", ranked.lexical_share, vector.unwrap_or_default(), late.unwrap_or_default())
     };
     let what = match reason {
         Lost::NoSharedWord => "No word of the question stands in it",

@@ -30,15 +30,16 @@ const PAIR_REACH: u32 = 4;
 pub struct WindowLimit(pub usize);
 
 /// The kernel by twice the distance in tokens, because middles lie at half tokens.
-struct Kernel(Vec<f64>);
+pub(super) struct Kernel(Vec<f64>);
 
 impl Kernel {
-    fn of(WindowLimit(limit): WindowLimit) -> Self {
-        let sigma = limit as f64 * SPREAD;
+    /// `spread` is the standard deviation as a share of the window's length.
+    pub fn of(WindowLimit(limit): WindowLimit, spread: f64) -> Self {
+        let sigma = limit as f64 * spread;
         Self((0..=2 * limit).map(|twice| (-0.5 * (twice as f64 / 2.0 / sigma).powi(2)).exp()).collect())
     }
 
-    fn at(&self, twice: u32) -> f64 {
+    pub fn at(&self, twice: u32) -> f64 {
         self.0.get(twice as usize).copied().unwrap_or_default()
     }
 }
@@ -60,8 +61,11 @@ pub struct Window {
     pub parts: Vec<f64>,
     /// How often it holds each term, then each pair; the words above it included.
     pub times: Vec<u32>,
-    /// Which stretch it is part of, and from which token to which.
-    stretch: usize,
+    /// Which stretch it is part of, which of its units is the centre, and which are in the window.
+    pub(super) stretch: usize,
+    pub(super) centre: usize,
+    pub(super) around: Range<usize>,
+    /// From which token of the stretch to which.
     tokens: Range<u32>,
 }
 
@@ -101,7 +105,7 @@ pub(super) fn lengths(chunks: &[&[PackedUnit]], limit: WindowLimit) -> Vec<f64> 
         }
     }
     let ruler = Ruler::new(units.iter().map(|unit| unit.tokens));
-    let kernel = Kernel::of(limit);
+    let kernel = Kernel::of(limit, SPREAD);
     let mut sums = vec![0.0; chunks.len()];
     for (centre, &(chunk, head)) in of_chunk.iter().enumerate() {
         let around = ruler.window(centre, limit);
@@ -112,7 +116,7 @@ pub(super) fn lengths(chunks: &[&[PackedUnit]], limit: WindowLimit) -> Vec<f64> 
 }
 
 /// Where units stand, counted in tokens.
-struct Ruler {
+pub(super) struct Ruler {
     /// The token each unit begins with, and the end of the last.
     starts: Vec<u32>,
 }
@@ -128,7 +132,7 @@ impl Ruler {
         Self { starts }
     }
 
-    fn units(&self) -> usize {
+    pub fn units(&self) -> usize {
         self.starts.len() - 1
     }
 
@@ -152,26 +156,34 @@ impl Ruler {
     }
 
     /// Twice the distance between the middles of two units.
-    fn twice(&self, a: usize, b: usize) -> u32 {
+    pub fn twice(&self, a: usize, b: usize) -> u32 {
         let middle = |unit: usize| self.starts[unit] + self.starts[unit + 1];
         middle(a).abs_diff(middle(b))
     }
 }
 
 /// Some chunks of a document that follow each other.
-struct Stretch {
-    chunks: Vec<(DocAddress, Vec<PackedUnit>)>,
+pub(super) struct Stretch {
+    pub chunks: Vec<(DocAddress, Vec<PackedUnit>)>,
     /// Chunk (by its place in `chunks`) and unit, without what a chunk repeats.
     units: Vec<(usize, PackedUnit)>,
     /// The units of each chunk, without what it repeats.
     own: Vec<Range<usize>>,
-    ruler: Ruler,
+    pub ruler: Ruler,
 }
 
 /// The chunks each leg put forward.
 pub(super) struct Candidates<'a> {
     pub by_words: &'a [DocAddress],
     pub by_meaning: &'a [DocAddress],
+}
+
+/// What is known of the candidates by their words.
+pub(super) struct Spoken {
+    pub windows: Vec<Window>,
+    pub pairs: Vec<Pair>,
+    /// What the windows were looked for in.
+    pub stretches: Vec<Stretch>,
 }
 
 /// Scores the windows around all units of `candidates`.
@@ -183,7 +195,7 @@ pub(super) fn windows(
     matches: &[TermMatches],
     candidates: &Candidates,
     limit: WindowLimit,
-) -> tantivy::Result<(Vec<Window>, Vec<Pair>)> {
+) -> tantivy::Result<Spoken> {
     let wanted: BTreeSet<DocAddress> = candidates.by_words.iter().chain(candidates.by_meaning).copied().collect();
     let stretches = stretches(snapshot, &wanted, limit);
     let involved: BTreeSet<DocAddress> = stretches.iter().flat_map(|s| s.chunks.iter().map(|(a, _)| *a)).collect();
@@ -192,13 +204,13 @@ pub(super) fn windows(
     for term in matches {
         places.push(snapshot.places(term, &involved)?);
     }
-    let mut scorer = Scorer { snapshot, matches, pairs: Vec::new(), places, limit, kernel: Kernel::of(limit) };
+    let mut scorer = Scorer { snapshot, matches, pairs: Vec::new(), places, limit, kernel: Kernel::of(limit, SPREAD) };
     scorer.pairs = scorer.pairs_in(candidates.by_words);
     let mut found = Vec::new();
     for (number, stretch) in stretches.iter().enumerate() {
         scorer.score(number, stretch, &wanted, &mut found);
     }
-    Ok((found, scorer.pairs))
+    Ok(Spoken { windows: found, pairs: scorer.pairs, stretches })
 }
 
 /// The candidates with enough of what stands around them, each document's in runs without a gap.
@@ -248,6 +260,14 @@ fn stretches(snapshot: &Snapshot, candidates: &BTreeSet<DocAddress>, WindowLimit
 impl Stretch {
     fn of(chunk: (DocAddress, Vec<PackedUnit>)) -> Self {
         Self { chunks: vec![chunk], units: Vec::new(), own: Vec::new(), ruler: Ruler::new(std::iter::empty()) }
+    }
+
+    /// The fresh unit of a chunk (by its place) that a byte lies in, counted from the chunk's begin.
+    pub fn fresh_unit(&self, place: usize, byte: u32) -> Option<usize> {
+        let own = self.own[place].clone();
+        let after = self.units[own.clone()].partition_point(|(_, unit)| unit.start <= byte);
+        let at = own.start + after.checked_sub(1)?;
+        self.units[at].1.fresh.then_some(at)
     }
 
     /// Whether the next chunk begins with this unit, or before it.
@@ -401,7 +421,9 @@ impl Scorer<'_> {
             parts,
             times,
             stretch: number,
+            centre,
             tokens: stretch.ruler.starts[around.start]..stretch.ruler.starts[around.end],
+            around,
         }
     }
 }

@@ -75,6 +75,7 @@ fn a_chunk_without_a_vector_is_judged_by_its_words() {
         snapshot: &snapshot,
         rows: &[],
         vectors: Some(&vectors),
+        tokens: None,
         analyser: &Analyser::default(),
         ranking: Ranking::default(),
         window: WindowLimit(256),
@@ -84,6 +85,7 @@ fn a_chunk_without_a_vector_is_judged_by_its_words() {
         k: 3,
         near_misses: 0,
         meaning: Some(Question::new(meanings().vector("automobile"))),
+        pieces: None,
         words_only: None,
         vector_weight: None,
     };
@@ -108,13 +110,21 @@ fn the_weight_can_be_overruled() {
             snapshot: &snapshot,
             rows: &rows,
             vectors: Some(&vectors),
+            tokens: None,
             analyser: &Analyser::default(),
             ranking: Ranking::default(),
             window: WindowLimit(256),
         };
         let meaning = Some(Question::new(meanings.vector("vehicle")));
-        let asked =
-            Asked { query: "apple", k: 1, near_misses: 0, meaning, words_only: None, vector_weight: Some(weight) };
+        let asked = Asked {
+            query: "apple",
+            k: 1,
+            near_misses: 0,
+            meaning,
+            pieces: None,
+            words_only: None,
+            vector_weight: Some(weight),
+        };
         let found = searchable.search(&asked).unwrap();
         assert_eq!(found.weights.reason, WeightReason::Asked);
         found.hits[0].source.clone()

@@ -75,13 +75,16 @@ pub fn ask(index: &FolderIndex, query: &str, k: usize, meanings: Option<&Meaning
         snapshot: &snapshot,
         rows: &rows,
         vectors: vectors.as_ref(),
+        tokens: None,
         analyser: &Analyser::default(),
         ranking: Ranking::default(),
         window: WindowLimit(Limits::default().tokens),
     };
     let words_only = wants_words_only(query);
     let meaning = meanings.filter(|_| words_only.is_none()).map(|meanings| Question::new(meanings.vector(query)));
-    searchable.search(&Asked { query, k, near_misses: 3, meaning, words_only, vector_weight: None }).unwrap()
+    searchable
+        .search(&Asked { query, k, near_misses: 3, meaning, pieces: None, words_only, vector_weight: None })
+        .unwrap()
 }
 
 pub fn hits(index: &FolderIndex, query: &str, k: usize) -> Vec<Hit> {

@@ -16,13 +16,13 @@ use crate::retrieval::{Snapshot, Vectors};
 /// How many texts are embedded between two looks at the clock.
 const BATCH: usize = 16;
 /// How often progress is shown.
-const SHOWN_EVERY: Duration = Duration::from_millis(300);
+pub(super) const SHOWN_EVERY: Duration = Duration::from_millis(300);
 /// After a failure the model is not asked again for so long.
-const PAUSE: Duration = Duration::from_secs(30);
+pub(super) const PAUSE: Duration = Duration::from_secs(30);
 /// With fewer of the chunks embedded, the vector leg does not answer yet.
 const ENOUGH: f64 = 0.9;
 /// Vectors of texts that are gone are dropped when they are more than these and more than those that are wanted.
-const GARBAGE: usize = 256;
+pub(super) const GARBAGE: usize = 256;
 
 /// A model and the vectors it made.
 pub struct Store {
@@ -56,7 +56,14 @@ impl Library {
         if let Err(error) = self.follow() {
             tracing::warn!(folder = self.settings.folder, %error, "the folder cannot be indexed");
         }
-        if self.store().is_ok() {
+        self.prepare();
+    }
+
+    /// Opens what is configured, and makes beside what is missing.
+    pub(super) fn prepare(self: &Arc<Self>) {
+        let vectors = self.store().is_ok();
+        let pieces = self.piece_store().is_some();
+        if vectors || pieces {
             self.embed_missing();
         }
     }
@@ -125,22 +132,25 @@ impl Library {
 
     /// After a change of files: only where the model is in use already, so that a save does not load it.
     pub(super) fn embed_if_used(self: &Arc<Self>) {
-        if self.lock(&self.store).is_some() {
+        if self.lock(&self.store).is_some() || self.uses_pieces() {
             self.embed_missing();
         }
     }
 
-    /// Makes missing vectors beside, if that is not under way.
+    /// Makes missing vectors beside, of texts and then of their pieces, if that is not under way.
     pub(super) fn embed_missing(self: &Arc<Self>) {
-        let embedded = self.view().embedded();
-        if embedded.done == embedded.total || self.pausing() || self.embedding.swap(true, Ordering::AcqRel) {
+        let view = self.view();
+        let (embedded, is_there) = (view.embedded(), view.store.is_some());
+        let wanted = is_there && embedded.done < embedded.total && !self.pausing();
+        if !(wanted || self.lacks_pieces()) || self.embedding.swap(true, Ordering::AcqRel) {
             return;
         }
         let library = self.clone();
         let started = std::thread::Builder::new().name(format!("embed {}", self.settings.folder)).spawn(move || {
-            if let Some(store) = library.view().store.clone() {
+            if let Some(store) = library.view().store.clone().filter(|_| wanted) {
                 library.embed(&store);
             }
+            library.make_pieces();
             library.embedding.store(false, Ordering::Release);
             let view = library.view();
             library.show(view.snapshot.clone(), view.store.clone());

@@ -6,6 +6,7 @@
 pub mod exam;
 mod follow;
 mod meaning;
+mod pieces;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
@@ -14,7 +15,7 @@ use std::time::Instant;
 use crate::retrieval::Address;
 
 use crate::domain::knowledge::{Embedded, ModelName, Search, Took, WeightReason};
-use crate::domain::{EmbedError, Embedder, Hit};
+use crate::domain::{EmbedError, Embedder, Hit, TokenEmbedder};
 use crate::retrieval::analyse::Analyser;
 use crate::retrieval::shelf::{FileState, ShelfError, StoredChunk};
 use crate::retrieval::windows::WindowLimit;
@@ -22,9 +23,13 @@ use crate::retrieval::{Asked, FolderIndex, Limits, Ranking, SearchError, Searcha
 use crate::store::{Home, StoreError};
 
 use meaning::Store;
+use pieces::Pieces;
 
 /// Gives the embedding model, loading it the first time.
 pub type LoadEmbedder = Arc<dyn Fn() -> Result<Arc<dyn Embedder>, EmbedError> + Send + Sync>;
+
+/// Gives the model of late interaction, loading it the first time; `None` where none is wanted.
+pub type LoadTokenEmbedder = Arc<dyn Fn() -> Result<Option<Arc<dyn TokenEmbedder>>, EmbedError> + Send + Sync>;
 
 /// The questions about a folder (`miniclaw eval`): no document of it.
 pub const TESTS: &str = "tests.jsonl";
@@ -48,6 +53,7 @@ pub struct Settings {
     pub limits: Limits,
     pub ranking: Ranking,
     pub embedder: LoadEmbedder,
+    pub tokens: LoadTokenEmbedder,
 }
 
 /// What a library is doing.
@@ -91,6 +97,7 @@ pub struct Library {
     store: Mutex<Option<Arc<Store>>>,
     /// When and why there was no embedding model the last time.
     no_store: Mutex<Option<(Instant, EmbedError)>>,
+    pieces: Mutex<Pieces>,
     building: AtomicBool,
     embedding: AtomicBool,
     progress: Mutex<Progress>,
@@ -151,6 +158,7 @@ impl Library {
             view: RwLock::default(),
             store: Mutex::default(),
             no_store: Mutex::default(),
+            pieces: Mutex::default(),
             building: AtomicBool::new(false),
             embedding: AtomicBool::new(false),
             progress: Mutex::default(),
@@ -194,15 +202,19 @@ impl Library {
                 Err(reason) => (None, Some(reason)),
             },
         };
+        let quoted = words_only == Some(WeightReason::Quoted) || wish.vector_weight.is_some();
+        let pieces = if quoted { None } else { self.pieces(query) };
         let embed = started.elapsed().as_micros() as u64;
         // Taken after the model was looked for: that may have brought the vectors.
         let view = self.view();
+        let (pieces, piece_store) = pieces.unzip();
 
         let asked = Asked {
             query,
             k: wish.k,
             near_misses: wish.near_misses,
             meaning,
+            pieces,
             words_only,
             vector_weight: wish.vector_weight,
         };
@@ -218,6 +230,7 @@ impl Library {
             snapshot,
             rows: &view.rows,
             vectors: view.store.as_ref().map(|store| &store.vectors),
+            tokens: piece_store.as_ref().map(|store| &store.tokens),
             analyser: &self.analyser,
             ranking: match &view.store {
                 Some(store) => self.settings.ranking.for_model(store.embedder.weight()),
@@ -284,9 +297,7 @@ impl Library {
         while self.building.load(Ordering::Acquire) {
             std::thread::park_timeout(std::time::Duration::from_millis(5));
         }
-        if self.store().is_ok() {
-            self.embed_missing();
-        }
+        self.prepare();
         while self.embedding.load(Ordering::Acquire) {
             std::thread::park_timeout(std::time::Duration::from_millis(5));
         }

@@ -1,0 +1,172 @@
+//! Late interaction: each piece of the question looks for the piece nearest in meaning around the centre of a window
+//! (ColBERT's MaxSim: Khattab and Zaharia 2020, arXiv:2004.12832), and a match counts the less the farther away it stands.
+//!
+//! For a piece *j* of the question and a unit *u*, `m(u, j)` is the largest product of *j*'s vector (less the mean, brought
+//! to length 1) and the signs of a piece in *u*. A window with the centre *c* has `s(j) = max over its units of
+//! exp(−½(d/160)²) · max(m(u, j), 0)` for the distance *d* in tokens (160 where windows have 256), and its score is the
+//! mean of all `s(j)`, weighted by idf.
+
+mod store;
+
+use std::sync::{PoisonError, RwLock};
+
+use super::lexical::{Snapshot, idf};
+use super::windows::{Kernel, Spoken, Stretch, WindowLimit};
+use crate::domain::{EmbedError, Side, TokenEmbedder, TokenVector};
+pub use store::Tokens;
+
+/// Standard deviation of the kernel, as a share of the window's length.
+const SPREAD: f64 = 0.625;
+/// The mean is that of the pieces of so many chunks, which are held in memory for it: 80 MB.
+const SAMPLE: usize = 200;
+
+/// A piece of the question, ready to be compared.
+struct Asked {
+    idf: f64,
+    /// For each byte of signs, what each of its values adds to the product.
+    tables: Vec<[f32; 256]>,
+}
+
+impl Asked {
+    fn product(&self, bits: &[u8]) -> f32 {
+        self.tables.iter().zip(bits).map(|(table, byte)| table[usize::from(*byte)]).sum()
+    }
+}
+
+/// What the candidates are compared with the question by.
+pub(super) struct Leg<'a> {
+    pub tokens: &'a Tokens,
+    pub snapshot: &'a Snapshot,
+    pub window: WindowLimit,
+}
+
+impl Leg<'_> {
+    /// The score of each window, 0 to 1. `None` when the question has no piece, or a chunk that was looked at has no
+    /// vectors yet: scores of some would not be comparable with the others.
+    pub fn scores(&self, question: &[TokenVector], spoken: &Spoken) -> Option<Vec<f64>> {
+        let mean = self.tokens.mean()?;
+        let asked: Vec<Asked> = question
+            .iter()
+            .map(|token| Asked { idf: self.idf(token.piece), tables: tables(&centred(&token.vector, mean)) })
+            .collect();
+        let all: f64 = asked.iter().map(|piece| piece.idf).sum();
+        (all > 0.0).then_some(())?;
+        let stretches = spoken.stretches.iter().map(|stretch| self.closeness(&asked, stretch));
+        let closeness = stretches.collect::<Option<Vec<_>>>()?;
+        let kernel = Kernel::of(self.window, SPREAD);
+        let score = |window: &super::windows::Window| {
+            let (stretch, closeness) = (&spoken.stretches[window.stretch], &closeness[window.stretch]);
+            let mut best = vec![0.0f64; asked.len()];
+            for unit in window.around.clone() {
+                let near = kernel.at(stretch.ruler.twice(unit, window.centre));
+                for (best, found) in best.iter_mut().zip(&closeness[unit * asked.len()..]) {
+                    *best = best.max(near * f64::from(*found));
+                }
+            }
+            best.iter().zip(&asked).map(|(best, piece)| best * piece.idf).sum::<f64>() / all
+        };
+        Some(spoken.windows.iter().map(score).collect())
+    }
+
+    fn idf(&self, piece: u32) -> f64 {
+        let texts = self.snapshot.keys().filter(|(_, key)| self.tokens.holds(*key, piece)).count();
+        idf(self.snapshot.len(), texts as u32)
+    }
+
+    /// For each unit of a stretch and each piece of the question the largest product, where it is above 0.
+    fn closeness(&self, asked: &[Asked], stretch: &Stretch) -> Option<Vec<f32>> {
+        let mut closeness = vec![0.0f32; stretch.ruler.units() * asked.len()];
+        for (place, (chunk, _)) in stretch.chunks.iter().enumerate() {
+            let signs = self.tokens.read(self.snapshot.key(*chunk))?;
+            for (start, bits) in signs.each() {
+                let Some(unit) = stretch.fresh_unit(place, start) else { continue };
+                let own = &mut closeness[unit * asked.len()..];
+                own.iter_mut().zip(asked).for_each(|(most, piece)| *most = most.max(piece.product(bits)));
+            }
+        }
+        Some(closeness)
+    }
+}
+
+/// Less the mean, of length 1.
+fn centred(vector: &[f32], mean: &[f32]) -> Vec<f32> {
+    let centred = vector.iter().zip(mean).map(|(value, mean)| value - mean);
+    let length = centred.clone().map(|value| value * value).sum::<f32>().sqrt().max(f32::MIN_POSITIVE);
+    centred.map(|value| value / length).collect()
+}
+
+/// A set sign stands for `1/√dimension`, any other for as much below 0.
+fn tables(vector: &[f32]) -> Vec<[f32; 256]> {
+    let unit = 1.0 / (vector.len() as f32).sqrt();
+    let table = |eight: &[f32]| {
+        let mut table = [0.0; 256];
+        table[0] = -unit * eight.iter().sum::<f32>();
+        for byte in 1..1usize << eight.len() {
+            let lowest = byte.trailing_zeros() as usize;
+            table[byte] = table[byte & (byte - 1)] + 2.0 * unit * eight[lowest];
+        }
+        table
+    };
+    vector.chunks(8).map(table).collect()
+}
+
+/// Makes what is missing of the chunks of `snapshot`; `told` is called after each text, with the number of chunks that are
+/// there.
+///
+/// # Errors
+/// When the model cannot answer, or index or store fail.
+pub fn fill(
+    tokens: &RwLock<Tokens>,
+    embedder: &dyn TokenEmbedder,
+    snapshot: &Snapshot,
+    told: &mut dyn FnMut(usize),
+) -> Result<(), EmbedError> {
+    if snapshot.is_empty() {
+        return Ok(());
+    }
+    let read = || tokens.read().unwrap_or_else(PoisonError::into_inner);
+    let write = || tokens.write().unwrap_or_else(PoisonError::into_inner);
+    let made = |address| -> Result<(Vec<TokenVector>, usize), EmbedError> {
+        let chunk = snapshot.chunk(address).map_err(|error| failed(&error))?;
+        let indexed = chunk.indexed();
+        Ok((embedder.tokens(Side::Passage, &indexed)?, indexed.len() - chunk.text.len()))
+    };
+    if read().wants_mean(snapshot.len()) {
+        let mut sample = Vec::new();
+        for (address, key) in snapshot.keys().step_by(snapshot.len().div_ceil(SAMPLE)) {
+            sample.push((key, made(address)?));
+            told(sample.len());
+        }
+        let own = sample.iter().flat_map(|(_, (made, head))| made.iter().filter(|token| token.start >= *head));
+        let mean = mean(own.map(|token| token.vector.as_slice()), embedder.dimension());
+        let mut tokens = write();
+        tokens.begin(mean, snapshot.len()).map_err(|error| failed(&error))?;
+        for (key, (made, head)) in &sample {
+            tokens.add(*key, made, *head).map_err(|error| failed(&error))?;
+        }
+    }
+    let missing: Vec<_> = snapshot.keys().filter(|(_, key)| !read().has(*key)).collect();
+    for (number, (address, key)) in missing.iter().enumerate() {
+        let (made, head) = made(*address)?;
+        write().add(*key, &made, head).map_err(|error| failed(&error))?;
+        told(snapshot.len() - missing.len() + number + 1);
+    }
+    Ok(())
+}
+
+fn failed(error: &dyn std::fmt::Display) -> EmbedError {
+    EmbedError::Unavailable(format!("The vectors of pieces cannot be kept: {error}."))
+}
+
+fn mean<'a>(vectors: impl Iterator<Item = &'a [f32]>, dimension: usize) -> Vec<f32> {
+    let mut sums = vec![0.0f64; dimension];
+    let mut count = 0usize;
+    for vector in vectors {
+        sums.iter_mut().zip(vector).for_each(|(sum, value)| *sum += f64::from(*value));
+        count += 1;
+    }
+    sums.iter().map(|sum| (sum / count.max(1) as f64) as f32).collect()
+}
+
+#[cfg(test)]
+mod tests;

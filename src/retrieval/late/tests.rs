@@ -1,0 +1,184 @@
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::domain::knowledge::WeightReason;
+use crate::retrieval::analyse::Analyser;
+use crate::retrieval::tests::index;
+use crate::retrieval::{Asked, FolderIndex, Found, Ranking, Searchable};
+
+const DIMENSION: usize = 20;
+
+/// Its pieces are words; neighbouring letters of the alphabet at their begin are near in meaning.
+struct Words;
+
+impl TokenEmbedder for Words {
+    fn id(&self) -> &str {
+        "words"
+    }
+
+    fn dimension(&self) -> usize {
+        DIMENSION
+    }
+
+    fn tokens(&self, _: Side, text: &str) -> Result<Vec<TokenVector>, EmbedError> {
+        let word = |word: &str| {
+            let hash = crc32fast::hash(word.as_bytes());
+            let vector = (0..DIMENSION as u32).map(|at| ((hash.rotate_left(at) % 101) as f32 - 30.0) / 50.0).collect();
+            TokenVector { piece: hash % 1000, start: word.as_ptr().addr() - text.as_ptr().addr(), vector }
+        };
+        Ok(text.split_whitespace().map(word).collect())
+    }
+}
+
+fn filled(index: &FolderIndex) -> RwLock<Tokens> {
+    let tokens = RwLock::new(Tokens::open(tempfile::tempfile().unwrap(), "words", DIMENSION).unwrap());
+    fill(&tokens, &Words, &index.snapshot().unwrap(), &mut |_| {}).unwrap();
+    tokens
+}
+
+fn ask(index: &FolderIndex, query: &str, tokens: Option<&RwLock<Tokens>>) -> Found {
+    let snapshot = index.snapshot().unwrap();
+    let searchable = Searchable {
+        snapshot: &snapshot,
+        rows: &[],
+        vectors: None,
+        tokens,
+        analyser: &Analyser::default(),
+        ranking: Ranking::default(),
+        window: WindowLimit(256),
+    };
+    let pieces = Some(Words.tokens(Side::Query, query).unwrap());
+    let words_only = crate::retrieval::wants_words_only(query);
+    let asked = Asked { query, k: 10, near_misses: 3, meaning: None, pieces, words_only, vector_weight: None };
+    searchable.search(&asked).unwrap()
+}
+
+const FILES: [(&str, &str); 3] = [
+    ("memory/a.md", "# Birds\n\nThe heron waits in the reeds.\n\nIt eats fish and frogs.\n"),
+    ("memory/b.md", "A heron stood near the bridge. Nobody saw it leave.\n"),
+    ("memory/c.md", "Bridges are made of stone.\n"),
+];
+
+#[test]
+fn hits_show_what_late_interaction_added() {
+    let index = index(&FILES);
+    let tokens = filled(&index);
+    for (question, reason) in
+        [("heron at the bridge", WeightReason::NoModel), ("heron_bridge", WeightReason::Identifier)]
+    {
+        let found = ask(&index, question, Some(&tokens));
+        assert_eq!((found.weights.late, found.weights.reason), (Some(0.45), reason));
+        for hit in found.hits.iter().chain(found.near_misses.iter().map(|missed| &missed.hit)) {
+            let how = hit.how.as_ref().unwrap();
+            let late = how.late.unwrap();
+            let words = how.lexical.as_ref().map_or(0.0, |leg| leg.share);
+            assert!((late.weight * late.share + (1.0 - late.weight) * words - hit.score).abs() < 1e-12);
+            assert!((0.0..=1.0).contains(&late.score) && (0.0..=1.0).contains(&late.share));
+        }
+    }
+}
+
+#[test]
+fn quotations_and_chunks_without_vectors_are_answered_as_before() {
+    let index = index(&FILES);
+    let shown = |found: &Found| serde_json::to_value((&found.hits, &found.near_misses, &found.weights)).unwrap();
+    let before = ask(&index, "heron at the bridge", None);
+    let tokens = filled(&index);
+    let snapshot = index.snapshot().unwrap();
+    for (_, missing) in snapshot.keys() {
+        let others = snapshot.keys().map(|(_, key)| key).filter(|key| *key != missing);
+        let some = tokens.read().unwrap().copy(others, tempfile::tempfile().unwrap(), "words").unwrap();
+        let found = ask(&index, "heron at the bridge", Some(&RwLock::new(some)));
+        assert_eq!(shown(&found), shown(&before), "one of the candidates lacks its vectors");
+    }
+    assert!(before.weights.late.is_none() && before.hits.iter().all(|hit| hit.how.as_ref().unwrap().late.is_none()));
+    let quoted = "\"heron stood\"";
+    assert_eq!(shown(&ask(&index, quoted, Some(&tokens))), shown(&ask(&index, quoted, None)));
+}
+
+#[test]
+fn an_index_that_grew_begins_anew_and_one_that_changed_makes_what_is_new() {
+    let texts: Vec<(String, String)> =
+        (0..13).map(|n| (format!("memory/{n}.md"), format!("Note {n} about rain.\n"))).collect();
+    let some = |count: usize| {
+        let files: Vec<(&str, &str)> =
+            texts[..count].iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        index(&files).snapshot().unwrap()
+    };
+    let tokens = RwLock::new(Tokens::open(tempfile::tempfile().unwrap(), "words", DIMENSION).unwrap());
+    let mut told = Vec::new();
+    for (count, made) in [(3, 3), (12, 9), (12, 0), (13, 13)] {
+        told.clear();
+        fill(&tokens, &Words, &some(count), &mut |done| told.push(done)).unwrap();
+        assert_eq!((told.len(), tokens.read().unwrap().len()), (made, count), "{count}");
+    }
+    fill(&tokens, &Words, &index(&[]).snapshot().unwrap(), &mut |_| panic!("nothing to make")).unwrap();
+}
+
+/// The definition, without tables or a store.
+fn naive(leg: &Leg, question: &[TokenVector], spoken: &Spoken) -> Vec<f64> {
+    let mean = leg.tokens.mean().unwrap();
+    let texts: Vec<BTreeSet<u32>> = leg
+        .snapshot
+        .keys()
+        .map(|(address, _)| Words.tokens(Side::Passage, &leg.snapshot.chunk(address).unwrap().indexed()).unwrap())
+        .map(|tokens| tokens.into_iter().map(|token| token.piece).collect())
+        .collect();
+    let idf = |piece: u32| {
+        let (n, df) = (texts.len() as f64, texts.iter().filter(|text| text.contains(&piece)).count() as f64);
+        (1.0 + (n - df + 0.5) / (df + 0.5)).ln()
+    };
+    let score = |window: &crate::retrieval::windows::Window| {
+        let stretch = &spoken.stretches[window.stretch];
+        let mut best = vec![0.0f64; question.len()];
+        for unit in window.around.clone() {
+            let distance = f64::from(stretch.ruler.twice(unit, window.centre)) / 2.0;
+            let near = (-0.5 * (distance / 160.0).powi(2)).exp();
+            for (place, (chunk, _)) in stretch.chunks.iter().enumerate() {
+                let chunk = leg.snapshot.chunk(*chunk).unwrap();
+                let head = chunk.indexed().len() - chunk.text.len();
+                for token in Words.tokens(Side::Passage, &chunk.indexed()).unwrap() {
+                    let start = token.start.checked_sub(head).map(|start| start as u32);
+                    if start.and_then(|start| stretch.fresh_unit(place, start)) != Some(unit) {
+                        continue;
+                    }
+                    for (best, asked) in best.iter_mut().zip(question) {
+                        let q = centred(&asked.vector, mean);
+                        let signs = token.vector.iter().zip(mean).map(|(d, mean)| if d > mean { 1.0 } else { -1.0 });
+                        let product: f32 = q.iter().zip(signs).map(|(q, sign)| q * sign).sum();
+                        *best = best.max(near * f64::from(product / (DIMENSION as f32).sqrt()).max(0.0));
+                    }
+                }
+            }
+        }
+        let weights = question.iter().map(|token| idf(token.piece));
+        let sum: f64 = best.iter().zip(weights.clone()).map(|(best, idf)| best * idf).sum();
+        sum / weights.sum::<f64>()
+    };
+    spoken.windows.iter().map(score).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn scores_are_those_of_the_definition(texts in prop::collection::vec("([a-f]{1,3}[ .\n]{1,2}){1,400}", 1..4), query in "([a-f]{1,3} ){1,6}") {
+        let names: Vec<String> = (0..texts.len()).map(|number| format!("memory/{number}.txt")).collect();
+        let files: Vec<(&str, &str)> = names.iter().map(String::as_str).zip(texts.iter().map(String::as_str)).collect();
+        let index = index(&files);
+        let tokens = filled(&index);
+        let (tokens, snapshot) = (tokens.read().unwrap(), index.snapshot().unwrap());
+        let analysed = Analyser::default().query(&query);
+        let matches = snapshot.matches(analysed.terms, analysed.characters).unwrap();
+        let all: Vec<_> = snapshot.keys().map(|(address, _)| address).collect();
+        let candidates = crate::retrieval::windows::Candidates { by_words: &all, by_meaning: &[] };
+        let spoken = crate::retrieval::windows::windows(&snapshot, &matches, &candidates, WindowLimit(256)).unwrap();
+        let leg = Leg { tokens: &tokens, snapshot: &snapshot, window: WindowLimit(256) };
+        let question = Words.tokens(Side::Query, &query).unwrap();
+        let scores = leg.scores(&question, &spoken).unwrap();
+        for (score, naive) in scores.iter().zip(naive(&leg, &question, &spoken)) {
+            prop_assert!((score - naive).abs() < 1e-5, "{score} {naive}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Late interaction of a library: the vectors of the pieces of its texts, made beside after those of the texts.
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Instant;
+
+use super::meaning::{GARBAGE, PAUSE, SHOWN_EVERY};
+use super::{IndexState, Library, Progress};
+use crate::domain::{EmbedError, Side, TokenEmbedder, TokenVector};
+use crate::retrieval::{Snapshot, Tokens, late};
+
+/// A model and the vectors it made.
+pub struct PieceStore {
+    embedder: Arc<dyn TokenEmbedder>,
+    pub tokens: RwLock<Tokens>,
+}
+
+#[derive(Default)]
+pub(super) struct Pieces {
+    store: Option<Arc<PieceStore>>,
+    /// When there was none the last time.
+    failed: Option<Instant>,
+}
+
+impl PieceStore {
+    fn lacks(&self, snapshot: &Snapshot) -> bool {
+        let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
+        let missing = || snapshot.keys().any(|(_, key)| !tokens.has(key));
+        !snapshot.is_empty() && (tokens.wants_mean(snapshot.len()) || missing())
+    }
+}
+
+impl Library {
+    /// The question's pieces and what they are compared with, where late interaction is configured.
+    pub(super) fn pieces(self: &Arc<Self>, query: &str) -> Option<(Vec<TokenVector>, Arc<PieceStore>)> {
+        let store = self.piece_store()?;
+        self.embed_missing();
+        match store.embedder.tokens(Side::Query, query) {
+            Ok(pieces) => Some((pieces, store)),
+            Err(error) => {
+                self.no_pieces(&error);
+                None
+            }
+        }
+    }
+
+    /// The model and its vectors, opened the first time.
+    pub(super) fn piece_store(&self) -> Option<Arc<PieceStore>> {
+        let mut pieces = self.lock(&self.pieces);
+        if pieces.store.is_some() || pieces.failed.is_some_and(|when| when.elapsed() < PAUSE) {
+            return pieces.store.clone();
+        }
+        match self.open_pieces() {
+            Ok(store) => pieces.store = store,
+            Err(error) => {
+                drop(pieces);
+                self.no_pieces(&error);
+                return None;
+            }
+        }
+        pieces.store.clone()
+    }
+
+    fn open_pieces(&self) -> Result<Option<Arc<PieceStore>>, EmbedError> {
+        let Some(embedder) = (self.settings.tokens)()? else { return Ok(None) };
+        let file = self.home.cache_file(&self.pieces_name(&*embedder)).map_err(|error| kept(&error))?;
+        let tokens = Tokens::open(file, embedder.id(), embedder.dimension()).map_err(|error| kept(&error))?;
+        Ok(Some(Arc::new(PieceStore { embedder, tokens: RwLock::new(tokens) })))
+    }
+
+    fn pieces_name(&self, embedder: &dyn TokenEmbedder) -> String {
+        format!("{}-{}.tokens", self.settings.folder, embedder.id())
+    }
+
+    fn no_pieces(&self, error: &EmbedError) {
+        tracing::warn!(folder = self.settings.folder, %error, "search goes on without late interaction");
+        self.lock(&self.pieces).failed = Some(Instant::now());
+    }
+
+    pub(super) fn uses_pieces(&self) -> bool {
+        self.lock(&self.pieces).store.is_some()
+    }
+
+    /// Whether some are missing and can be made.
+    pub(super) fn lacks_pieces(&self) -> bool {
+        let pieces = self.lock(&self.pieces);
+        let pausing = pieces.failed.is_some_and(|when| when.elapsed() < PAUSE);
+        let Some(store) = pieces.store.clone().filter(|_| !pausing) else { return false };
+        drop(pieces);
+        self.view().snapshot.as_ref().is_some_and(|snapshot| store.lacks(snapshot))
+    }
+
+    /// Until nothing is missing, also of what changes meanwhile.
+    pub(super) fn make_pieces(&self) {
+        while self.lacks_pieces() {
+            let (Some(store), Some(snapshot)) = (self.piece_store(), self.view().snapshot.clone()) else { return };
+            let mut shown = Instant::now();
+            let mut told = |done: usize| {
+                if shown.elapsed() > SHOWN_EVERY {
+                    shown = Instant::now();
+                    let (done, total) = (done as u32, snapshot.len() as u32);
+                    self.report(Progress { state: IndexState::Embedding, done, total });
+                }
+            };
+            let filled = late::fill(&store.tokens, &*store.embedder, &snapshot, &mut told);
+            if let Err(error) = filled.and_then(|()| self.drop_old_pieces(&store, &snapshot)) {
+                self.no_pieces(&error);
+            }
+        }
+    }
+
+    fn drop_old_pieces(&self, store: &PieceStore, snapshot: &Snapshot) -> Result<(), EmbedError> {
+        let mut tokens = store.tokens.write().unwrap_or_else(PoisonError::into_inner);
+        if tokens.len() <= 2 * snapshot.len() + GARBAGE {
+            return Ok(());
+        }
+        let name = self.pieces_name(&*store.embedder);
+        let next = format!("{name}.next");
+        let file = self.home.cache_file(&next).map_err(|error| kept(&error))?;
+        let keys = snapshot.keys().map(|(_, key)| key);
+        let fresh = tokens.copy(keys, file, store.embedder.id()).map_err(|error| kept(&error))?;
+        self.home.rename_cache_file(&next, &name).map_err(|error| kept(&error))?;
+        *tokens = fresh;
+        Ok(())
+    }
+}
+
+fn kept(error: &dyn std::fmt::Display) -> EmbedError {
+    EmbedError::Unavailable(format!("The vectors of pieces cannot be kept: {error}."))
+}
