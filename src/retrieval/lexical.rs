@@ -13,7 +13,7 @@ use tantivy::postings::Postings;
 use tantivy::{DocAddress, DocSet, Searcher, TERMINATED, Term};
 
 use super::analyse::{QueryTerm, Script};
-use super::shelf::{Fields, PackedUnit, StoredChunk, numbered_script};
+use super::shelf::{Fields, PackedUnit, StoredChunk, WINDOW_PARTS, numbered_script};
 
 /// What BM25 can be told.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -112,12 +112,12 @@ impl Snapshot {
         let mut segments = Vec::new();
         let (mut chunks, mut total_length) = (0, 0);
         let mut places = HashMap::new();
-        let (mut window_lengths, mut windows) = (0.0, 0usize);
+        let (mut window_lengths, mut windows) = (0, 0usize);
         for (number, reader) in searcher.segment_readers().iter().enumerate() {
             let lengths_column = reader.fast_fields().u64("length")?;
             let keys_column = reader.fast_fields().u64("key")?;
             let orders_column = reader.fast_fields().u64("order")?;
-            let windows_column = reader.fast_fields().f64("windows")?;
+            let windows_column = reader.fast_fields().u64("windows")?;
             let units = reader.fast_fields().u64("units")?;
             let scripts = reader.fast_fields().u64("script")?;
             let mut lengths = vec![NO_CHUNK; reader.max_doc() as usize];
@@ -136,7 +136,7 @@ impl Snapshot {
             }
             segments.push(Segment { lengths, keys, orders, units, scripts });
         }
-        let average_window = window_lengths / windows.max(1) as f64;
+        let average_window = window_lengths as f64 / WINDOW_PARTS / windows.max(1) as f64;
         Ok(Self { searcher, fields, segments, chunks, total_length, places, average_window })
     }
 

@@ -44,7 +44,7 @@ pub(super) struct Fields {
     order: Field,
     /// Three values a unit, see [`PackedUnit`].
     units: Field,
-    /// The sum of the lengths of the windows around its fresh units.
+    /// The sum of the lengths of the windows around its fresh units, in [`WINDOW_PARTS`] of a term.
     windows: Field,
     /// Its [`Script`], as a number.
     script: Field,
@@ -137,6 +137,8 @@ impl Analysed {
 }
 
 const FILE: &str = "file";
+/// Lengths are kept as whole numbers of such parts: their sum is then the same in any order.
+pub(super) const WINDOW_PARTS: f64 = 1024.0;
 /// The bits of an order that count the chunks of a file.
 pub(super) const MOST_CHUNKS: u64 = 0xff_ffff;
 
@@ -277,7 +279,7 @@ impl Shelf {
         for (number, (chunk, analysed)) in chunks.iter().zip(analysed).enumerate() {
             let mut document = self.chunk_document(chunk, analysed)?;
             document.add_u64(self.fields.order, order | (number as u64).min(MOST_CHUNKS));
-            document.add_f64(self.fields.windows, lengths[number]);
+            document.add_u64(self.fields.windows, (lengths[number] * WINDOW_PARTS).round() as u64);
             documents.push(document);
         }
         self.remove(&file.path)?;
@@ -391,7 +393,7 @@ fn schema() -> (Schema, Fields) {
         key: schema.add_u64_field("key", tantivy::schema::FAST),
         order: schema.add_u64_field("order", tantivy::schema::FAST),
         units: schema.add_u64_field("units", tantivy::schema::FAST),
-        windows: schema.add_f64_field("windows", tantivy::schema::FAST),
+        windows: schema.add_u64_field("windows", tantivy::schema::FAST),
         script: schema.add_u64_field("script", tantivy::schema::FAST),
     };
     (schema.build(), fields)
