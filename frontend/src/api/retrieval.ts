@@ -40,14 +40,23 @@ export interface VectorScore {
 export interface How {
   rank: number
   /**
-   * How much the vector leg counts for this hit: its score is `vector_weight × vector.share + (1 − vector_weight) ×
-   * lexical.share`. An absent leg has the share 0, a vector that is still to be made the lexical share.
+   * How much the vector leg counts for this hit: its score is `vector_weight × vector.share + late.weight × late.share +
+   * (1 − vector_weight − late.weight) × lexical.share`. An absent leg has the share 0, a vector that is still to be made the lexical share.
    */
   vector_weight?: number
   /** Absent: no word in common. */
   lexical?: LexicalScore | null
   /** Absent: no vector (yet), or the leg was not asked. */
   vector?: VectorScore | null
+  /** Question and passage compared piece by piece; takes its weight from the words. Absent: it was not asked. */
+  late?: LateScore | null
+}
+
+export interface LateScore {
+  score: number
+  share: number
+  /** What it counts for this hit. */
+  weight: number
 }
 
 export interface Hit {

@@ -806,13 +806,14 @@ export interface components {
             rank: number;
             /**
              * Format: double
-             * @description How much the vector leg counts for this chunk: the fused score is `vector_weight × vector.share + (1 −
-             *     vector_weight) × lexical.share`, where an absent leg has the share 0 (a vector that is still to be made: the
-             *     lexical share).
+             * @description How much the vector leg counts for this chunk: the fused score is `vector_weight × vector.share + late.weight ×
+             *     late.share + (1 − vector_weight − late.weight) × lexical.share`, where an absent leg has the share 0 (a vector that
+             *     is still to be made: the lexical share).
              */
             vector_weight?: number;
             lexical?: components["schemas"]["LexicalScore"] | null;
             vector?: components["schemas"]["VectorScore"] | null;
+            late?: components["schemas"]["LateScore"] | null;
         };
         /**
          * @description What a library is doing.
@@ -821,6 +822,24 @@ export interface components {
         IndexState: "not_built" | "building" | "embedding" | "ready";
         Interrupted: {
             interrupted: boolean;
+        };
+        /** @description How well the pieces of the question are met by pieces near the centre of a hit. */
+        LateScore: {
+            /**
+             * Format: double
+             * @description 0 to 1: the mean over the question's pieces, the rarer the weightier.
+             */
+            score: number;
+            /**
+             * Format: double
+             * @description 0 to 1.
+             */
+            share: number;
+            /**
+             * Format: double
+             * @description What it counts for this hit.
+             */
+            weight: number;
         };
         Latency: {
             /** Format: double */
@@ -1347,6 +1366,11 @@ export interface components {
              * @description What the vector leg counts for texts in another script than the question, where no word of it can stand.
              */
             other_script: number;
+            /**
+             * Format: double
+             * @description What late interaction counts, except for those texts; absent: it was not asked.
+             */
+            late?: number | null;
             reason: components["schemas"]["WeightReason"];
         };
     };

@@ -133,6 +133,8 @@ export const en = {
   why: 'Why',
   legWords: 'Words',
   legMeaning: 'Meaning',
+  legPieces: 'Piece by piece',
+  piecesScore: 'likeness {n}',
   legPlace: 'place {n}',
   legOff: 'not used for this question',
   bm25: 'BM25 score {n}',

@@ -127,6 +127,8 @@ export const zh: Record<keyof typeof en, string> = {
   why: '为什么',
   legWords: '词语',
   legMeaning: '语义',
+  legPieces: '逐词比较',
+  piecesScore: '相近度 {n}',
   legPlace: '第 {n} 名',
   legOff: '此问题未使用',
   bm25: 'BM25 得分 {n}',

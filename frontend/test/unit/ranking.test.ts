@@ -14,9 +14,12 @@ describe('the points of a passage', () => {
     expect(scoreOf(how(1, 0.8, null), 1)).toBeCloseTo(0.8)
   })
   it('are written down as the sum they are', () => {
-    expect(sumOf(how(1, 1, 0.82, 0.35))).toEqual({ vector: [0.35, 0.82], lexical: [0.65, 1] })
-    expect(sumOf(how(1, 0.8, null))).toEqual({ vector: null, lexical: [1, 0.8] })
-    expect(sumOf(how(1, null, 0.5, 0.35))).toEqual({ vector: [0.35, 0.5], lexical: [0.65, 0] })
+    expect(sumOf(how(1, 1, 0.82, 0.35))).toEqual({ vector: [0.35, 0.82], late: null, lexical: [0.65, 1] })
+    expect(sumOf(how(1, 0.8, null))).toEqual({ vector: null, late: null, lexical: [1, 0.8] })
+    expect(sumOf(how(1, null, 0.5, 0.35))).toEqual({ vector: [0.35, 0.5], late: null, lexical: [0.65, 0] })
+    const compared = { ...how(1, 1, 0.8, 0.1), late: { score: 0.6, share: 0.5, weight: 0.4 } }
+    expect(sumOf(compared)).toEqual({ vector: [0.1, 0.8], late: [0.4, 0.5], lexical: [0.5, 1] })
+    expect(scoreOf(compared, 0.1)).toBeCloseTo(0.78)
   })
   it('are the server’s own at the server’s own weight', () => {
     const { hits, near_misses, weights } = search()

@@ -16,7 +16,7 @@ interface Props {
 /** Why a passage stands where it stands: what each side says of it, and how that adds up. */
 export function Why({ how, score, foreign }: Props) {
   const t = useT()
-  const { lexical, vector } = how
+  const { lexical, vector, late } = how
   return (
     <dl className="grid grid-cols-[auto_1fr] gap-x-3 gap-y-1.5 text-fg-2 text-small">
       <Side name={t('legWords')} tone="text-accent">
@@ -46,6 +46,17 @@ export function Why({ how, score, foreign }: Props) {
           t(how.vector_weight ? 'noVectorYet' : 'legOff')
         )}
       </Side>
+      {late && (
+        <Side name={t('legPieces')} tone="text-fg">
+          <span className="flex flex-wrap items-center gap-x-2 tabular-nums">
+            <span className="text-fg-3">{t('piecesScore', { n: points(late.score) })}</span>
+            <span className="ms-auto flex items-center gap-1.5" title={t('shareHint')}>
+              <Bar className="w-14" parts={[{ share: late.share, className: 'bg-fg-3' }]} />
+              {points(late.share)}
+            </span>
+          </span>
+        </Side>
+      )}
       <Side name={t('together')} tone="text-fg">
         <Sum how={how} score={score} />
         {foreign && <span className="block text-fg-3 text-meta">{t('otherScript')}</span>}
@@ -102,13 +113,21 @@ function Terms({ leg }: { leg: LexicalScore }) {
 
 /** The meaning's part first, as in the rule; without a vector the words count for both. */
 function Sum({ how, score }: { how: How; score: number }) {
-  const { vector, lexical } = sumOf(how)
+  const { vector, late, lexical } = sumOf(how)
   return (
     <span className="font-mono text-[12px] tabular-nums">
       {vector && (
         <>
           <span className="text-rag">
             {points(vector[0])} × {points(vector[1])}
+          </span>
+          {' + '}
+        </>
+      )}
+      {late && (
+        <>
+          <span>
+            {points(late[0])} × {points(late[1])}
           </span>
           {' + '}
         </>

@@ -1,6 +1,6 @@
 /**
  * The order of passages, made from what each side says of them, so that a page can weigh the sides anew without asking:
- * `score = w · meaning + (1 − w) · words`. A side that knows nothing of a passage adds nothing, but a passage without a
+ * `score = w · meaning + u · pieces + (1 − w − u) · words`, u = 0 where pieces were not compared. A side that knows nothing of a passage adds nothing, but a passage without a
  * vector must not lose for that: its words count for both.
  */
 import type { Hit, How, Lost, Search, Weights } from '@/api/types'
@@ -24,7 +24,8 @@ export interface Candidate {
 export function scoreOf(how: How, vectorWeight: number): number {
   const words = how.lexical?.share ?? 0
   const meaning = how.vector ? how.vector.share : words
-  return vectorWeight * meaning + (1 - vectorWeight) * words
+  const { weight, share } = how.late ?? { weight: 0, share: 0 }
+  return vectorWeight * meaning + weight * share + Math.max(0, 1 - vectorWeight - weight) * words
 }
 
 /** In another script than the question: no word of it can stand there, so the meaning weighs more. */
@@ -38,13 +39,16 @@ export const weightOf = (how: How, weights: Weights, vectorWeight: number): numb
 /** The sum behind the points, as it is written down: `0.20 × 0.82 + 0.80 × 1.00 = 0.96`. */
 export interface Sum {
   vector: [weight: number, share: number] | null
+  late: [weight: number, share: number] | null
   lexical: [weight: number, share: number]
 }
 
-export function sumOf({ lexical, vector, vector_weight: weight = 0 }: How): Sum {
+export function sumOf({ lexical, vector, late, vector_weight: weight = 0 }: How): Sum {
   const words = lexical?.share ?? 0
-  if (!vector) return { vector: null, lexical: [1, words] }
-  return { vector: [weight, vector.share], lexical: [1 - weight, words] }
+  const pieces: Sum['late'] = late && late.weight > 0 ? [late.weight, late.share] : null
+  const rest = 1 - (pieces?.[0] ?? 0)
+  if (!vector) return { vector: null, late: pieces, lexical: [rest, words] }
+  return { vector: [weight, vector.share], late: pieces, lexical: [rest - weight, words] }
 }
 
 /** What a passage lacks against the last one that was handed on. */
