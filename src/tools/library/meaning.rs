@@ -17,6 +17,8 @@ use crate::retrieval::{Snapshot, Vectors};
 const BATCH: usize = 16;
 /// How often progress is shown.
 pub(super) const SHOWN_EVERY: Duration = Duration::from_millis(300);
+/// How long a question waits for the model to be loaded.
+const SOON: Duration = Duration::from_millis(700);
 /// After a failure the model is not asked again for so long.
 pub(super) const PAUSE: Duration = Duration::from_secs(30);
 /// With fewer of the chunks embedded, the vector leg does not answer yet.
@@ -70,10 +72,7 @@ impl Library {
 
     /// The question as a vector, or why words alone decide.
     pub(super) fn meaning(self: &Arc<Self>, query: &str) -> Result<Question, WeightReason> {
-        let store = self.store().map_err(|error| match error {
-            EmbedError::Missing(_) => WeightReason::NoModel,
-            _ => WeightReason::EmbeddingFailed,
-        })?;
+        let store = self.loaded()?;
         self.embed_missing();
         if !store.embedder.knows(query) {
             return Err(WeightReason::UnknownLanguage);
@@ -87,6 +86,41 @@ impl Library {
             WeightReason::EmbeddingFailed
         })?;
         vector.into_iter().next().map(Question::new).ok_or(WeightReason::EmbeddingFailed)
+    }
+
+    /// The model and its vectors, if they are there soon: loading goes on beside, and words answer until then.
+    fn loaded(self: &Arc<Self>) -> Result<Arc<Store>, WeightReason> {
+        let reason = |error: &EmbedError| match error {
+            EmbedError::Missing(_) => WeightReason::NoModel,
+            _ => WeightReason::EmbeddingFailed,
+        };
+        let started = Instant::now();
+        loop {
+            if let Some(store) = self.view().store.clone() {
+                return Ok(store);
+            }
+            if let Some((when, error)) = self.lock(&self.no_store).as_ref()
+                && when.elapsed() < PAUSE
+            {
+                return Err(reason(error));
+            }
+            if !self.loading.swap(true, Ordering::AcqRel) {
+                let library = self.clone();
+                let loader = std::thread::Builder::new().name(format!("load {}", self.settings.folder));
+                let spawned = loader.spawn(move || {
+                    let _ = library.store();
+                    library.loading.store(false, Ordering::Release);
+                });
+                if spawned.is_err() {
+                    self.loading.store(false, Ordering::Release);
+                    return Err(WeightReason::EmbeddingFailed);
+                }
+            }
+            if started.elapsed() > SOON {
+                return Err(WeightReason::Embedding);
+            }
+            std::thread::park_timeout(Duration::from_millis(2));
+        }
     }
 
     /// The model and its vectors, opened the first time.
