@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what a step needs and is not there yet: `model` (a C++ compiler for llama.cpp) or `browser` (for UI tests).
+# Installs what a step needs and is not there yet: `model` (a C++ compiler for llama.cpp), `browser` (for UI tests), or
+# `disk` (for tests of power cuts and disk errors).
 set -euo pipefail
 
 missing=()
@@ -21,8 +22,14 @@ case "${1:-}" in
     need python3 python3
     need git git
     ;;
+  disk)
+    # Power cuts on file systems of our own, and system calls that fail.
+    need mkfs.ext4 e2fsprogs
+    need mkfs.xfs xfsprogs
+    need strace strace
+    ;;
   *)
-    echo "usage: $0 model|browser" >&2
+    echo "usage: $0 model|browser|disk" >&2
     exit 2
     ;;
 esac

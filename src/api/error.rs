@@ -99,6 +99,8 @@ impl From<StoreError> for ApiError {
             StoreError::Changed { etag, .. } => (StatusCode::PRECONDITION_FAILED, "changed_on_disk", etag.clone()),
             StoreError::NotAllowed { .. } => (StatusCode::FORBIDDEN, "not_allowed", None),
             StoreError::DiskFull => (StatusCode::INSUFFICIENT_STORAGE, "disk_full", None),
+            StoreError::Newer { .. } => (StatusCode::CONFLICT, "newer_format", None),
+            StoreError::Doubtful { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "disk_error", None),
             StoreError::Locked { .. } => (StatusCode::CONFLICT, "locked", None),
             StoreError::Io { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "io", None),
         };

@@ -93,8 +93,18 @@ pub struct RunningWork {
 #[derive(Deserialize, utoipa::ToSchema)]
 pub struct Say {
     message: String,
-    /// The same key again answers as the first time and says nothing twice.
+    /// The same key again answers as the first time and says nothing twice, also after a restart: it is the message's id.
+    /// 1 to 64 letters, digits, `-`, `_` or `.`.
     idempotency_key: Option<String>,
+}
+
+/// A key that can stand in a file and in an address.
+fn usable(key: String) -> Result<String, ApiError> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if (1..=64).contains(&key.len()) && key.chars().all(fits) {
+        return Ok(key);
+    }
+    Err(ApiError::bad_request("bad_key", "an idempotency_key has 1 to 64 letters, digits, '-', '_' or '.'"))
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -223,7 +233,8 @@ pub async fn say(
 ) -> Result<(StatusCode, Json<Said>), ApiError> {
     let id = SessionId::parse(&id)?;
     let Json(request) = request?;
-    let started = app.engine.say(&id, checked(request.message)?, request.idempotency_key).await?;
+    let key = request.idempotency_key.map(usable).transpose()?;
+    let started = app.engine.say(&id, checked(request.message)?, key).await?;
     let said = Said {
         session_id: id.to_string(),
         work_id: started.work_id.to_string(),

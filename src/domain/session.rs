@@ -14,6 +14,10 @@ use super::work::{Outcome, Work};
 pub const INTERRUPTED_OUTPUT: &str =
     "[interrupted: the server stopped while this ran; the outcome is unknown and it was not run again]";
 
+/// The format of session files that this version writes (the mini-OpenClaw document's version 2). Its files need no
+/// `format`; a later one that old versions must not write to says so with a higher number.
+const FORMAT: u64 = 2;
+
 /// The content of `sessions/{id}.json`. All fields of the document keep their names; the rest is optional.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Session {
@@ -55,6 +59,11 @@ impl Session {
             seq: 0,
             extra: Map::new(),
         }
+    }
+
+    /// Its file has a newer format than this version writes: it can be read, and must stay as it is.
+    pub fn is_newer(&self) -> bool {
+        self.extra.get("format").and_then(Value::as_u64).is_some_and(|format| format > FORMAT)
     }
 
     /// Folds a fact in. A fact already folded (its `seq` is not above ours) changes nothing.
@@ -152,6 +161,12 @@ impl Session {
     /// The work that has not ended, if any.
     pub fn running(&self) -> Option<&Work> {
         self.works.iter().rev().find(|work| work.finished_at.is_none()).map(Arc::as_ref)
+    }
+
+    /// The work that began with the person's message of this id.
+    pub fn asked_as(&self, message_id: &str) -> Option<&WorkId> {
+        let is_it = |m: &&Arc<Message>| m.role == Role::User && m.id.as_deref() == Some(message_id);
+        self.messages.iter().rev().find(is_it)?.work_id.as_ref()
     }
 
     /// What must be added after a crash so that every call has a result and every work an end.

@@ -219,8 +219,8 @@ impl Actor {
     }
 
     async fn say(&mut self, content: String, key: Option<String>) -> Result<Started, EngineError> {
-        if let Some((_, started)) = self.keys.iter().find(|(known, _)| Some(known) == key.as_ref()) {
-            return Ok(started.clone());
+        if let Some(started) = key.as_deref().and_then(|key| self.said_before(key)) {
+            return Ok(started);
         }
         if self.running.is_some() || self.compressing {
             return Err(EngineError::Busy);
@@ -228,7 +228,8 @@ impl Actor {
         let work_id = WorkId(clock::new_id());
         let event = Event::WorkStarted {
             work_id: work_id.clone(),
-            message_id: clock::new_id(),
+            // The key stands in the session's file as the message's id, so that it is known after a restart too.
+            message_id: key.clone().unwrap_or_else(clock::new_id),
             content,
             model: self.services.models.status().model,
         };
@@ -242,6 +243,15 @@ impl Actor {
             self.keys.push_front((key, started.clone()));
         }
         Ok(started)
+    }
+
+    /// What began with this idempotency key.
+    fn said_before(&self, key: &str) -> Option<Started> {
+        if let Some((_, started)) = self.keys.iter().find(|(known, _)| known == key) {
+            return Some(started.clone());
+        }
+        let work_id = self.ledger.session.asked_as(key)?.clone();
+        Some(Started { work_id, after: self.services.hub.last() })
     }
 
     fn start_run(&mut self, work_id: WorkId) {
@@ -379,6 +389,10 @@ impl Actor {
 
     /// Has the model summarise the older half, in the background; until then nothing else may be said.
     fn compress(&mut self, reply: Reply<Compression>) {
+        if let Err(error) = self.ledger.writable() {
+            let _ = reply.send(Err(error));
+            return;
+        }
         let refused = match compress::share(self.ledger.session.messages.len()) {
             _ if self.running.is_some() || self.compressing => EngineError::Busy,
             None => EngineError::TooShort,

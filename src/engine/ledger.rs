@@ -35,8 +35,20 @@ impl Ledger {
         Self { id, session: Arc::new(loaded.session), last, home, hub, journal, stamp: loaded.stamp }
     }
 
+    /// Whether the session may change.
+    pub fn writable(&self) -> Result<(), EngineError> {
+        match self.session.is_newer() {
+            true => Err(StoreError::Newer { what: format!("session {}", self.id) }.into()),
+            false => Ok(()),
+        }
+    }
+
     /// Journals a fact, waits for the disk, folds it and tells everybody.
     pub async fn fact(&mut self, event: Event) -> Result<(), EngineError> {
+        self.writable()?;
+        if self.journal.as_ref().is_some_and(|journal| !journal.is_sound()) {
+            self.renew().await?;
+        }
         let fact = self.next_fact(event);
         let mut journal = self.take_journal();
         let (journal, fact, written) = tokio::task::spawn_blocking(move || {
@@ -91,21 +103,24 @@ impl Ledger {
     /// Writes the snapshot and drops the journal. A failure keeps the journal, which holds everything. A file that a
     /// person changed meanwhile is moved aside first, never overwritten.
     pub async fn settle(&mut self) {
+        if let Err(error) = self.renew().await {
+            tracing::error!(session = %self.id, %error, "could not write the session's file; its journal is kept");
+        }
+    }
+
+    /// Everything to a new snapshot, and a new journal for what follows.
+    async fn renew(&mut self) -> Result<(), EngineError> {
         let (home, id, session, known) = (self.home.clone(), self.id.clone(), self.session.clone(), self.stamp);
         let mut journal = self.take_journal();
-        let written = tokio::task::spawn_blocking(move || {
+        let (journal, written) = tokio::task::spawn_blocking(move || {
             let written = home.settle_session(&id, &session, known).and_then(|stamp| journal.remove().map(|()| stamp));
             (journal, written)
         })
-        .await;
-        match written {
-            Ok((journal, Ok(stamp))) => (self.journal, self.stamp) = (Some(journal), Some(stamp)),
-            Ok((journal, Err(error))) => {
-                tracing::error!(session = %self.id, %error, "could not write the session's file; its journal is kept");
-                self.journal = Some(journal);
-            }
-            Err(_) => tracing::error!(session = %self.id, "the writing of a session's file was cut off"),
-        }
+        .await
+        .map_err(|_| EngineError::Internal("the writing of a session's file was cut off"))?;
+        self.journal = Some(journal);
+        self.stamp = Some(written?);
+        Ok(())
     }
 
     /// Looks whether the file is as we know it, and reads it again if not. Only while nothing runs.

@@ -16,6 +16,12 @@ pub enum StoreError {
     NotAllowed { path: String, why: &'static str },
     #[error("the disk is full; free some space and try again (nothing was lost: the old file is still there)")]
     DiskFull,
+    /// Written by a version that knows more; nothing was changed.
+    #[error("{what} was written by a newer miniclaw; this one leaves it as it is. Update miniclaw to go on with it")]
+    Newer { what: String },
+    /// A sync failed, so what was appended to the file may not be on the disk.
+    #[error("the disk reported an error and {path} is not written to any more; look at the disk, then try again")]
+    Doubtful { path: String },
     #[error("another miniclaw{holder} is running on this home; stop it first, or use another --home")]
     Locked { holder: String },
     #[error("{doing}: {source}")]

@@ -28,31 +28,47 @@ pub struct Journal {
     name: String,
     file: Option<File>,
     length: u64,
+    /// The disk failed in a way after which nobody knows what of this file it holds.
+    doubtful: bool,
 }
 
 impl Journal {
     pub fn new(home: &Home, id: &SessionId) -> Self {
-        Self { home: home.clone(), name: file_name(id), file: None, length: 0 }
+        Self { home: home.clone(), name: file_name(id), file: None, length: 0, doubtful: false }
     }
 
-    /// Appends facts; on an error the file is cut back to what it was.
+    /// Whether what is appended next would be kept. After a sync that failed it would not: the kernel reports the loss of a
+    /// page once and forgets it (“fsyncgate”), so a later sync that succeeds proves nothing about earlier lines. Then
+    /// everything must be written to a new file, and this one removed.
+    pub fn is_sound(&self) -> bool {
+        !self.doubtful
+    }
+
+    /// Appends facts; on an error the file is cut back to what it was, and is not sound any more if that fails too or if it
+    /// was the disk that failed.
     pub fn append(&mut self, facts: &[Fact], durability: Durability) -> Result<(), StoreError> {
         let mut bytes = Vec::with_capacity(256 * facts.len());
         for fact in facts {
             write_line(&mut bytes, fact);
         }
         let doing = format!("writing {}", self.name);
+        if self.doubtful {
+            return Err(StoreError::Doubtful { path: format!("sessions/{}", self.name) });
+        }
         // Only an open journal knows where it ends: what is there already must survive a failed write.
         self.open()?;
         let length = self.length;
         let file = self.open()?;
-        let written = file.write_all(&bytes).and_then(|()| match durability {
-            Durability::Synced => file.sync_data(),
-            Durability::Written => Ok(()),
-        });
-        if let Err(error) = written {
+        let written = file.write_all(&bytes);
+        let synced = match durability {
+            Durability::Synced if written.is_ok() => file.sync_data(),
+            Durability::Synced | Durability::Written => Ok(()),
+        };
+        let sync_failed = synced.is_err();
+        if let Err(error) = written.and(synced) {
             // A half-written line would hide every later one from a reader.
-            let _ = file.set_len(length).and_then(|()| file.seek(SeekFrom::Start(length)));
+            let cut = file.set_len(length).and_then(|()| file.seek(SeekFrom::Start(length)));
+            self.doubtful = sync_failed || cut.is_err();
             return Err(StoreError::io(doing)(error));
         }
         self.length = length + bytes.len() as u64;
@@ -63,6 +79,7 @@ impl Journal {
     pub fn remove(&mut self) -> Result<(), StoreError> {
         self.file = None;
         self.length = 0;
+        self.doubtful = false;
         remove(&self.home, &self.name)
     }
 
@@ -101,19 +118,24 @@ fn write_line(bytes: &mut Vec<u8>, fact: &Fact) {
     bytes.extend_from_slice(format!(",\"crc\":\"{crc:08x}\"}}\n").as_bytes());
 }
 
+/// A line that is whole and says what this version does not know.
+#[derive(Debug, PartialEq)]
+pub(super) struct Unknown;
+
 /// What a journal's bytes hold: the facts up to the first line that is not whole, and where that line begins.
-pub(super) fn parse(bytes: &[u8]) -> (Vec<Fact>, usize) {
+pub(super) fn parse(bytes: &[u8]) -> Result<(Vec<Fact>, usize), Unknown> {
     let mut facts = Vec::new();
     let mut good = 0;
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        let Some(fact) = parse_line(line) else { break };
-        facts.push(fact);
+        let Some(json) = whole(line) else { break };
+        facts.push(serde_json::from_slice(&json).map_err(|_| Unknown)?);
         good += line.len();
     }
-    (facts, good)
+    Ok((facts, good))
 }
 
-fn parse_line(line: &[u8]) -> Option<Fact> {
+/// A line's JSON without its checksum, which is right.
+fn whole(line: &[u8]) -> Option<Vec<u8>> {
     let body = line.strip_suffix(b"\"}\n")?;
     let (body, crc) = body.split_at_checked(body.len().checked_sub(8)?)?;
     let body = body.strip_suffix(b",\"crc\":\"")?;
@@ -123,7 +145,7 @@ fn parse_line(line: &[u8]) -> Option<Fact> {
     }
     let mut json = body.to_vec();
     json.push(b'}');
-    serde_json::from_slice(&json).ok()
+    Some(json)
 }
 
 #[cfg(test)]
@@ -142,10 +164,10 @@ mod tests {
         let whole = bytes.len();
         write_line(&mut bytes, &fact(2, "标题 two"));
         for cut in whole..bytes.len() {
-            let (facts, good) = parse(&bytes[..cut]);
+            let (facts, good) = parse(&bytes[..cut]).unwrap();
             assert_eq!((facts.as_slice(), good), ([fact(1, "one")].as_slice(), whole), "cut at {cut}");
         }
-        assert_eq!(parse(&bytes).0.len(), 2);
+        assert_eq!(parse(&bytes).unwrap().0.len(), 2);
     }
 
     #[test]
@@ -156,10 +178,20 @@ mod tests {
             for bit in 0..8 {
                 let mut flipped = bytes.clone();
                 flipped[byte] ^= 1 << bit;
-                let (facts, _) = parse(&flipped);
+                let (facts, _) = parse(&flipped).unwrap();
                 assert!(facts.is_empty() || facts == [fact(1, "one")], "byte {byte} bit {bit}: {facts:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_whole_line_of_another_version_is_not_taken_for_damage() {
+        let mut bytes = Vec::new();
+        write_line(&mut bytes, &fact(1, "one"));
+        let body = r#"{"seq":2,"at":1.5,"event":{"type":"dreamed","of":"sheep"}"#;
+        let crc = crc32fast::hash(body.as_bytes());
+        bytes.extend_from_slice(format!("{body},\"crc\":\"{crc:08x}\"}}\n").as_bytes());
+        assert_eq!(parse(&bytes), Err(Unknown));
     }
 
     #[test]

@@ -140,11 +140,18 @@ impl Home {
 
     /// Reads a session: snapshot, then journal, then whatever a crash left open is closed. `None` when there is none.
     ///
-    /// A snapshot that does not parse and the end of a journal that is not whole go to `storage/quarantine/`.
+    /// A snapshot that does not parse and the end of a journal that is not whole go to `storage/quarantine/`. A session of a
+    /// newer format is read as far as it is understood, and nothing of it is touched.
+    ///
+    /// # Errors
+    /// [`StoreError::Newer`] when its journal says what this version does not know.
     pub fn load(&self, id: &SessionId) -> Result<Option<Loaded>, StoreError> {
         // Taken first: an edit made while the file is read is then seen later.
         let stamp = self.session_stamp(id);
         let snapshot = self.read_snapshot(id)?;
+        if let Some(session) = snapshot.as_ref().filter(|session| session.is_newer()) {
+            return Ok(Some(Loaded { session: session.clone(), stamp }));
+        }
         let facts = self.read_journal(id)?;
         if snapshot.is_none() && facts.is_none() {
             return Ok(None);
@@ -198,7 +205,8 @@ impl Home {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(StoreError::io(format!("reading sessions/{name}"))(error)),
         };
-        let (facts, good) = journal::parse(&bytes);
+        let unknown = |journal::Unknown| StoreError::Newer { what: format!("sessions/{name}") };
+        let (facts, good) = journal::parse(&bytes).map_err(unknown)?;
         if good < bytes.len() {
             let reason = format!("{} bytes at the end are not whole facts", bytes.len() - good);
             self.quarantine_bytes(&name, &bytes[good..], reason)?;

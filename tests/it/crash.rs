@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use miniclaw::provider::scripted::Script;
 use serde_json::{Value, json};
 
 use crate::interrupt::{a_long_time, is_running};
@@ -9,10 +10,10 @@ use crate::script::{call, calls, says, script, steps};
 use crate::world::{Server, World, eventually};
 
 /// Numbers that look random and are the same every time.
-struct Dice(u64);
+pub struct Dice(pub u64);
 
 impl Dice {
-    fn below(&mut self, limit: u64) -> u64 {
+    pub fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % limit
     }
@@ -20,18 +21,17 @@ impl Dice {
 
 /// What clients saw before the server died, and so must find again.
 #[derive(Default)]
-struct Promised {
-    messages: Vec<String>,
+pub struct Promised {
+    pub messages: Vec<String>,
     /// Work, call id and output of every call whose end was told.
-    ended: Vec<(String, String, String)>,
+    pub ended: Vec<(String, String, String)>,
     /// Work and text of every `done`.
-    done: Vec<(String, String)>,
+    pub done: Vec<(String, String)>,
 }
 
-#[tokio::test]
-async fn killed_at_any_moment_nothing_acknowledged_is_lost() {
-    let kills = std::env::var("MINICLAW_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(32);
-    let works = (0..2 * kills).flat_map(|_| {
+/// So many works of two answers each, the first with tool calls.
+pub fn works(count: u64) -> Script {
+    let works = (0..count).flat_map(|_| {
         let tools = steps([
             json!({"thinking": "Let me see. "}),
             json!({"tokens": {"count": 12, "per_second": 3000.0}}),
@@ -44,7 +44,13 @@ async fn killed_at_any_moment_nothing_acknowledged_is_lost() {
         let text = steps([json!({"tokens": {"count": 12, "per_second": 3000.0}}), json!({"finish": "stop"})]);
         [tools, text]
     });
-    let world = World::new(script(works)).await.with_file("knowledge/a.md", "企鹅不会飞。\n");
+    script(works)
+}
+
+#[tokio::test]
+async fn killed_at_any_moment_nothing_acknowledged_is_lost() {
+    let kills = std::env::var("MINICLAW_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(32);
+    let world = World::new(works(2 * kills)).await.with_file("knowledge/a.md", "企鹅不会飞。\n");
     let mut dice = Dice(20_261_121);
     let mut promised = Promised::default();
     for round in 0..kills {
@@ -65,7 +71,7 @@ async fn killed_at_any_moment_nothing_acknowledged_is_lost() {
 }
 
 /// Reads so many frames of a work that has begun.
-async fn watch(server: &Server<'_>, said: &Value, frames: u64, promised: &mut Promised) {
+pub async fn watch(server: &Server<'_>, said: &Value, frames: u64, promised: &mut Promised) {
     let work = said["work_id"].as_str().unwrap().to_owned();
     let after = said["after"].as_str().unwrap();
     let mut stream = server.follow(&format!("/api/sessions/s/events?until=settled&after={after}")).await;
@@ -80,7 +86,7 @@ async fn watch(server: &Server<'_>, said: &Value, frames: u64, promised: &mut Pr
     }
 }
 
-fn check(world: &World, promised: &Promised) {
+pub fn check(world: &World, promised: &Promised) {
     if promised.messages.is_empty() {
         return;
     }

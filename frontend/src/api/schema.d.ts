@@ -1148,7 +1148,10 @@ export interface components {
         };
         Say: {
             message: string;
-            /** @description The same key again answers as the first time and says nothing twice. */
+            /**
+             * @description The same key again answers as the first time and says nothing twice, also after a restart: it is the message's id.
+             *     1 to 64 letters, digits, `-`, `_` or `.`.
+             */
             idempotency_key?: string | null;
         };
         /** @description A search with everything that decided it. */

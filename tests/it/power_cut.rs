@@ -1,0 +1,117 @@
+//! The power goes while the server is at work: a file system on a loop device is shut down without its log being written
+//! (`FS_IOC_GOINGDOWN`), as a power cut leaves it. Needs root, a loop device and mkfs; said where one is missing.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::crash::{Dice, Promised, check, watch, works};
+use crate::world::{CONFIG, World};
+
+/// `_IOR('X', 125, u32)`, and not to flush the log.
+const GOING_DOWN: libc::c_ulong = 0x8004_587D;
+const NO_LOG_FLUSH: u32 = 2;
+
+/// A file system in a file, mounted on a folder.
+struct Disk {
+    image: tempfile::NamedTempFile,
+    on: PathBuf,
+}
+
+fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
+    let output = Command::new(program).args(arguments).output().map_err(|error| format!("{program}: {error}"))?;
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    if output.status.success() { Ok(()) } else { Err(format!("{program}: {said}")) }
+}
+
+impl Disk {
+    fn make(kind: &str, on: PathBuf) -> Result<Self, String> {
+        let image = tempfile::NamedTempFile::new().map_err(|error| error.to_string())?;
+        let size = if kind == "xfs" { 320 << 20 } else { 64 << 20 };
+        image.as_file().set_len(size).map_err(|error| error.to_string())?;
+        let force = if kind == "xfs" { "-f" } else { "-F" };
+        run(&format!("mkfs.{kind}"), &["-q", force, &image.path().to_string_lossy()])?;
+        let disk = Self { image, on };
+        disk.mount()?;
+        Ok(disk)
+    }
+
+    fn mount(&self) -> Result<(), String> {
+        run("mount", &["-o", "loop", &self.image.path().to_string_lossy(), &self.on.to_string_lossy()])
+    }
+
+    /// From now on nothing reaches the disk any more.
+    fn cut_power(&self) {
+        let folder = File::open(&self.on).expect("the mounted folder");
+        let how = NO_LOG_FLUSH;
+        // SAFETY: the call reads one u32 from the address, which lives until it returns.
+        let done = unsafe { libc::ioctl(folder.as_raw_fd(), GOING_DOWN, &raw const how) };
+        assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
+    }
+
+    fn power_on(&self) {
+        run("umount", &[&self.on.to_string_lossy()]).expect("nobody uses it any more");
+        self.mount().expect("it can be mounted again");
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(&self.on).output();
+    }
+}
+
+/// Writes as programs do that do not wait for the disk: what it leaves shows whether the cut was one.
+fn careless(home: &Path, round: u64) -> PathBuf {
+    let path = home.join(format!("scratch/careless-{round}"));
+    std::fs::write(&path, "not synced").expect("a file");
+    path
+}
+
+async fn cut(kind: &str) {
+    let cuts = std::env::var("MINICLAW_POWER_CUTS").ok().and_then(|n| n.parse().ok()).unwrap_or(6);
+    let world = World::new(works(2 * cuts)).await;
+    let disk = match Disk::make(kind, world.home()) {
+        Ok(disk) => disk,
+        Err(reason) => return println!("skipped: no {kind} can be made and mounted here: {reason}"),
+    };
+    world.write("config.yml", CONFIG);
+    world.write("workspace/SOUL.md", "You are small.\n");
+    run("sync", &[]).expect("sync");
+    let mut dice = Dice(20_261_122);
+    let mut promised = Promised::default();
+    let mut forgotten = 0;
+    for round in 0..cuts {
+        let server = world.serve().await;
+        check(&world, &promised);
+        let message = format!("message {round}.");
+        let said = server.post("/api/sessions/s/messages", json!({"message": message})).await.ok();
+        promised.messages.push(message);
+        watch(&server, &said, dice.below(50), &mut promised).await;
+        let careless = careless(&world.home(), round);
+        disk.cut_power();
+        drop(server);
+        disk.power_on();
+        forgotten += u64::from(std::fs::read(&careless).is_ok_and(|bytes| bytes.is_empty()) || !careless.exists());
+    }
+    let server = world.serve().await;
+    check(&world, &promised);
+    server.chat("s", "the last one").await;
+    server.settled("s").await;
+    drop(server);
+    assert!(forgotten * 2 > cuts, "{forgotten} of {cuts} unsynced files were lost: these were no power cuts");
+    println!("{kind}: {cuts} power cuts, {} calls and {} answers promised", promised.ended.len(), promised.done.len());
+}
+
+#[tokio::test]
+async fn a_power_cut_on_ext4_takes_nothing_that_was_acknowledged() {
+    cut("ext4").await;
+}
+
+#[tokio::test]
+async fn a_power_cut_on_xfs_takes_nothing_that_was_acknowledged() {
+    cut("xfs").await;
+}
