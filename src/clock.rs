@@ -2,6 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use sha2::{Digest, Sha256};
+
 /// Unix time in seconds.
 pub fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
@@ -14,7 +16,9 @@ pub fn new_id() -> String {
 
 /// 256 unguessable bits in hexadecimal.
 pub fn new_secret() -> String {
-    format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple())
+    // A random UUID has 122 such bits: three of them, condensed.
+    let random: Vec<u8> = (0..3).flat_map(|_| uuid::Uuid::new_v4().into_bytes()).collect();
+    Sha256::digest(random).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// UTC as `20261121T222444.123Z`: sorts by time and is a plain file name.

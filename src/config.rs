@@ -1,5 +1,6 @@
 //! Configuration: environment variables win over `.env`, `.env` over `config.yml`. Both files live in the home.
 
+mod approvals;
 mod embedding;
 
 use std::collections::{BTreeMap, HashMap};
@@ -16,6 +17,7 @@ use crate::provider::{Endpoint, Profile, ProfileKind};
 use crate::retrieval;
 use crate::sandbox::Level;
 use crate::store;
+use crate::tools::Policy;
 
 /// What config.yml may say. A field that is not listed here is an error, so that a typo does not go unseen.
 #[derive(Debug, Default, Deserialize)]
@@ -34,6 +36,7 @@ struct File {
     sandbox: SandboxLevel,
     fetch_allow_hosts: Vec<String>,
     retrieval: RetrievalEntry,
+    approvals: approvals::Entry,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -96,6 +99,8 @@ pub struct Config {
     pub sandbox: Level,
     pub fetch_allow_hosts: Vec<String>,
     pub retrieval: Retrieval,
+    /// What may run, and what a person is asked about.
+    pub policy: Policy,
     pub token: Option<SecretString>,
     /// What a person should look at; nothing that stops the server.
     pub warnings: Vec<String>,
@@ -211,6 +216,7 @@ impl Config {
             },
             fetch_allow_hosts: file.fetch_allow_hosts,
             retrieval: retrieval(&file.retrieval)?,
+            policy: approvals::policy(&file.approvals)?,
             token: environment.value("MINICLAW_TOKEN").map(|token| SecretString::from(token.to_owned())),
             warnings,
         })

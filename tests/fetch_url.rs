@@ -90,7 +90,7 @@ async fn fetch(tool: &FetchUrl, arguments: Value) -> ToolAnswer {
 
 async fn fetch_until(tool: &FetchUrl, arguments: Value, cancel: CancellationToken) -> Result<ToolAnswer, EndRun> {
     let session = SessionId::parse("s").unwrap();
-    tool.run(Call { session: &session, call_id: "c", arguments: &arguments, cancel }).await
+    tool.run(Call { session: &session, call_id: "c", arguments: &arguments, approved: None, cancel }).await
 }
 
 #[tokio::test]
@@ -191,14 +191,15 @@ async fn a_name_is_judged_by_where_it_leads() {
         Box::pin(async { Ok(vec![IpAddr::from([127, 0, 0, 1])]) })
     });
     let port = canary.address.port();
-    let guarded = FetchUrl::new(FetchConfig { allow_hosts: Vec::new(), lookup: lookup.clone() });
+    let guarded = FetchUrl::new(FetchConfig { allow_hosts: Vec::new(), lookup: lookup.clone(), own_port: None });
     for url in ["http://rebind.test/", "http://rebind.test:8080/", "https://rebind.test/"] {
         let answer = fetch(&guarded, json!({"url": url})).await;
         assert!(answer.text.contains("rebind.test is on this machine"), "{url}: {}", answer.text);
     }
     assert_eq!(asked.load(Ordering::SeqCst), 3);
     // Negative control: the same name, listed by a person, is reached.
-    let allowed = FetchUrl::new(FetchConfig { allow_hosts: vec![format!("rebind.test:{port}")], lookup });
+    let allowed =
+        FetchUrl::new(FetchConfig { allow_hosts: vec![format!("rebind.test:{port}")], lookup, own_port: None });
     let answer = fetch(&allowed, json!({"url": format!("http://rebind.test:{port}/")})).await;
     assert_eq!((answer.text.as_str(), canary.hits.load(Ordering::SeqCst)), ("METADATA", 1));
     // Another port of it is not.

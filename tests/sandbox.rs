@@ -52,6 +52,7 @@ impl Home {
             env: vec![("HOME_ROOT".to_owned(), self.root.path().display().to_string())],
             wall: Duration::from_secs(60),
             output_cap: 20_000,
+            network: false,
         }
     }
 

@@ -47,7 +47,7 @@ async fn call_until(
     cancel: CancellationToken,
 ) -> Result<ToolAnswer, EndRun> {
     let session = SessionId::parse(session).unwrap();
-    tool.run(Call { session: &session, call_id: "call_1", arguments: &arguments, cancel }).await
+    tool.run(Call { session: &session, call_id: "call_1", arguments: &arguments, approved: None, cancel }).await
 }
 
 async fn bash(terminal: &Terminal, command: &str) -> ToolAnswer {

@@ -44,6 +44,8 @@ async function launch(args, extraEnv = {}) {
   return { url, stop, log: () => log }
 }
 
+const ALLOWING = 'approvals: {effects: {write: allow, execute: allow, network: allow}}\n'
+
 /** What the model says when a test has not told it anything else. */
 const OTHERWISE = [
   { match: 'title', repeat: true, steps: [{ text: 'A short name' }, { finish: 'stop' }] },
@@ -51,12 +53,14 @@ const OTHERWISE = [
 ]
 
 /** `extra` are variables of the server; without any it has no embedding model, whatever this machine has. */
-export async function startMiniclaw(replies = [], extra = {}) {
+export async function startMiniclaw(replies = [], extra = {}, config = ALLOWING) {
   const root = await mkdtemp(join(tmpdir(), 'miniclaw-e2e-'))
   const home = join(root, 'home')
   const script = join(root, 'script.json')
   await writeFile(script, JSON.stringify({ replies: [...replies, ...OTHERWISE] }))
   await promisify(execFile)(BIN, ['init', home], { env: env() })
+  // Nothing is asked about, unless a test wants to be asked.
+  await writeFile(join(home, 'config.yml'), config)
   const mock = await launch(['mock-llm', '--script', script, '--port', '0'])
   const server = await launch(['serve', '--home', home, '--port', '0'], {
     OPENAI_API_KEY: 'test',

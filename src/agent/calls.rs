@@ -6,10 +6,13 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
+use super::asking::{Asked, Decided};
 use super::recorder::{NotRecorded, Recorder};
-use crate::domain::{CallStatus, Event, SessionId, ToolAnswer};
+use super::wall::Wall;
+use crate::domain::{CallApproval, CallStatus, Event, RequestedCall, Session, SessionId, Shown, ToolAnswer, WorkId};
 use crate::provider::CallRequest;
-use crate::tools::{Call, Checked, EndRun, Registry};
+use crate::store::Home;
+use crate::tools::{Call, Checked, EndRun, Policy, Registry};
 
 /// A tool that does not return so long after it was told to stop is dropped.
 const STOP_GRACE: Duration = Duration::from_secs(5);
@@ -33,6 +36,8 @@ pub enum Stop {
     /// A tool said that the run cannot go on.
     Failed(String),
     Limit(String),
+    /// The server stops while a person is asked: the run goes on at the next start.
+    Suspended,
     Record(NotRecorded),
 }
 
@@ -42,16 +47,74 @@ impl From<NotRecorded> for Stop {
     }
 }
 
-pub struct Calls<'a> {
-    pub registry: &'a Registry,
-    pub session_id: &'a SessionId,
-    pub cancel: &'a CancellationToken,
+/// A person's stop of a run, and the server's.
+#[derive(Clone, Default)]
+pub struct Stopper {
+    pub cancel: CancellationToken,
+    suspend: CancellationToken,
 }
 
-/// A call that may run, or the answer the model gets instead.
-enum Planned {
+impl Stopper {
+    /// Stops the run, but leaves questions that wait for a person to be answered after the next start.
+    pub fn suspend(&self) {
+        self.suspend.cancel();
+        self.cancel.cancel();
+    }
+
+    pub fn is_suspended(&self) -> bool {
+        self.suspend.is_cancelled()
+    }
+}
+
+#[derive(Clone, Copy)]
+pub struct Calls<'a> {
+    pub registry: &'a Registry,
+    pub policy: &'a Policy,
+    pub home: &'a Home,
+    pub session_id: &'a SessionId,
+    pub stopper: &'a Stopper,
+    pub wall: &'a Wall,
+}
+
+/// A call of an exchange, with what is known of its approval from before a restart.
+pub struct Wanted {
+    pub index: u32,
+    pub request: CallRequest,
+    pub approval: Option<CallApproval>,
+}
+
+impl Wanted {
+    pub fn of(calls: Vec<CallRequest>) -> Vec<Self> {
+        calls.into_iter().zip(0..).map(|(request, index)| Self { index, request, approval: None }).collect()
+    }
+
+    /// The calls of a work that were asked for and have not begun, in order.
+    pub fn left(session: &Session, work_id: &WorkId) -> Vec<Self> {
+        let waiting = session.calls_of(work_id).filter(|call| call.waits()).map(|call| {
+            let arguments = match &call.arguments {
+                Some(serde_json::Value::String(broken)) => broken.clone(),
+                Some(arguments) => arguments.to_string(),
+                None => String::new(),
+            };
+            let request = CallRequest { id: call.id.clone().unwrap_or_default(), name: call.tool.clone(), arguments };
+            Self { index: call.index.unwrap_or(0), request, approval: call.approval.clone() }
+        });
+        let work = session.works.iter().find(|work| work.work_id == *work_id);
+        let requested = work.into_iter().flat_map(|work| &work.requested).cloned().map(|call| {
+            let RequestedCall { index, call_id: id, tool: name, arguments } = call;
+            Self { index, request: CallRequest { id, name, arguments }, approval: None }
+        });
+        let mut left: Vec<Self> = waiting.chain(requested).collect();
+        left.sort_by_key(|wanted| wanted.index);
+        left
+    }
+}
+
+/// A call that may run, that a person is asked about, or the answer the model gets instead.
+pub(super) enum Planned {
     Run(Checked),
-    Answer(ToolAnswer),
+    Ask(Asked),
+    Answer(CallStatus, ToolAnswer),
 }
 
 struct Ended {
@@ -62,30 +125,39 @@ struct Ended {
 }
 
 impl Calls<'_> {
-    /// Runs all calls of an exchange. Every call gets exactly one result, also when the run is stopped in the middle.
-    pub async fn run(&self, calls: &[CallRequest], recorder: &mut Recorder, repeats: &mut Repeats) -> Result<(), Stop> {
-        let planned: Vec<Planned> = calls.iter().map(|call| self.plan(call, repeats)).collect();
+    /// Runs all calls of an exchange. Every call gets exactly one result, also when the run is stopped in the middle; only
+    /// a run that is suspended leaves those that wait for a person, and the ones after them, as they are.
+    pub async fn run(&self, wanted: &[Wanted], recorder: &mut Recorder, repeats: &mut Repeats) -> Result<(), Stop> {
+        let mut planned = Vec::new();
+        for wanted in wanted {
+            planned.push(self.plan(wanted, recorder.session(), repeats).await);
+        }
+        self.ask(wanted, &planned, recorder).await?;
         let mut stop = None;
-        let mut rest = calls.iter().zip(&planned).enumerate().peekable();
-        while let Some(first) = rest.next() {
-            let mut group = vec![first];
-            if first.1.1.is_read_only() {
-                while let Some(next) = rest.next_if(|(_, (_, planned))| planned.is_read_only()) {
-                    group.push(next);
-                }
+        let mut at = 0;
+        while at < wanted.len() {
+            if self.stopper.is_suspended() && planned[at..].iter().any(Planned::asks) {
+                return Err(Stop::Suspended);
             }
-            for (index, (call, _)) in &group {
-                recorder.start_call(*index as u32, call).await?;
+            if let Planned::Ask(asked) = &planned[at] {
+                stop = self.asked(&wanted[at], asked, recorder).await?.map(Stop::Failed).or(stop);
+                at += 1;
+                continue;
             }
-            let ended = join_all(group.iter().map(|(_, (call, planned))| self.one(call, planned))).await;
-            for ((_, (call, _)), ended) in group.iter().zip(ended) {
-                recorder.fact(finished(recorder, call, &ended)).await?;
-                if let Some(reason) = ended.fatal {
-                    stop = Some(Stop::Failed(reason));
-                }
+            let more = planned[at..].iter().take_while(|planned| planned.is_read_only()).count();
+            let group = at..at + more.max(1);
+            at = group.end;
+            for wanted in &wanted[group.clone()] {
+                recorder.start_call(wanted.index, &wanted.request).await?;
+            }
+            let running = wanted[group.clone()].iter().zip(&planned[group.clone()]);
+            let ended = join_all(running.map(|(wanted, planned)| self.one(&wanted.request, planned))).await;
+            for (wanted, ended) in wanted[group].iter().zip(ended) {
+                recorder.fact(finished(recorder, &wanted.request, &ended)).await?;
+                stop = ended.fatal.map(Stop::Failed).or(stop);
             }
         }
-        if self.cancel.is_cancelled() {
+        if self.stopper.cancel.is_cancelled() {
             return Err(Stop::Cancelled);
         }
         match stop.or_else(|| repeats.limit().map(Stop::Limit)) {
@@ -94,7 +166,8 @@ impl Calls<'_> {
         }
     }
 
-    fn plan(&self, call: &CallRequest, repeats: &mut Repeats) -> Planned {
+    async fn plan(&self, wanted: &Wanted, session: &Session, repeats: &mut Repeats) -> Planned {
+        let call = &wanted.request;
         let same = repeats.seen.entry((call.name.clone(), call.arguments.clone())).or_default();
         *same += 1;
         if *same >= SAME_CALL_TOLD {
@@ -103,7 +176,7 @@ impl Calls<'_> {
                                 Use it, or do something else.",
                 *same - 1
             );
-            return Planned::Answer(ToolAnswer::failed(text));
+            return Planned::Answer(CallStatus::Error, ToolAnswer::failed(text));
         }
         match self.registry.check(&call.name, &call.arguments) {
             Ok(checked) => {
@@ -112,38 +185,58 @@ impl Calls<'_> {
                     // It may change what other calls find: making those again is no repetition.
                     repeats.seen.retain(|(name, arguments), _| *name == call.name && *arguments == call.arguments);
                 }
-                Planned::Run(checked)
+                self.allowed(wanted, checked, session).await
             }
             Err(rejection) => {
                 repeats.refused += 1;
-                Planned::Answer(ToolAnswer::failed(rejection.0))
+                Planned::Answer(CallStatus::Error, ToolAnswer::failed(rejection.0))
             }
         }
     }
 
-    async fn one(&self, request: &CallRequest, planned: &Planned) -> Ended {
-        let started = Instant::now();
-        let checked = match planned {
-            Planned::Answer(answer) => {
-                return Ended {
-                    status: CallStatus::Error,
-                    answer: answer.clone(),
-                    took: started.elapsed(),
-                    fatal: None,
-                };
+    /// Waits for a person and does what they said. The reason when the run cannot go on.
+    async fn asked(&self, wanted: &Wanted, asked: &Asked, recorder: &mut Recorder) -> Result<Option<String>, Stop> {
+        let ended = match self.decided(asked, recorder).await? {
+            Decided::Run { request, checked, shown, note } => {
+                recorder.start_call(wanted.index, &request).await?;
+                let mut ended = self.execute(&request, &checked, Some(&shown)).await;
+                if let Some(note) = note {
+                    ended.answer.text = format!("{note}\n{}", ended.answer.text);
+                }
+                ended
             }
-            Planned::Run(_) if self.cancel.is_cancelled() => return Ended::cancelled(started),
-            Planned::Run(checked) => checked,
+            Decided::Answer(status, answer) => Ended { status, answer, took: Duration::ZERO, fatal: None },
         };
+        recorder.fact(finished(recorder, &wanted.request, &ended)).await?;
+        Ok(ended.fatal)
+    }
+
+    async fn one(&self, request: &CallRequest, planned: &Planned) -> Ended {
+        match planned {
+            Planned::Run(checked) => self.execute(request, checked, None).await,
+            Planned::Answer(status, answer) => {
+                Ended { status: *status, answer: answer.clone(), took: Duration::ZERO, fatal: None }
+            }
+            Planned::Ask(_) => Ended::cancelled(Instant::now()),
+        }
+    }
+
+    async fn execute(&self, request: &CallRequest, checked: &Checked, approved: Option<&Shown>) -> Ended {
+        let started = Instant::now();
+        let cancel = &self.stopper.cancel;
+        if cancel.is_cancelled() {
+            return Ended::cancelled(started);
+        }
         let call = Call {
             session: self.session_id,
             call_id: &request.id,
             arguments: &checked.arguments,
-            cancel: self.cancel.clone(),
+            approved,
+            cancel: cancel.clone(),
         };
         let running = checked.tool.run(call);
         let out_of_patience = async {
-            self.cancel.cancelled().await;
+            cancel.cancelled().await;
             tokio::time::sleep(STOP_GRACE).await;
         };
         let answer = tokio::select! {
@@ -152,7 +245,7 @@ impl Calls<'_> {
         };
         let took = started.elapsed();
         match answer {
-            Ok(_) if self.cancel.is_cancelled() => Ended::cancelled(started),
+            Ok(_) if cancel.is_cancelled() => Ended::cancelled(started),
             Ok(answer) => {
                 let status = if answer.ok { CallStatus::Done } else { CallStatus::Error };
                 Ended { status, answer, took, fatal: None }
@@ -173,9 +266,14 @@ impl Calls<'_> {
 impl Planned {
     fn is_read_only(&self) -> bool {
         match self {
-            Planned::Answer(_) => true,
+            Planned::Answer(..) => true,
             Planned::Run(checked) => checked.tool.spec().effect.is_read_only(),
+            Planned::Ask(_) => false,
         }
+    }
+
+    fn asks(&self) -> bool {
+        matches!(self, Planned::Ask(_))
     }
 }
 

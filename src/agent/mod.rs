@@ -1,11 +1,14 @@
 //! One run: from a person's prompt to its outcome, through as many exchanges with the model as the work takes.
 
+mod asking;
 mod calls;
 pub mod compress;
 pub mod recorder;
 pub mod run;
 pub mod title;
 mod turn;
+mod wall;
 
-pub use recorder::{Entry, Kind, Recorder};
-pub use run::{Limits, Run, run};
+pub use calls::Stopper;
+pub use recorder::{Ends, Entry, Kind, Recorder};
+pub use run::{Ending, Limits, Run, Tasks, finish_calls, run};

@@ -1,11 +1,14 @@
 //! The only maker of a run's events. Facts go to the session's owner and are on disk before the run goes on; previews are
 //! sent on as they come.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::domain::{Event, Session, StatusKind, WorkId};
+use crate::domain::{
+    Answered, Approval, CallApproval, Event, Message, RequestedCall, Role, Session, StatusKind, WorkId,
+};
 
 /// An event on its way to the task that owns the session.
 #[derive(Debug)]
@@ -37,6 +40,9 @@ pub struct NotRecorded(pub String);
 const PIECE_EVERY: Duration = Duration::from_secs(1);
 const PIECE_BYTES: usize = 4096;
 
+/// A run's two ends of its session's owner: where events go, and where answers come from.
+pub type Ends = (mpsc::Sender<Entry>, mpsc::UnboundedReceiver<Event>);
+
 /// Records one work's events and keeps its own fold of the session, which is what the next request is made from.
 pub struct Recorder {
     work_id: WorkId,
@@ -48,6 +54,8 @@ pub struct Recorder {
     segment_has_calls: bool,
     text: Stretch,
     thinking: Stretch,
+    /// What persons answered, from the session's owner, who has recorded it.
+    answers: mpsc::UnboundedReceiver<Event>,
 }
 
 /// Text of the current segment: how much there is, and what of it was not journaled yet.
@@ -79,8 +87,9 @@ impl Stretch {
 }
 
 impl Recorder {
-    pub fn new(work_id: WorkId, session: Session, to: mpsc::Sender<Entry>) -> Self {
+    pub fn new(work_id: WorkId, session: Session, (to, answers): Ends) -> Self {
         Self {
+            answers,
             work_id,
             to,
             session,
@@ -90,6 +99,16 @@ impl Recorder {
             text: Stretch::default(),
             thinking: Stretch::default(),
         }
+    }
+
+    /// Of a work that was under way before this start of the server.
+    pub fn resumed(work_id: WorkId, session: Session, ends: Ends) -> Self {
+        let is_segment = |m: &&Arc<Message>| m.role == Role::Assistant && m.work_id.as_ref() == Some(&work_id);
+        let segments = session.messages.iter().filter(is_segment).count() as u32;
+        let dialogues = session.works.iter().find(|work| work.work_id == work_id).map_or(0, |work| work.dialogues);
+        let new = Self::new(work_id.clone(), session, ends);
+        // More text begins a new segment, so how long the last one is does not matter.
+        Self { segment: segments.checked_sub(1), segment_has_calls: true, dialogue: dialogues.saturating_sub(1), ..new }
     }
 
     pub fn work_id(&self) -> &WorkId {
@@ -175,6 +194,38 @@ impl Recorder {
         .await
     }
 
+    /// Records what the model asked for in this exchange.
+    pub async fn request(&mut self, calls: Vec<RequestedCall>) -> Result<(), NotRecorded> {
+        self.mark(Event::CallsRequested { work_id: self.work_id.clone(), dialogue: self.dialogue, calls }).await
+    }
+
+    /// Records that a call waits for a person; it stands in the current segment.
+    pub async fn ask(&mut self, index: u32, approval: Approval) -> Result<(), NotRecorded> {
+        if self.segment.is_none() {
+            self.begin_segment().await?;
+        }
+        self.segment_has_calls = true;
+        let (work_id, dialogue) = (self.work_id.clone(), self.dialogue);
+        self.fact(Event::ApprovalAsked { work_id, dialogue, index, approval: Arc::new(approval) }).await
+    }
+
+    /// Waits for the answer to a question. `None` when nobody will answer any more.
+    pub async fn answered(&mut self, approval_id: &str) -> Option<Answered> {
+        loop {
+            let known = self.session.approval(&self.work_id, approval_id).and_then(CallApproval::answered);
+            if let Some(known) = known {
+                return Some(known.clone());
+            }
+            let event = self.answers.recv().await?;
+            self.session.apply(&event, crate::clock::now());
+        }
+    }
+
+    /// Exchanges with the model so far.
+    pub fn dialogues(&self) -> u32 {
+        self.dialogue + 1
+    }
+
     /// Journals what was said since the last piece.
     pub async fn flush(&mut self) -> Result<(), NotRecorded> {
         if let Some((at, text)) = self.thinking.take() {
@@ -239,7 +290,7 @@ mod tests {
         session
             .apply(&Event::WorkStarted { work_id: work_id.clone(), message_id: "m".to_owned(), content, model }, 0.0);
         let mut owned = session.clone();
-        let mut recorder = Recorder::new(work_id, session, to);
+        let mut recorder = Recorder::new(work_id, session, (to, mpsc::unbounded_channel().1));
         let owner = tokio::spawn(async move {
             let mut words = Vec::new();
             while let Some(Entry { event, kind }) = entries.recv().await {
@@ -327,7 +378,8 @@ mod tests {
     async fn a_run_whose_session_is_gone_learns_it() {
         let (to, entries) = mpsc::channel(1);
         drop(entries);
-        let mut recorder = Recorder::new(WorkId("w".to_owned()), Session::new("", 0.0), to);
+        let ends = (to, mpsc::unbounded_channel().1);
+        let mut recorder = Recorder::new(WorkId("w".to_owned()), Session::new("", 0.0), ends);
         assert!(recorder.say("x".to_owned()).await.is_err());
     }
 }

@@ -3,20 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
-
-use super::calls::{Calls, Repeats, Stop};
+use super::calls::{Calls, Repeats, Stop, Stopper, Wanted};
 use super::recorder::{NotRecorded, Recorder};
 use super::turn::{Answer, NoAnswer, exchange};
-use crate::domain::{Event, Hit, Outcome, SessionId, StatusKind, ToolSpec};
+use super::wall::Wall;
+use crate::domain::{CallStatus, Event, Hit, Outcome, SessionId, StatusKind, ToolSpec};
 use crate::prompt::budget::{Budget, fit};
 use crate::prompt::history::{add_retrieved, transcript};
 use crate::prompt::system::{MemoryMode, assemble};
 use crate::provider::{ChatMessage, Client, Finish, ModelRequest, ProviderError};
 use crate::store::Home;
 use crate::tokens::Counter;
-use crate::tools::Registry;
 use crate::tools::library::{Library, Wish};
+use crate::tools::{Policy, Registry};
 
 /// What ends a run that does not end by itself.
 #[derive(Clone, Copy, Debug)]
@@ -34,16 +33,30 @@ impl Default for Limits {
     }
 }
 
-/// Everything one run uses.
-pub struct Run {
+/// What the calls of a run need.
+pub struct Tasks {
     pub session_id: SessionId,
     pub home: Home,
-    pub client: Arc<Client>,
     pub registry: Arc<Registry>,
+    pub policy: Arc<Policy>,
+    pub limits: Limits,
+    pub stopper: Stopper,
+}
+
+/// Everything one run uses.
+pub struct Run {
+    pub tasks: Tasks,
+    pub client: Arc<Client>,
     pub memory: Arc<Library>,
     pub tokens: Arc<Counter>,
-    pub limits: Limits,
-    pub cancel: CancellationToken,
+}
+
+/// How a run ended.
+#[derive(Debug, PartialEq)]
+pub enum Ending {
+    Outcome(Outcome),
+    /// The server stops while a person is asked: the work has no end yet, and goes on at the next start.
+    Suspended,
 }
 
 /// The share of the context kept free for the answer, and its most.
@@ -55,6 +68,7 @@ const HIT_OVERHEAD: usize = 30;
 
 enum End {
     Outcome(Outcome),
+    Suspended,
     Record(NotRecorded),
 }
 
@@ -64,23 +78,84 @@ impl From<NotRecorded> for End {
     }
 }
 
-/// Runs one work to its outcome. Everything but the terminal event is recorded here.
+/// Runs one work from the exchange `first` to its outcome. Everything but the terminal event is recorded here.
 ///
 /// # Errors
 /// When facts cannot be kept any more; then nothing further was done.
-pub async fn run(run: &Run, recorder: &mut Recorder) -> Result<Outcome, NotRecorded> {
-    let outcome = match tokio::time::timeout(run.limits.wall, run.dialogues(recorder)).await {
-        Ok(Ok(())) => Outcome::Done,
-        Ok(Err(End::Outcome(outcome))) => outcome,
-        Ok(Err(End::Record(error))) => return Err(error),
-        Err(_) => Outcome::Limit { detail: format!("it took longer than {} minutes", run.limits.wall.as_secs() / 60) },
+pub async fn run(run: &Run, recorder: &mut Recorder, first: u32) -> Result<Ending, NotRecorded> {
+    let wall = Wall::new(run.tasks.limits.wall);
+    let ended = tokio::select! {
+        ended = run.dialogues(recorder, &wall, first) => ended,
+        () = wall.over() => Err(too_long(run.tasks.limits)),
+    };
+    end(recorder, ended).await
+}
+
+/// Does what is left of the calls of an exchange that was under way before this start of the server. `None` when the run
+/// can go on with the next exchange.
+///
+/// # Errors
+/// As [`run`].
+pub async fn finish_calls(tasks: &Tasks, recorder: &mut Recorder) -> Result<Option<Ending>, NotRecorded> {
+    let wall = Wall::new(tasks.limits.wall);
+    let left = Wanted::left(recorder.session(), recorder.work_id());
+    let (calls, mut repeats) = (tasks.calls(&wall), Repeats::default());
+    let ended = tokio::select! {
+        ended = calls.run(&left, recorder, &mut repeats) => ended.map_err(End::from),
+        () = wall.over() => Err(too_long(tasks.limits)),
+    };
+    match ended {
+        Ok(()) => Ok(None),
+        ended => end(recorder, ended).await.map(Some),
+    }
+}
+
+async fn end(recorder: &mut Recorder, ended: Result<(), End>) -> Result<Ending, NotRecorded> {
+    let outcome = match ended {
+        Ok(()) => Outcome::Done,
+        Err(End::Outcome(outcome)) => outcome,
+        Err(End::Suspended) => return recorder.flush().await.map(|()| Ending::Suspended),
+        Err(End::Record(error)) => return Err(error),
     };
     recorder.flush().await?;
     // Calls that a timeout cut off still get their result.
-    for event in recorder.session().repairs().into_iter().filter(|event| matches!(event, Event::ToolFinished { .. })) {
-        recorder.fact(event).await?;
+    for event in recorder.session().closings(recorder.work_id()) {
+        if matches!(&event, Event::ToolFinished { status: CallStatus::Interrupted, .. }) {
+            recorder.fact(event).await?;
+        }
     }
-    Ok(outcome)
+    Ok(Ending::Outcome(outcome))
+}
+
+fn too_long(limits: Limits) -> End {
+    End::Outcome(Outcome::Limit { detail: format!("it took longer than {} minutes", limits.wall.as_secs() / 60) })
+}
+
+impl From<Stop> for End {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Cancelled => End::Outcome(interrupted()),
+            Stop::Limit(detail) => End::Outcome(Outcome::Limit { detail }),
+            Stop::Failed(error) => {
+                End::Outcome(Outcome::Error { error, code: "tool_failed".to_owned(), retryable: true })
+            }
+            Stop::Suspended => End::Suspended,
+            Stop::Record(error) => End::Record(error),
+        }
+    }
+}
+
+impl Tasks {
+    fn calls<'a>(&'a self, wall: &'a Wall) -> Calls<'a> {
+        Calls {
+            registry: &self.registry,
+            policy: &self.policy,
+            home: &self.home,
+            session_id: &self.session_id,
+            stopper: &self.stopper,
+            wall,
+        }
+    }
 }
 
 /// The request a session would send now: the system prompt, its history and what was retrieved, within the context.
@@ -132,12 +207,12 @@ impl Fitting<'_> {
 }
 
 impl Run {
-    async fn dialogues(&self, recorder: &mut Recorder) -> Result<(), End> {
+    async fn dialogues(&self, recorder: &mut Recorder, wall: &Wall, first: u32) -> Result<(), End> {
         let hits = self.retrieve(recorder).await?;
         let mut repeats = Repeats::default();
         let mut output_tokens = 0;
-        let calls = Calls { registry: &self.registry, session_id: &self.session_id, cancel: &self.cancel };
-        for dialogue in 0..self.limits.max_iterations {
+        let (limits, calls) = (self.tasks.limits, self.tasks.calls(wall));
+        for dialogue in first..limits.max_iterations {
             recorder.start_dialogue(dialogue).await?;
             let answer = self.exchange(recorder, hits.as_deref()).await?;
             output_tokens += answer.usage.output_tokens;
@@ -155,28 +230,19 @@ impl Run {
                     Finish::Refusal => Err(End::Outcome(Outcome::Refusal)),
                 };
             }
-            match calls.run(&answer.calls, recorder, &mut repeats).await {
-                Ok(()) => {}
-                Err(Stop::Cancelled) => return Err(End::Outcome(interrupted())),
-                Err(Stop::Limit(detail)) => return Err(End::Outcome(Outcome::Limit { detail })),
-                Err(Stop::Failed(error)) => {
-                    let outcome = Outcome::Error { error, code: "tool_failed".to_owned(), retryable: true };
-                    return Err(End::Outcome(outcome));
-                }
-                Err(Stop::Record(error)) => return Err(error.into()),
-            }
-            if output_tokens > self.limits.max_output_tokens {
-                let detail = format!("it wrote more than {} tokens", self.limits.max_output_tokens);
+            calls.run(&Wanted::of(answer.calls), recorder, &mut repeats).await?;
+            if output_tokens > limits.max_output_tokens {
+                let detail = format!("it wrote more than {} tokens", limits.max_output_tokens);
                 return Err(End::Outcome(Outcome::Limit { detail }));
             }
         }
-        let detail = format!("it took {} rounds with the model (max_iterations)", self.limits.max_iterations);
+        let detail = format!("it took {} rounds with the model (max_iterations)", limits.max_iterations);
         Err(End::Outcome(Outcome::Limit { detail }))
     }
 
     /// In RAG mode: what memory says about the question. `None` when the mode is off.
     async fn retrieve(&self, recorder: &mut Recorder) -> Result<Option<Vec<Hit>>, End> {
-        if !self.home.settings().rag_mode {
+        if !self.tasks.home.settings().rag_mode {
             return Ok(None);
         }
         let query = recorder.session().messages.iter().rev().find(|m| m.role == crate::domain::Role::User);
@@ -201,16 +267,16 @@ impl Run {
         let history = transcript(recorder.session());
         let fitting = Fitting {
             context_window: self.client.endpoint().context_window,
-            tools: self.registry.specs(),
+            tools: self.tasks.registry.specs(),
             tokens: &self.tokens,
         };
-        let mut prepared = prepare(&self.home, history, hits, &fitting);
+        let mut prepared = prepare(&self.tasks.home, history, hits, &fitting);
         if prepared.dropped > 0 {
             let message =
                 format!("the {} oldest messages do not fit the model's context and were left out", prepared.dropped);
             recorder.status(StatusKind::Waiting, message).await?;
         }
-        let first = exchange(&self.client, &prepared.request, recorder, &self.cancel).await;
+        let first = exchange(&self.client, &prepared.request, recorder, &self.tasks.stopper.cancel).await;
         let overflow = matches!(first, Err(NoAnswer::Provider(ProviderError::ContextOverflow { .. })));
         if !overflow {
             return first.map_err(ending);
@@ -218,14 +284,14 @@ impl Run {
         // Our count was off for this model. Once, and only if something can go, with half the context.
         let halved = Fitting { context_window: fitting.context_window / 2, ..fitting };
         let before = prepared.request.messages.len();
-        prepared = prepare(&self.home, transcript(recorder.session()), hits, &halved);
+        prepared = prepare(&self.tasks.home, transcript(recorder.session()), hits, &halved);
         if prepared.request.messages.len() == before {
             return first.map_err(ending);
         }
         recorder
             .status(StatusKind::Retrying, "the conversation was too long for the model; trying with less of it")
             .await?;
-        exchange(&self.client, &prepared.request, recorder, &self.cancel).await.map_err(ending)
+        exchange(&self.client, &prepared.request, recorder, &self.tasks.stopper.cancel).await.map_err(ending)
     }
 }
 

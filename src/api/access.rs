@@ -46,12 +46,40 @@ impl Access {
         self.token.is_some()
     }
 
-    /// Compares digests, so that the time taken says nothing about the token.
     pub fn accepts(&self, given: &str) -> bool {
-        let Some(token) = &self.token else { return true };
-        let digests = Sha256::digest(token.expose_secret()).into_iter().zip(Sha256::digest(given));
-        digests.fold(0, |differences, (a, b)| differences | (a ^ b)) == 0
+        self.token.as_ref().is_none_or(|token| is_same(token, given))
     }
+}
+
+/// What the page is given and no tool can read: who has it may answer for the person. New at each start of the server.
+#[derive(Clone, Debug)]
+pub struct PageSecret(SecretString);
+
+impl PageSecret {
+    pub fn new() -> Self {
+        Self(SecretString::from(crate::clock::new_secret()))
+    }
+
+    pub fn is(&self, given: &str) -> bool {
+        is_same(&self.0, given)
+    }
+
+    /// For the page alone.
+    pub fn expose(&self) -> &str {
+        self.0.expose_secret()
+    }
+}
+
+impl Default for PageSecret {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Compares digests, so that the time taken says nothing about the secret.
+fn is_same(secret: &SecretString, given: &str) -> bool {
+    let digests = Sha256::digest(secret.expose_secret()).into_iter().zip(Sha256::digest(given));
+    digests.fold(0, |differences, (a, b)| differences | (a ^ b)) == 0
 }
 
 #[cfg(test)]

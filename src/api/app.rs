@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::access::Access;
+use super::access::{Access, PageSecret};
 use crate::engine::Engine;
 use crate::engine::watch::{Saves, Skills};
 
@@ -15,6 +15,8 @@ pub struct App {
     pub skills: Arc<Skills>,
     pub saves: Arc<Saves>,
     pub access: Arc<Access>,
+    /// What answers to questions are proved with.
+    pub secret: PageSecret,
     /// What a person should know about this server: warnings from the start.
     pub problems: Arc<Vec<String>>,
     /// One sentence about what tools' processes may do.

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::domain::ids::BadSessionId;
 use crate::domain::path::BadPath;
 use crate::engine::EngineError;
+use crate::engine::approvals::NoAnswer;
 use crate::engine::models::ModelError;
 use crate::store::StoreError;
 
@@ -114,6 +115,15 @@ impl From<EngineError> for ApiError {
         match error {
             EngineError::NoSession(_) => Self::new(StatusCode::NOT_FOUND, "not_found", message),
             EngineError::Busy => Self::new(StatusCode::CONFLICT, "busy", message),
+            EngineError::Refused(_) => Self::new(StatusCode::CONFLICT, "refused", message),
+            EngineError::NoAnswer(error) => match error {
+                NoAnswer::Unknown => Self::new(StatusCode::NOT_FOUND, "not_found", message),
+                NoAnswer::Already(_) => Self::new(StatusCode::CONFLICT, "already_answered", message),
+                NoAnswer::Expired => Self::new(StatusCode::CONFLICT, "expired", message),
+                NoAnswer::HashDiffers => Self::new(StatusCode::CONFLICT, "hash_differs", message),
+                NoAnswer::NeverAlways => Self::new(StatusCode::CONFLICT, "never_always", message),
+                NoAnswer::BadArguments(_) => Self::bad_request("bad_arguments", message),
+            },
             EngineError::TooShort => Self::bad_request("too_short", message),
             EngineError::ShuttingDown => Self::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", message),
             EngineError::Internal(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message),

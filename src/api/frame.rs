@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::domain::knowledge::Search;
-use crate::domain::{CallStatus, Event, Hit, Outcome, SessionId, StatusKind, message};
+use crate::domain::{Approval, CallStatus, Decision, Event, Hit, Outcome, Scope, SessionId, StatusKind, message};
 use crate::engine::{Published, What};
 
 /// One frame; `type` is also the SSE event's name. Frames of the document keep their fields; more stand beside them.
@@ -49,6 +49,18 @@ pub enum Frame {
         /// The tool's whole answer: `{status, message, data, operationCode}`, as the history has it.
         result: Value,
         duration_ms: u64,
+    },
+    /// A call waits for a person. Sent again, with a new time, when the server was started anew.
+    ApprovalRequest(Box<Approval>),
+    /// What became of an approval.
+    ApprovalResult {
+        approval_id: String,
+        call_id: String,
+        decision: Decision,
+        scope: Scope,
+        reason: Option<String>,
+        /// The person's own arguments, where they changed them.
+        arguments: Option<Value>,
     },
     /// Text after a tool call: the answer's next message begins.
     NewResponse {},
@@ -107,6 +119,8 @@ impl Frame {
             Frame::Token { .. } => "token",
             Frame::ToolStart { .. } => "tool_start",
             Frame::ToolEnd { .. } => "tool_end",
+            Frame::ApprovalRequest(_) => "approval_request",
+            Frame::ApprovalResult { .. } => "approval_result",
             Frame::NewResponse {} => "new_response",
             Frame::Status { .. } => "status",
             Frame::Usage { .. } => "usage",
@@ -149,7 +163,16 @@ fn project_event(session: &SessionId, event: &Event) -> Option<Frame> {
             message_id: message_id.clone(),
             content: content.clone(),
         },
-        Event::DialogueStarted { .. } => return None,
+        Event::DialogueStarted { .. } | Event::CallsRequested { .. } => return None,
+        Event::ApprovalAsked { approval, .. } => Frame::ApprovalRequest(Box::new((**approval).clone())),
+        Event::ApprovalAnswered { approval_id, call_id, answer, .. } => Frame::ApprovalResult {
+            approval_id: approval_id.clone(),
+            call_id: call_id.clone(),
+            decision: answer.decision,
+            scope: answer.scope,
+            reason: answer.reason.clone(),
+            arguments: answer.arguments.clone(),
+        },
         Event::SegmentStarted { segment, .. } => {
             if *segment == 0 {
                 return None;

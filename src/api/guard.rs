@@ -48,7 +48,7 @@ fn check(app: &App, request: &Request) -> Result<(), ApiError> {
         let message = "send a JSON body with Content-Type: application/json";
         return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", message));
     }
-    if app.access.needs_token() && !is_open(request) && !has_token(app, headers) {
+    if !is_open(request) && !may_use(app, headers) {
         let message = "this server needs its token: sign in at /, or send Authorization: Bearer <token>";
         return Err(ApiError::new(StatusCode::UNAUTHORIZED, "signed_out", message));
     }
@@ -75,6 +75,11 @@ fn is_json(headers: &HeaderMap) -> bool {
 fn is_open(request: &Request) -> bool {
     let path = request.uri().path();
     path == "/health" || path == "/api/login" || !path.starts_with("/api/")
+}
+
+/// Whether the API is open to this request.
+pub(super) fn may_use(app: &App, headers: &HeaderMap) -> bool {
+    !app.access.needs_token() || has_token(app, headers)
 }
 
 fn has_token(app: &App, headers: &HeaderMap) -> bool {

@@ -2,6 +2,7 @@
 
 mod access;
 mod app;
+mod approvals;
 mod chat;
 mod error;
 mod events;
@@ -19,7 +20,7 @@ mod status;
 mod tokens;
 mod web;
 
-pub use access::Access;
+pub use access::{Access, PageSecret};
 pub use app::App;
 pub use openapi::document;
 pub use server::serve;

@@ -4,7 +4,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::app::App;
-use super::{chat, events, files, prompt, retrieval, sessions, settings, status, tokens};
+use super::{approvals, chat, events, files, prompt, retrieval, sessions, settings, status, tokens};
 
 /// All routes that the OpenAPI document describes.
 pub fn described() -> OpenApiRouter<App> {
@@ -24,6 +24,10 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(sessions::interrupt))
         .routes(routes!(sessions::generate_title))
         .routes(routes!(sessions::compress))
+        .routes(routes!(approvals::list))
+        .routes(routes!(approvals::answer))
+        .routes(routes!(approvals::rules))
+        .routes(routes!(approvals::remove_rule))
         .routes(routes!(files::read, files::save))
         .routes(routes!(files::list))
         .routes(routes!(files::skills))

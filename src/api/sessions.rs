@@ -34,6 +34,8 @@ pub struct SessionSummary {
 pub enum SessionState {
     Idle,
     Running,
+    /// At work, and waiting for a person's approval.
+    Approval,
     /// Its last work failed.
     Error,
 }
@@ -137,8 +139,8 @@ pub struct Compressed {
 #[utoipa::path(get, path = "/api/sessions", tag = "sessions", responses((status = 200, body = SessionList)))]
 pub async fn list(State(app): State<App>) -> Result<Json<SessionList>, ApiError> {
     let sessions = app.engine.list().await?;
-    let running = running(&app);
-    let sessions = sessions.into_iter().map(|summary| shown(&running, summary)).collect();
+    let busy = Busy::of(&app);
+    let sessions = sessions.into_iter().map(|summary| shown(&busy, summary)).collect();
     Ok(Json(SessionList { sessions }))
 }
 
@@ -151,7 +153,7 @@ pub async fn create(
 ) -> Result<Json<SessionSummary>, ApiError> {
     let Json(request) = request?;
     let summary = app.engine.create(&title(&request.title)?).await?;
-    Ok(Json(shown(&running(&app), summary)))
+    Ok(Json(shown(&Busy::of(&app), summary)))
 }
 
 /// Gives a session another title.
@@ -165,7 +167,7 @@ pub async fn rename(
     let id = SessionId::parse(&id)?;
     let Json(request) = request?;
     let summary = app.engine.rename(&id, &title(&request.title)?).await?;
-    Ok(Json(shown(&running(&app), summary)))
+    Ok(Json(shown(&Busy::of(&app), summary)))
 }
 
 /// Moves a session to `sessions/archive/deleted/`.
@@ -182,7 +184,7 @@ pub async fn delete(State(app): State<App>, Path(id): Path<String>) -> Result<Js
     responses((status = 200, body = SessionSummary), (status = 404, body = ErrorBody)))]
 pub async fn restore(State(app): State<App>, Path(id): Path<String>) -> Result<Json<SessionSummary>, ApiError> {
     let summary = app.engine.restore(&SessionId::parse(&id)?).await?;
-    Ok(Json(shown(&running(&app), summary)))
+    Ok(Json(shown(&Busy::of(&app), summary)))
 }
 
 /// The raw messages, with the system prompt first.
@@ -268,24 +270,37 @@ pub async fn compress(State(app): State<App>, Path(id): Path<String>) -> Result<
     Ok(Json(Compressed { archived_count: done.archived, remaining_count: done.remaining, summary: done.summary }))
 }
 
-/// The ids of the sessions that are at work, looked up once a request.
-fn running(app: &App) -> HashSet<String> {
-    app.engine.services().runs.list().iter().map(ToString::to_string).collect()
+/// The ids of the sessions that are at work and of those that wait for a person, looked up once a request.
+struct Busy {
+    running: HashSet<String>,
+    asking: HashSet<String>,
 }
 
-fn shown(running: &HashSet<String>, summary: store::SessionSummary) -> SessionSummary {
-    let running = running.contains(&summary.id);
+impl Busy {
+    fn of(app: &App) -> Self {
+        let services = app.engine.services();
+        let running = services.runs.list().iter().map(ToString::to_string).collect();
+        Self { running, asking: services.approvals.sessions() }
+    }
+}
+
+fn shown(busy: &Busy, summary: store::SessionSummary) -> SessionSummary {
+    let state = if busy.asking.contains(&summary.id) {
+        SessionState::Approval
+    } else if busy.running.contains(&summary.id) {
+        SessionState::Running
+    } else if summary.failed {
+        SessionState::Error
+    } else {
+        SessionState::Idle
+    };
     SessionSummary {
         id: summary.id,
         title: summary.title,
         created_at: summary.created_at,
         updated_at: summary.updated_at,
         message_count: summary.message_count,
-        state: match running {
-            true => SessionState::Running,
-            false if summary.failed => SessionState::Error,
-            false => SessionState::Idle,
-        },
+        state,
     }
 }
 

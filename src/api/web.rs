@@ -1,10 +1,13 @@
 //! The web UI, embedded: hashed assets for ever, the page for every other path.
 
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use rust_embed::{EmbeddedFile, RustEmbed};
 
+use super::app::App;
 use super::error::ApiError;
+use super::guard::may_use;
 use crate::clock;
 
 /// `frontend/dist`, as `npm run build` leaves it. Without it the server still builds and says what is missing.
@@ -18,14 +21,14 @@ const NO_PAGE: &str = "<!doctype html><meta charset=utf-8><title>miniclaw</title
 not built into it. Build it with <code>make build</code>, or use the API: <a href=/api/docs>/api/docs</a>.";
 
 /// An asset, or the page: the UI has its own paths. Unknown API paths are errors, not pages.
-pub async fn asset(uri: Uri, headers: HeaderMap) -> Response {
+pub async fn asset(State(app): State<App>, uri: Uri, headers: HeaderMap) -> Response {
     let path = uri.path().trim_start_matches('/');
     if path.starts_with("api/") || path == "api" {
         let message = format!("there is no {}; GET /api/docs shows what there is", uri.path());
         return ApiError::new(StatusCode::NOT_FOUND, "no_such_endpoint", message).into_response();
     }
     if path.is_empty() || path == PAGE {
-        return page();
+        return page(&app, &headers);
     }
     let encodings = headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let accepts = |name: &str| encodings.split(',').any(|e| e.split(';').next().is_some_and(|e| e.trim() == name));
@@ -42,7 +45,7 @@ pub async fn asset(uri: Uri, headers: HeaderMap) -> Response {
         Some(file) => file_answer(path, file),
         // A missing asset is missing; a path of the UI is the page.
         None if path.starts_with("assets/") => StatusCode::NOT_FOUND.into_response(),
-        None => page(),
+        None => page(&app, &headers),
     }
 }
 
@@ -73,12 +76,21 @@ fn mime(path: &str) -> &'static str {
     }
 }
 
-/// The page, with a nonce of its own for the styles that the editor and menus add.
-fn page() -> Response {
+/// The page, with a nonce of its own for the styles that the editor and menus add, and, for whoever may use the API, the
+/// secret that answers to questions are proved with.
+fn page(app: &App, headers: &HeaderMap) -> Response {
     let nonce = clock::new_secret();
+    let secret = match may_use(app, headers) {
+        true => format!("<meta name=\"miniclaw-secret\" content=\"{}\">", app.secret.expose()),
+        false => String::new(),
+    };
     let html = match Dist::get(PAGE) {
-        Some(file) => String::from_utf8_lossy(&file.data).replace("__CSP_NONCE__", &nonce),
-        None => NO_PAGE.to_owned(),
+        Some(file) => String::from_utf8_lossy(&file.data).replace("__CSP_NONCE__", &nonce).replacen(
+            "<head>",
+            &format!("<head>{secret}"),
+            1,
+        ),
+        None => format!("{NO_PAGE}{secret}"),
     };
     let policy = format!(
         "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; img-src 'self' data: blob:; \
@@ -88,7 +100,7 @@ fn page() -> Response {
     let mut answer = html.into_response();
     let headers = answer.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     if let Ok(policy) = HeaderValue::from_str(&policy) {
         headers.insert(header::CONTENT_SECURITY_POLICY, policy);
     }

@@ -268,6 +268,7 @@ impl Kit {
             env: Vec::new(),
             wall: Duration::from_secs(300),
             output_cap: 1 << 20,
+            network: false,
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let sandbox = Sandbox::new(SandboxConfig::new(Level::Standard));

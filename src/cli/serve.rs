@@ -13,10 +13,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::{EX_CONFIG, home_dir, init, load_config};
 use crate::agent::run::{Fitting, prepare};
-use crate::api::{Access, App};
+use crate::api::{Access, App, PageSecret};
 use crate::clock;
 use crate::config::Config;
 use crate::domain::EmbedError;
+use crate::engine::approvals::Approvals;
 use crate::engine::embedder::Embedders;
 use crate::engine::hub::Hub;
 use crate::engine::local_model::{LocalModel, LocalModelFiles};
@@ -89,7 +90,8 @@ async fn run(folder: PathBuf, config: Config, address: SocketAddr) -> anyhow::Re
     let hub = Arc::new(Hub::new());
     let tokens = Arc::new(Counter::new());
     let sandbox = Sandbox::new(SandboxConfig::new(config.sandbox));
-    let materials = Materials { config: &config, home: &home, sandbox: &sandbox, tokens: &tokens };
+    let materials =
+        Materials { config: &config, home: &home, sandbox: &sandbox, tokens: &tokens, own_port: bound.port() };
     let embedders = Embedders::new(config.embedding.clone(), tokio::runtime::Handle::current());
     let embedders = Arc::new(embedders.with_rerank(config.rerank.clone()));
     let memory = library(&config, &home, &embedders, "memory");
@@ -109,7 +111,9 @@ async fn run(folder: PathBuf, config: Config, address: SocketAddr) -> anyhow::Re
         knowledge,
         tokens,
         limits: config.limits,
+        policy: Arc::new(config.policy.clone()),
         runs: Runs::default(),
+        approvals: Approvals::default(),
     });
     let engine = Engine::new(services);
     let skills = Arc::new(Skills::default());
@@ -125,6 +129,7 @@ async fn run(folder: PathBuf, config: Config, address: SocketAddr) -> anyhow::Re
         engine: engine.clone(),
         skills: skills.clone(),
         saves: saves.clone(),
+        secret: PageSecret::new(),
         access: Arc::new(Access::new(bound, &config.host_names, config.token.clone())),
         problems: Arc::new(problems(&config, &home, &sandbox)),
         sandbox: sandbox.describe().into(),
@@ -197,6 +202,7 @@ struct Materials<'a> {
     home: &'a Home,
     sandbox: &'a Sandbox,
     tokens: &'a Arc<Counter>,
+    own_port: u16,
 }
 
 impl Materials<'_> {
@@ -212,7 +218,8 @@ impl Materials<'_> {
                 None => tracing::warn!("no python3 was found, so there is no python_repl"),
             }
         }
-        tools.push(Arc::new(FetchUrl::new(FetchConfig::new(self.config.fetch_allow_hosts.clone()))));
+        let fetch = FetchConfig::new(self.config.fetch_allow_hosts.clone());
+        tools.push(Arc::new(FetchUrl::new(FetchConfig { own_port: Some(self.own_port), ..fetch })));
         tools.push(Arc::new(ReadFile::new(self.home.clone())));
         tools.push(Arc::new(SearchTool::knowledge(knowledge.clone())));
         tools.push(Arc::new(SearchTool::memory(memory.clone())));

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::approval::{Answer, Approval};
 use super::ids::WorkId;
 use super::knowledge::Search;
 use super::message::CallStatus;
@@ -49,6 +50,27 @@ pub enum Event {
         work_id: WorkId,
         at: usize,
         text: String,
+    },
+    /// What the model asked for in this exchange, where a person is asked about some of it: calls that come after one that
+    /// waits are known after a restart.
+    CallsRequested {
+        work_id: WorkId,
+        dialogue: u32,
+        calls: Vec<RequestedCall>,
+    },
+    /// A call waits for a person. Asked again with the same id after a restart, with a new time.
+    ApprovalAsked {
+        work_id: WorkId,
+        dialogue: u32,
+        index: u32,
+        approval: Arc<Approval>,
+    },
+    /// The answer, the end of the time for one, or the run's end.
+    ApprovalAnswered {
+        work_id: WorkId,
+        approval_id: String,
+        call_id: String,
+        answer: Answer,
     },
     /// Recorded before the tool runs: after a crash it says that the outcome is unknown.
     ToolStarted {
@@ -102,6 +124,15 @@ pub enum Event {
     },
 }
 
+/// A call of an exchange, exactly as the model sent it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestedCall {
+    pub index: u32,
+    pub call_id: String,
+    pub tool: String,
+    pub arguments: String,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StatusKind {
@@ -120,6 +151,9 @@ impl Event {
             | Event::SegmentStarted { work_id, .. }
             | Event::Text { work_id, .. }
             | Event::Thinking { work_id, .. }
+            | Event::CallsRequested { work_id, .. }
+            | Event::ApprovalAsked { work_id, .. }
+            | Event::ApprovalAnswered { work_id, .. }
             | Event::ToolStarted { work_id, .. }
             | Event::ToolFinished { work_id, .. }
             | Event::DialogueFinished { work_id, .. }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::approval::CallApproval;
 use super::ids::WorkId;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -67,10 +68,14 @@ impl Message {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CallStatus {
+    /// It waits for a person's approval, or was approved and has not begun.
+    Approval,
     Running,
     Done,
     /// The tool, or the check of its arguments, said no; the model read why.
     Error,
+    /// A person, the policy or the end of the time for an approval said no; the model read why.
+    Denied,
     /// A person stopped the run before it ended.
     Cancelled,
     /// The server went down while it ran: the outcome is unknown, and it is never run again by itself.
@@ -108,8 +113,52 @@ pub struct ToolCall {
     /// `{status, message, data, operationCode}`, as the tool answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
+    /// What a person was asked about it, and what they said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<CallApproval>,
     #[serde(flatten)]
     pub extra: Map<String, Value>,
+}
+
+impl ToolCall {
+    /// A call as the model asked for it; what became of it is still to be said.
+    pub fn new(call_id: &str, tool: &str, arguments: &Value) -> Self {
+        Self {
+            tool: tool.to_owned(),
+            input: input_line(arguments),
+            output: String::new(),
+            id: Some(call_id.to_owned()),
+            arguments: Some(arguments.clone()),
+            status: None,
+            dialogue: None,
+            index: None,
+            started_at: None,
+            duration_ms: None,
+            result: None,
+            approval: None,
+            extra: Map::new(),
+        }
+    }
+
+    pub fn at(mut self, dialogue: u32, index: u32) -> Self {
+        (self.dialogue, self.index) = (Some(dialogue), Some(index));
+        self
+    }
+
+    pub fn set_arguments(&mut self, arguments: &Value) {
+        self.input = input_line(arguments);
+        self.arguments = Some(arguments.clone());
+    }
+
+    /// It has no result yet.
+    pub fn is_open(&self) -> bool {
+        matches!(self.status, Some(CallStatus::Approval | CallStatus::Running))
+    }
+
+    /// It waits for a person, or for its turn after they said yes.
+    pub fn waits(&self) -> bool {
+        self.status == Some(CallStatus::Approval)
+    }
 }
 
 /// The one line a person sees for a call: the only string argument, else the JSON of all arguments.

@@ -1,6 +1,7 @@
 //! The words of the product. Nothing here does I/O, reads a clock or makes a random number: everything is a value, and
 //! every function gives the same answer for the same arguments.
 
+pub mod approval;
 pub mod embedder;
 pub mod event;
 pub mod ids;
@@ -11,8 +12,9 @@ pub mod session;
 pub mod tool;
 pub mod work;
 
+pub use approval::{Answer, Answered, Approval, CallApproval, Decision, Remembered, Scope, Shown};
 pub use embedder::{EmbedError, Embedder, Side, TokenEmbedder, TokenVector};
-pub use event::{Event, Fact, StatusKind};
+pub use event::{Event, Fact, RequestedCall, StatusKind};
 pub use ids::{SessionId, WorkId};
 pub use knowledge::Hit;
 pub use message::{CallStatus, Message, Role, ToolCall};

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::approval::{Answer, Answered, Approval, CallApproval, Decision};
 use super::event::{Event, Fact};
 use super::ids::WorkId;
-use super::message::{CallStatus, Message, Role, ToolCall, input_line};
+use super::message::{CallStatus, Message, Role, ToolCall};
 use super::work::{Outcome, Work};
 
 /// What the model reads in place of a result that a crash took.
@@ -17,6 +18,9 @@ pub const INTERRUPTED_OUTPUT: &str =
 /// The format of session files that this version writes (the mini-OpenClaw document's version 2). Its files need no
 /// `format`; a later one that old versions must not write to says so with a higher number.
 const FORMAT: u64 = 2;
+
+/// What the model reads in place of the result of a call that waited for a person when its run ended.
+pub const NOT_RUN_OUTPUT: &str = "[cancelled: the run ended before anybody approved this call; it was not run]";
 
 /// The content of `sessions/{id}.json`. All fields of the document keep their names; the rest is optional.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -87,6 +91,7 @@ impl Session {
                     model: model.clone(),
                     dialogues: 0,
                     usage: Default::default(),
+                    requested: Vec::new(),
                     finished_at: None,
                     outcome: None,
                 }));
@@ -114,31 +119,45 @@ impl Session {
                     splice(message.thinking.get_or_insert_default(), *at, text);
                 }
             }
+            Event::CallsRequested { work_id, calls, .. } => {
+                if let Some(work) = self.work_mut(work_id) {
+                    work.requested.clone_from(calls);
+                }
+            }
+            Event::ApprovalAsked { work_id, dialogue, index, approval } => {
+                self.ask(work_id, (*dialogue, *index), approval)
+            }
+            Event::ApprovalAnswered { work_id, approval_id, answer, .. } => self.answer(work_id, approval_id, answer),
             Event::ToolStarted { work_id, dialogue, index, call_id, tool, arguments } => {
-                let call = ToolCall {
-                    tool: tool.clone(),
-                    input: input_line(arguments),
-                    output: String::new(),
-                    id: Some(call_id.clone()),
-                    arguments: Some(arguments.clone()),
-                    status: Some(CallStatus::Running),
-                    dialogue: Some(*dialogue),
-                    index: Some(*index),
-                    started_at: Some(at),
-                    duration_ms: None,
-                    result: None,
-                    extra: Map::new(),
-                };
-                if let Some(message) = self.segment_mut(work_id) {
-                    message.tool_calls.push(call);
+                self.forget_requested(work_id, call_id);
+                let known = self.open_call_mut(work_id, call_id, CallStatus::Approval);
+                if let Some(call) = known {
+                    call.set_arguments(arguments);
+                    call.status = Some(CallStatus::Running);
+                    call.started_at = Some(at);
+                    if let Some(CallApproval::Answered(answered)) = &mut call.approval {
+                        answered.shown = None;
+                    }
+                } else {
+                    let call = ToolCall {
+                        status: Some(CallStatus::Running),
+                        started_at: Some(at),
+                        ..ToolCall::new(call_id, tool, arguments).at(*dialogue, *index)
+                    };
+                    self.push_call(work_id, call);
                 }
             }
             Event::ToolFinished { work_id, call_id, status, output, result, duration_ms, .. } => {
-                if let Some(call) = self.open_call_mut(work_id, call_id) {
+                let running = self.open_call_mut(work_id, call_id, CallStatus::Running).is_some();
+                let open = if running { CallStatus::Running } else { CallStatus::Approval };
+                if let Some(call) = self.open_call_mut(work_id, call_id, open) {
                     call.status = Some(*status);
                     call.output.clone_from(output);
                     call.result = Some(result.clone());
                     call.duration_ms = Some(*duration_ms);
+                    if let Some(CallApproval::Answered(answered)) = &mut call.approval {
+                        answered.shown = None;
+                    }
                 }
             }
             Event::DialogueFinished { work_id, usage, .. } => {
@@ -169,34 +188,81 @@ impl Session {
         self.messages.iter().rev().find(is_it)?.work_id.as_ref()
     }
 
-    /// What must be added after a crash so that every call has a result and every work an end.
+    /// The work that has calls which wait for a person: it goes on when they have answered, also after a restart.
+    pub fn waiting(&self) -> Option<&Work> {
+        let last = self.works.last().filter(|work| work.finished_at.is_none())?;
+        self.calls_of(&last.work_id).any(ToolCall::waits).then_some(last.as_ref())
+    }
+
+    /// The questions of a work that nobody has answered, oldest first.
+    pub fn unanswered<'s>(&'s self, work_id: &WorkId) -> Vec<&'s Approval> {
+        let waiting = self.calls_of(work_id).filter(|call| call.waits());
+        waiting.filter_map(|call| call.approval.as_ref()?.asked()).collect()
+    }
+
+    /// A question of a work, or its answer.
+    pub fn approval<'s>(&'s self, work_id: &WorkId, approval_id: &str) -> Option<&'s CallApproval> {
+        let mut approvals = self.calls_of(work_id).filter_map(|call| call.approval.as_ref());
+        approvals.find(|approval| approval.id() == approval_id)
+    }
+
+    /// The calls of a work, in order.
+    pub fn calls_of<'s, 'w>(&'s self, work_id: &'w WorkId) -> impl Iterator<Item = &'s ToolCall> + use<'s, 'w> {
+        self.messages.iter().filter(move |m| m.work_id.as_ref() == Some(work_id)).flat_map(|m| &m.tool_calls)
+    }
+
+    /// What must be added after a crash so that every call that had begun has a result, and every work an end. A work
+    /// whose calls wait for a person goes on waiting: nothing of them has run.
     pub fn repairs(&self) -> Vec<Event> {
+        let waiting = self.waiting().map(|work| work.work_id.clone());
         let mut events = Vec::new();
         for work in self.works.iter().filter(|work| work.finished_at.is_none()) {
-            let open = self
-                .messages
-                .iter()
-                .filter(|m| m.work_id.as_ref() == Some(&work.work_id))
-                .flat_map(|m| &m.tool_calls)
-                .filter(|call| call.status == Some(CallStatus::Running));
-            for call in open {
-                events.push(Event::ToolFinished {
-                    work_id: work.work_id.clone(),
-                    call_id: call.id.clone().unwrap_or_default(),
-                    tool: call.tool.clone(),
-                    status: CallStatus::Interrupted,
-                    output: INTERRUPTED_OUTPUT.to_owned(),
-                    result: serde_json::json!({"status": 1, "message": INTERRUPTED_OUTPUT, "data": {}, "operationCode": []}),
-                    duration_ms: 0,
-                });
+            let id = &work.work_id;
+            if waiting.as_ref() == Some(id) {
+                let begun = self.calls_of(id).filter(|call| call.status == Some(CallStatus::Running));
+                events.extend(begun.map(|call| close(id, call, CallStatus::Interrupted, INTERRUPTED_OUTPUT)));
+                continue;
             }
+            events.extend(self.closings(id));
             events.push(Event::WorkFinished {
-                work_id: work.work_id.clone(),
+                work_id: id.clone(),
                 outcome: Outcome::Interrupted {
                     detail: "the server stopped before the answer was complete".to_owned(),
                 },
                 content: "".into(),
             });
+        }
+        events
+    }
+
+    /// What gives every open call of a work a result: those that had begun are cut off, those that wait are cancelled.
+    pub fn closings(&self, work_id: &WorkId) -> Vec<Event> {
+        let mut events = Vec::new();
+        for call in self.calls_of(work_id) {
+            match call.status {
+                Some(CallStatus::Running) => {
+                    events.push(close(work_id, call, CallStatus::Interrupted, INTERRUPTED_OUTPUT));
+                }
+                Some(CallStatus::Approval) => {
+                    if let Some(approval) = call.approval.as_ref().and_then(CallApproval::asked) {
+                        events.push(Event::ApprovalAnswered {
+                            work_id: work_id.clone(),
+                            approval_id: approval.id.clone(),
+                            call_id: approval.call_id.clone(),
+                            answer: Answer::no(Decision::Cancelled, None, &approval.hash),
+                        });
+                    }
+                    events.push(close(work_id, call, CallStatus::Cancelled, NOT_RUN_OUTPUT));
+                }
+                Some(
+                    CallStatus::Done
+                    | CallStatus::Error
+                    | CallStatus::Denied
+                    | CallStatus::Cancelled
+                    | CallStatus::Interrupted,
+                )
+                | None => {}
+            }
         }
         events
     }
@@ -235,6 +301,7 @@ impl Session {
             return;
         }
         work.finished_at = Some(at);
+        work.requested.clear();
         work.outcome = Some(outcome.clone());
         if *outcome == Outcome::Done {
             return;
@@ -265,11 +332,81 @@ impl Session {
         self.messages.iter_mut().rev().find(|m| is_segment(m)).map(Arc::make_mut)
     }
 
-    fn open_call_mut(&mut self, work_id: &WorkId, call_id: &str) -> Option<&mut ToolCall> {
-        let is_open = |call: &ToolCall| call.id.as_deref() == Some(call_id) && call.status == Some(CallStatus::Running);
+    fn open_call_mut(&mut self, work_id: &WorkId, call_id: &str, status: CallStatus) -> Option<&mut ToolCall> {
+        self.call_mut(work_id, |call| call.id.as_deref() == Some(call_id) && call.status == Some(status))
+    }
+
+    /// The work's last message that has such a call, and there the first such call.
+    fn call_mut(&mut self, work_id: &WorkId, is_it: impl Fn(&ToolCall) -> bool) -> Option<&mut ToolCall> {
         let mut of_work = self.messages.iter_mut().rev().filter(|m| m.work_id.as_ref() == Some(work_id));
-        let message = of_work.find(|m| m.tool_calls.iter().any(is_open))?;
-        Arc::make_mut(message).tool_calls.iter_mut().find(|call| is_open(call))
+        let message = of_work.find(|m| m.tool_calls.iter().any(&is_it))?;
+        Arc::make_mut(message).tool_calls.iter_mut().find(|call| is_it(call))
+    }
+
+    fn forget_requested(&mut self, work_id: &WorkId, call_id: &str) {
+        if let Some(work) = self.work_mut(work_id).filter(|work| !work.requested.is_empty()) {
+            work.requested.retain(|call| call.call_id != call_id);
+        }
+    }
+
+    /// Puts a call into the current segment: at the end, or before the calls of its exchange that come after it.
+    fn push_call(&mut self, work_id: &WorkId, call: ToolCall) {
+        let Some(message) = self.segment_mut(work_id) else { return };
+        let calls = &mut message.tool_calls;
+        let after = calls.iter().rev().take_while(|other| other.dialogue == call.dialogue && other.index > call.index);
+        let place = calls.len() - after.count();
+        calls.insert(place, call);
+    }
+
+    fn ask(&mut self, work_id: &WorkId, (dialogue, index): (u32, u32), approval: &Arc<Approval>) {
+        let asked = Some(CallApproval::Asked((**approval).clone()));
+        let is_it = |call: &ToolCall| call.waits() && call.approval.as_ref().is_some_and(|a| a.id() == approval.id);
+        if let Some(call) = self.call_mut(work_id, is_it) {
+            call.approval = asked;
+            return;
+        }
+        self.forget_requested(work_id, &approval.call_id);
+        let call = ToolCall {
+            status: Some(CallStatus::Approval),
+            approval: asked,
+            ..ToolCall::new(&approval.call_id, &approval.tool, &approval.arguments).at(dialogue, index)
+        };
+        self.push_call(work_id, call);
+    }
+
+    fn answer(&mut self, work_id: &WorkId, approval_id: &str, answer: &Answer) {
+        let is_it = |call: &ToolCall| {
+            let asked = call.approval.as_ref().and_then(CallApproval::asked);
+            call.waits() && asked.is_some_and(|approval| approval.id == approval_id)
+        };
+        let Some(call) = self.call_mut(work_id, is_it) else { return };
+        let shown = call.approval.as_ref().and_then(CallApproval::asked).map(|approval| approval.shown.clone());
+        let asked = answer.arguments.as_ref().and(call.arguments.clone());
+        if let Some(arguments) = &answer.arguments {
+            call.set_arguments(arguments);
+        }
+        call.approval = Some(CallApproval::Answered(Answered {
+            id: approval_id.to_owned(),
+            decision: answer.decision,
+            scope: answer.scope,
+            reason: answer.reason.clone(),
+            changed: answer.arguments.is_some(),
+            asked,
+            hash: answer.hash.clone(),
+            shown,
+        }));
+    }
+}
+
+fn close(work_id: &WorkId, call: &ToolCall, status: CallStatus, output: &str) -> Event {
+    Event::ToolFinished {
+        work_id: work_id.clone(),
+        call_id: call.id.clone().unwrap_or_default(),
+        tool: call.tool.clone(),
+        status,
+        output: output.to_owned(),
+        result: serde_json::json!({"status": 1, "message": output, "data": {}, "operationCode": []}),
+        duration_ms: 0,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::event::RequestedCall;
 use super::ids::WorkId;
 
 /// Tokens as the provider counted them, summed over a work's dialogues.
@@ -86,6 +87,9 @@ pub struct Work {
     pub dialogues: u32,
     #[serde(default)]
     pub usage: Usage,
+    /// Calls of the last exchange that were asked for and not begun, while one before them waits for a person.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requested: Vec<RequestedCall>,
     /// Absent while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<f64>,

@@ -1,21 +1,23 @@
 //! The task that owns one session: every change goes through it, in one order: journal, fold, publish.
 
+mod answers;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 
+use super::approvals::{Desk, Wish};
 use super::hub::What;
 use super::ledger::{Ledger, OnDisk};
 use super::notice::Notice;
-use super::work::{make_summary, make_title, work};
+use super::work::{Begin, make_summary, make_title, work};
 use super::{EngineError, Services};
-use crate::agent::{Entry, Kind, Recorder, compress, title};
+use crate::agent::{Ending, Entry, Kind, Recorder, Stopper, compress, title};
 use crate::clock;
-use crate::domain::{Event, Outcome, Session, SessionId, WorkId};
+use crate::domain::{Answer, Event, Outcome, Session, SessionId, WorkId};
 use crate::store::Loaded;
 
 /// Asks of a session. Each is answered once.
@@ -27,6 +29,13 @@ pub enum Command {
     },
     Interrupt {
         reply: Reply<bool>,
+    },
+    /// A person's answer to a question; `hash` is that of what they were shown.
+    Answer {
+        id: String,
+        hash: String,
+        wish: Wish,
+        reply: Reply<Answer>,
     },
     Rename {
         title: String,
@@ -43,8 +52,17 @@ pub enum Command {
     },
     /// Stops what runs and ends the task, everything on disk.
     Close {
+        closing: Closing,
         reply: Reply<()>,
     },
+}
+
+/// Why a session is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Closing {
+    /// The server stops: what waits for a person waits on.
+    Server,
+    Deleted,
 }
 
 pub type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
@@ -85,6 +103,11 @@ pub struct Actor {
     keys: VecDeque<(String, Started)>,
     /// A work that has ended and waits for the session's title.
     untitled: Option<WorkId>,
+    /// Said while a run was under way: run next, in this order.
+    said: VecDeque<Said>,
+    desk: Desk,
+    /// The server stops: what waits for a person is left as it is.
+    suspending: bool,
     /// A summary is being made: messages must stay as they are.
     compressing: bool,
     /// What a model made beside the run arrives here.
@@ -93,9 +116,17 @@ pub struct Actor {
 
 struct Running {
     work_id: WorkId,
-    cancel: CancellationToken,
+    stopper: Stopper,
     entries: mpsc::Receiver<Entry>,
-    task: JoinHandle<Result<Outcome, String>>,
+    answers: mpsc::UnboundedSender<Event>,
+    task: JoinHandle<Result<Ending, String>>,
+}
+
+/// A prompt with those who wait for its work to begin.
+struct Said {
+    content: String,
+    key: Option<String>,
+    replies: Vec<Reply<Started>>,
 }
 
 /// What came of asking a model for something beside a run.
@@ -116,6 +147,8 @@ enum Wake {
     Command(Option<Command>),
     Entry(Option<Entry>),
     Errand(Errand),
+    /// Nobody answered this question in time.
+    Expired(String),
     Idle,
 }
 
@@ -128,13 +161,24 @@ impl Actor {
             running: None,
             keys: VecDeque::new(),
             untitled: None,
+            said: VecDeque::new(),
+            desk: Desk::default(),
+            suspending: false,
             compressing: false,
             errands: mpsc::channel(4),
         }
     }
 
     pub async fn live(mut self, mut commands: mpsc::Receiver<Command>) {
+        let waiting = self.ledger.session.waiting().map(|work| work.work_id.clone());
+        if let Some(work_id) = waiting {
+            // Asked before the server stopped; the run asks again and goes on from there.
+            self.start_run(work_id, Begin::Calls);
+        }
         let closed = self.serve(&mut commands).await;
+        for said in std::mem::take(&mut self.said) {
+            said.replies.into_iter().for_each(|reply| drop(reply.send(Err(EngineError::ShuttingDown))));
+        }
         if let Some(work_id) = self.untitled.take() {
             // Its title will not come any more; who waits for it need not.
             self.ledger.publish(What::Settled(work_id));
@@ -153,17 +197,23 @@ impl Actor {
                 command = commands.recv() => Wake::Command(command),
                 entry = next_entry(&mut self.running) => Wake::Entry(entry),
                 Some(errand) = self.errands.1.recv() => Wake::Errand(errand),
+                id = self.desk.expired() => Wake::Expired(id),
                 () = tokio::time::sleep(IDLE), if self.running.is_none() && !self.compressing => Wake::Idle,
             };
             match wake {
                 Wake::Entry(Some(entry)) => self.record(entry).await,
-                Wake::Entry(None) => self.end_run().await,
+                Wake::Entry(None) => {
+                    self.end_run().await;
+                    self.go_on().await;
+                }
+                Wake::Expired(id) => self.expire(&id).await,
                 Wake::Errand(Errand::Title { title, settles, reply }) => self.titled(title, settles, reply).await,
                 Wake::Errand(Errand::Summary { count, made, reply }) => {
                     // The asker may have gone; what was done stays done.
                     let _ = reply.send(self.compressed(count, made).await);
                 }
-                Wake::Command(Some(Command::Close { reply })) => {
+                Wake::Command(Some(Command::Close { closing, reply })) => {
+                    self.suspending = closing == Closing::Server;
                     self.stop().await;
                     return Some(reply);
                 }
@@ -175,6 +225,7 @@ impl Actor {
                     self.command(command).await;
                 }
                 Wake::Command(None) | Wake::Idle => {
+                    self.suspending = true;
                     self.stop().await;
                     // What was said lately is kept for those who come back; after so long they load the history.
                     self.services.hub.forget(&self.ledger.id);
@@ -206,25 +257,53 @@ impl Actor {
     async fn command(&mut self, command: Command) {
         // An asker who has gone away does not change what was done.
         match command {
-            Command::Say { content, key, reply } => drop(reply.send(self.say(content, key).await)),
-            Command::Interrupt { reply } => drop(reply.send(Ok(self.interrupt()))),
+            Command::Say { content, key, reply } => self.say(Said { content, key, replies: vec![reply] }).await,
+            Command::Interrupt { reply } => drop(reply.send(Ok(self.interrupt().await))),
+            Command::Answer { id, hash, wish, reply } => drop(reply.send(self.answer(&id, &hash, wish).await)),
             Command::Rename { title, reply } => drop(reply.send(self.rename(title).await)),
             Command::Retitle { reply } => self.retitle(None, Some(reply)),
             Command::Compress { reply } => self.compress(reply),
             Command::View { reply } => {
                 drop(reply.send(Ok(View { session: self.ledger.session.clone(), last: self.ledger.last })))
             }
-            Command::Close { reply } => drop(reply.send(Ok(()))),
+            Command::Close { reply, .. } => drop(reply.send(Ok(()))),
         }
     }
 
-    async fn say(&mut self, content: String, key: Option<String>) -> Result<Started, EngineError> {
-        if let Some(started) = key.as_deref().and_then(|key| self.said_before(key)) {
-            return Ok(started);
+    /// Begins a work; what is under way is interrupted first, and this is run next.
+    async fn say(&mut self, mut said: Said) {
+        if let Some(started) = said.key.as_deref().and_then(|key| self.said_before(key)) {
+            return tell(said.replies, Ok(started));
         }
-        if self.running.is_some() || self.compressing {
-            return Err(EngineError::Busy);
+        if let Some(twin) = self.said.iter_mut().find(|twin| twin.key.is_some() && twin.key == said.key) {
+            return twin.replies.append(&mut said.replies);
         }
+        if self.compressing {
+            return tell(said.replies, Err(EngineError::Busy));
+        }
+        self.said.push_back(said);
+        if self.running.is_some() {
+            self.interrupt().await;
+        } else {
+            self.go_on().await;
+        }
+    }
+
+    /// Begins what was said next. Where more waits behind it, it is interrupted at once, as those who said it wanted.
+    async fn go_on(&mut self) {
+        while let Some(Said { content, key, replies }) = self.said.pop_front() {
+            tell(replies, self.begin(content, key).await);
+            if self.running.is_none() {
+                continue;
+            }
+            if !self.said.is_empty() {
+                self.interrupt().await;
+            }
+            return;
+        }
+    }
+
+    async fn begin(&mut self, content: String, key: Option<String>) -> Result<Started, EngineError> {
         let work_id = WorkId(clock::new_id());
         let event = Event::WorkStarted {
             work_id: work_id.clone(),
@@ -235,7 +314,7 @@ impl Actor {
         };
         let after = self.services.hub.last();
         self.ledger.fact(event).await?;
-        self.start_run(work_id.clone());
+        self.start_run(work_id.clone(), Begin::Question);
         self.changed();
         let started = Started { work_id, after };
         if let Some(key) = key {
@@ -254,13 +333,19 @@ impl Actor {
         Some(Started { work_id, after: self.services.hub.last() })
     }
 
-    fn start_run(&mut self, work_id: WorkId) {
+    fn start_run(&mut self, work_id: WorkId, begin: Begin) {
         let (to, entries) = mpsc::channel(256);
-        let cancel = CancellationToken::new();
-        let recorder = Recorder::new(work_id.clone(), (*self.ledger.session).clone(), to);
-        let task = tokio::spawn(work(self.services.clone(), self.ledger.id.clone(), recorder, cancel.clone()));
+        let (answers, answered) = mpsc::unbounded_channel();
+        let stopper = Stopper::default();
+        let session = (*self.ledger.session).clone();
+        let recorder = match begin {
+            Begin::Question => Recorder::new(work_id.clone(), session, (to, answered)),
+            Begin::Calls => Recorder::resumed(work_id.clone(), session, (to, answered)),
+        };
+        let how = (begin, stopper.clone());
+        let task = tokio::spawn(work(self.services.clone(), self.ledger.id.clone(), recorder, how));
         self.services.runs.started(&self.ledger.id);
-        self.running = Some(Running { work_id, cancel, entries, task });
+        self.running = Some(Running { work_id, stopper, entries, answers, task });
     }
 
     async fn record(&mut self, entry: Entry) {
@@ -269,9 +354,18 @@ impl Actor {
             Kind::Mark => self.ledger.mark(entry.event),
             Kind::Piece => self.ledger.piece(entry.event),
             Kind::Fact(done) => {
+                let question = matches!(entry.event, Event::ApprovalAsked { .. }).then(|| entry.event.clone());
                 let kept = self.ledger.fact(entry.event).await.map_err(|error| error.to_string());
+                if let Some(question) = question.filter(|_| kept.is_ok()) {
+                    self.noted(&question);
+                }
                 // A run that was cut off does not wait for the answer.
                 let _ = done.send(kept);
+                if self.running.as_ref().is_some_and(|running| running.stopper.cancel.is_cancelled())
+                    && !self.suspending
+                {
+                    self.cancel_questions().await;
+                }
             }
         }
     }
@@ -279,10 +373,17 @@ impl Actor {
     /// The run's task has let go of its recorder: record how it ended, write the snapshot, see to a title.
     async fn end_run(&mut self) {
         let Some(running) = self.running.take() else { return };
-        let outcome = match running.task.await {
-            Ok(Ok(outcome)) => outcome,
+        let ended = running.task.await;
+        if self.suspending && self.ledger.session.waiting().is_some() {
+            // The journal holds it all, and the next start goes on from there.
+            self.services.runs.ended(&self.ledger.id);
+            return;
+        }
+        let outcome = match ended {
+            Ok(Ok(Ending::Outcome(outcome))) => outcome,
             Ok(Err(reason)) => failed(reason, "not_saved"),
             Err(join) if join.is_cancelled() => crate::agent::run::interrupted(),
+            Ok(Ok(Ending::Suspended)) => crate::agent::run::interrupted(),
             Err(_) => failed("an internal error ended this run; the log has more".to_owned(), "internal"),
         };
         let work_id = running.work_id;
@@ -291,10 +392,11 @@ impl Actor {
             Outcome::Error { .. } => Ended::Failed,
             Outcome::Length | Outcome::Refusal | Outcome::Interrupted { .. } | Outcome::Limit { .. } => Ended::Stopped,
         };
-        for event in self.ledger.session.repairs().into_iter().filter(|e| matches!(e, Event::ToolFinished { .. })) {
-            if self.ledger.fact(event).await.is_err() {
+        for event in self.ledger.session.closings(&work_id) {
+            if self.ledger.fact(event.clone()).await.is_err() {
                 break;
             }
+            self.noted(&event);
         }
         let content = self.ledger.session.work_text(&work_id).into();
         let event = Event::WorkFinished { work_id: work_id.clone(), outcome, content };
@@ -325,15 +427,20 @@ impl Actor {
         }
     }
 
-    fn interrupt(&self) -> bool {
+    async fn interrupt(&mut self) -> bool {
+        // First, so that the run learns that its calls were cancelled and not that nobody is there.
+        self.cancel_questions().await;
         if let Some(running) = &self.running {
-            running.cancel.cancel();
+            running.stopper.cancel.cancel();
         }
         self.running.is_some()
     }
 
     async fn stop(&mut self) {
-        self.interrupt();
+        match &self.running {
+            Some(running) if self.suspending => running.stopper.suspend(),
+            _ => drop(self.interrupt().await),
+        }
         let deadline = tokio::time::Instant::now() + CLOSE_GRACE;
         while let Some(running) = &mut self.running {
             match tokio::time::timeout_at(deadline, running.entries.recv()).await {
@@ -426,6 +533,19 @@ impl Actor {
 
     fn changed(&self) {
         self.services.hub.notice(Notice::SessionsChanged { session_id: self.ledger.id.to_string() });
+    }
+}
+
+fn tell(replies: Vec<Reply<Started>>, started: Result<Started, EngineError>) {
+    let mut replies = replies.into_iter();
+    let first = replies.next();
+    for reply in replies {
+        let again = started.as_ref().map(Clone::clone).map_err(|error| EngineError::Refused(error.to_string()));
+        // Who asked may have gone; what was done stays done.
+        let _ = reply.send(again);
+    }
+    if let Some(first) = first {
+        let _ = first.send(started);
     }
 }
 

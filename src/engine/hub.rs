@@ -92,7 +92,10 @@ struct Log {
 impl Log {
     fn push(&mut self, published: &Arc<Published>) {
         match &published.what {
-            What::Event(Event::WorkStarted { work_id, .. }) => self.unsettled = Some(work_id.clone()),
+            // After a start of the server, a work that waited for a person goes on with its question.
+            What::Event(Event::WorkStarted { work_id, .. } | Event::ApprovalAsked { work_id, .. }) => {
+                self.unsettled = Some(work_id.clone());
+            }
             What::Settled(work_id) if self.unsettled.as_ref() == Some(work_id) => self.unsettled = None,
             What::Event(_) | What::Settled(_) | What::Notice(_) => {}
         }

@@ -1,6 +1,7 @@
 //! Which sessions are alive: open, say, follow, interrupt, rename, compress, delete.
 
 mod actor;
+pub mod approvals;
 pub mod embedder;
 pub mod hub;
 mod ledger;
@@ -16,19 +17,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{mpsc, oneshot};
 
-use actor::{Actor, Command, Reply};
+use actor::{Actor, Closing, Command, Reply};
 pub use actor::{Compression, Started, View};
 pub use hub::{EventId, Hub, Published, Subscription, What};
 pub use notice::{ChangedBy, Notice};
 
 use crate::agent::Limits;
 use crate::clock;
-use crate::domain::{Session, SessionId};
+use crate::domain::{Answer, Session, SessionId};
 use crate::provider::ProviderError;
 use crate::store::{Home, Loaded, SessionSummary, Stamp, StoreError};
 use crate::tokens::Counter;
-use crate::tools::Registry;
 use crate::tools::library::Library;
+use crate::tools::{Policy, Registry};
 
 /// What all sessions share.
 pub struct Services {
@@ -42,7 +43,9 @@ pub struct Services {
     pub knowledge: Arc<Library>,
     pub tokens: Arc<Counter>,
     pub limits: Limits,
+    pub policy: Arc<Policy>,
     pub runs: Runs,
+    pub approvals: approvals::Approvals,
 }
 
 /// Which sessions have a run under way.
@@ -70,6 +73,10 @@ pub enum EngineError {
     NoSession(SessionId),
     #[error("this session is still working; wait for it, or stop it first")]
     Busy,
+    #[error("{0}")]
+    Refused(String),
+    #[error(transparent)]
+    NoAnswer(#[from] approvals::NoAnswer),
     #[error("there is too little to compress: a session needs at least 4 messages")]
     TooShort,
     #[error("the server is shutting down")]
@@ -113,20 +120,29 @@ impl Engine {
         &self.services
     }
 
-    /// Closes what a crash left open in all sessions. Called at the start.
+    /// Closes what a crash left open in all sessions, and asks again what waited for a person. Called at the start.
     pub async fn recover(&self) -> Result<usize, EngineError> {
         let home = self.services.home.clone();
-        blocking(move || {
-            let cut_off = home.unsettled_sessions()?;
-            for id in &cut_off {
+        let (closed, waiting) = blocking(move || {
+            let (mut closed, mut waiting) = (0, Vec::new());
+            for id in home.unsettled_sessions()? {
                 // One session that cannot be read must not keep the others from people.
-                if let Err(error) = home.load(id) {
-                    tracing::error!(session = %id, %error, "could not close what a crash had left open");
+                match home.load(&id) {
+                    Ok(Some(loaded)) if loaded.session.waiting().is_some() => waiting.push(id),
+                    Ok(_) => closed += 1,
+                    Err(error) => {
+                        tracing::error!(session = %id, %error, "could not close what a crash had left open");
+                    }
                 }
             }
-            Ok(cut_off.len())
+            Ok((closed, waiting))
         })
-        .await
+        .await?;
+        for id in &waiting {
+            // Its task asks the person again.
+            self.open(id, Missing::IsAnError).await?;
+        }
+        Ok(closed)
     }
 
     pub async fn create(&self, title: &str) -> Result<SessionSummary, EngineError> {
@@ -144,6 +160,13 @@ impl Engine {
     /// Stops what runs; `false` when nothing did.
     pub async fn interrupt(&self, id: &SessionId) -> Result<bool, EngineError> {
         self.ask(id, Missing::IsAnError, |reply| Command::Interrupt { reply }).await
+    }
+
+    /// A person's answer to a question; `hash` is that of what they were shown.
+    pub async fn answer(&self, id: &str, hash: &str, wish: approvals::Wish) -> Result<Answer, EngineError> {
+        let session = self.services.approvals.session_of(id)?;
+        let command = |reply| Command::Answer { id: id.to_owned(), hash: hash.to_owned(), wish: wish.clone(), reply };
+        self.ask(&session, Missing::IsAnError, command).await
     }
 
     pub async fn rename(&self, id: &SessionId, title: &str) -> Result<SessionSummary, EngineError> {
@@ -176,11 +199,11 @@ impl Engine {
         // A run may take its time to stop; others need not wait for it.
         let running = self.alive.lock().await.sessions.get(id).cloned();
         if let Some(handle) = running {
-            close(&handle).await;
+            close(&handle, Closing::Deleted).await;
         }
         let mut alive = self.alive.lock().await;
         if let Some(handle) = alive.sessions.remove(id) {
-            close(&handle).await;
+            close(&handle, Closing::Deleted).await;
         }
         let (home, gone) = (self.services.home.clone(), id.clone());
         let deleted = blocking(move || home.delete_session(&gone)).await?;
@@ -207,7 +230,7 @@ impl Engine {
             alive.closing = true;
             std::mem::take(&mut alive.sessions)
         };
-        futures_util::future::join_all(sessions.values().map(close)).await;
+        futures_util::future::join_all(sessions.values().map(|handle| close(handle, Closing::Server))).await;
         self.services.models.stop().await;
     }
 
@@ -270,9 +293,9 @@ impl Engine {
     }
 }
 
-async fn close(handle: &mpsc::Sender<Command>) {
+async fn close(handle: &mpsc::Sender<Command>, closing: Closing) {
     let (reply, closed) = oneshot::channel();
-    if handle.send(Command::Close { reply }).await.is_ok() {
+    if handle.send(Command::Close { closing, reply }).await.is_ok() {
         // An actor that ended by itself in this moment answers by dropping the question.
         let _ = closed.await;
     }

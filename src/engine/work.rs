@@ -2,43 +2,57 @@
 
 use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
-
 use super::models::{Silent, Watch};
 use super::{EngineError, Services};
-use crate::agent::{Recorder, Run, compress, run, title};
+use crate::agent::{Ending, Recorder, Run, Stopper, Tasks, compress, finish_calls, run, title};
 use crate::domain::{Message, Outcome, Role, Session, SessionId, StatusKind};
+
+/// What a run begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begin {
+    /// The person's question.
+    Question,
+    /// Calls that waited for a person when the server stopped.
+    Calls,
+}
 
 /// One work, from finding the model to its outcome.
 pub async fn work(
     services: Arc<Services>,
     session_id: SessionId,
     mut recorder: Recorder,
-    cancel: CancellationToken,
-) -> Result<Outcome, String> {
+    (begin, stopper): (Begin, Stopper),
+) -> Result<Ending, String> {
+    let tasks = Tasks {
+        session_id,
+        home: services.home.clone(),
+        registry: services.registry.clone(),
+        policy: services.policy.clone(),
+        limits: services.limits,
+        stopper: stopper.clone(),
+    };
+    let mut first = 0;
+    if begin == Begin::Calls {
+        // No model is needed, and none may be there, until a person has answered.
+        if let Some(ending) = finish_calls(&tasks, &mut recorder).await.map_err(|error| error.0)? {
+            return Ok(ending);
+        }
+        first = recorder.dialogues();
+    }
     let mut progress = Progress(&recorder);
     let client = tokio::select! {
-        () = cancel.cancelled() => return Ok(crate::agent::run::interrupted()),
+        () = stopper.cancel.cancelled() => return Ok(Ending::Outcome(crate::agent::run::interrupted())),
         client = services.models.client(&mut progress) => client,
     };
     let client = match client {
         Ok(client) => client,
         Err(error) => {
             let (code, retryable) = (error.code().to_owned(), error.retryable());
-            return Ok(Outcome::Error { error: error.to_string(), code, retryable });
+            return Ok(Ending::Outcome(Outcome::Error { error: error.to_string(), code, retryable }));
         }
     };
-    let run_now = Run {
-        session_id,
-        home: services.home.clone(),
-        client,
-        registry: services.registry.clone(),
-        memory: services.memory.clone(),
-        tokens: services.tokens.clone(),
-        limits: services.limits,
-        cancel,
-    };
-    run(&run_now, &mut recorder).await.map_err(|error| error.0)
+    let run_now = Run { tasks, client, memory: services.memory.clone(), tokens: services.tokens.clone() };
+    run(&run_now, &mut recorder, first).await.map_err(|error| error.0)
 }
 
 /// Tells the session's followers how the start of the model is coming on.

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use crate::domain::session::INTERRUPTED_OUTPUT;
+use crate::domain::session::{INTERRUPTED_OUTPUT, NOT_RUN_OUTPUT};
 use crate::domain::{CallStatus, Hit, Message, Role, Session, ToolCall};
 use crate::provider::{CallRequest, ChatMessage};
 
@@ -120,9 +120,11 @@ fn arguments(call: &ToolCall) -> String {
 fn output(call: &ToolCall) -> String {
     match call.status {
         Some(CallStatus::Running) => INTERRUPTED_OUTPUT.to_owned(),
-        Some(CallStatus::Done | CallStatus::Error | CallStatus::Cancelled | CallStatus::Interrupted) | None => {
-            call.output.clone()
-        }
+        Some(CallStatus::Approval) => NOT_RUN_OUTPUT.to_owned(),
+        Some(
+            CallStatus::Done | CallStatus::Error | CallStatus::Denied | CallStatus::Cancelled | CallStatus::Interrupted,
+        )
+        | None => call.output.clone(),
     }
 }
 

@@ -39,6 +39,15 @@ pub enum Level {
     Off,
 }
 
+impl Level {
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Standard => "standard",
+            Level::Off => "off",
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct SandboxConfig {
     /// A program whose `main` begins with [`supervise_if_asked`]. `/proc/self/exe` is this very program, also after the
@@ -68,6 +77,8 @@ pub struct Job {
     pub wall: Duration,
     /// Bytes kept of each output stream: half from its beginning, half from its end.
     pub output_cap: usize,
+    /// Whether it may reach other machines; a person was asked. Not before [`Sandbox::can_network`] says so.
+    pub network: bool,
 }
 
 /// Where a job's programs are looked for.
@@ -121,6 +132,11 @@ impl Sandbox {
 
     pub fn level(&self) -> Level {
         self.config.level
+    }
+
+    /// Whether a job can be given the network. No job can, yet.
+    pub fn can_network(&self) -> bool {
+        false
     }
 
     /// Whether a job could read all that lies below `path`, because the system's own folders are open to it.

@@ -140,6 +140,8 @@ impl Home {
 
     /// Reads a session: snapshot, then journal, then whatever a crash left open is closed. `None` when there is none.
     ///
+    /// A work that waits for a person stays open, with its journal: the next start finds it by that.
+    ///
     /// A snapshot that does not parse and the end of a journal that is not whole go to `storage/quarantine/`. A session of a
     /// newer format is read as far as it is understood, and nothing of it is touched.
     ///
@@ -164,7 +166,9 @@ impl Home {
         facts.iter().flatten().for_each(|fact| session.apply_fact(fact));
         self.repair(id, &mut session)?;
         self.save_snapshot(id, &session)?;
-        journal::remove(self, &journal::file_name(id))?;
+        if session.waiting().is_none() {
+            journal::remove(self, &journal::file_name(id))?;
+        }
         Ok(Some(Loaded { session, stamp: self.session_stamp(id) }))
     }
 

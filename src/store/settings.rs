@@ -1,4 +1,4 @@
-//! `config.json`: the switches a person flips in the UI.
+//! `config.json`: the switches a person flips in the UI, and the calls they allowed for good.
 
 use std::path::Path;
 
@@ -7,8 +7,10 @@ use serde_json::{Map, Value};
 use super::atomic;
 use super::error::StoreError;
 use super::home::Home;
+use crate::domain::Remembered;
 
 const FILE: &str = "config.json";
+const ALWAYS: &str = "always_allowed";
 
 /// The switches. Fields of the file that this version does not know are kept.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -39,8 +41,40 @@ impl Home {
 
     pub fn set_rag_mode(&self, on: bool) -> Result<(), StoreError> {
         let _one_writer = self.edit_lock();
+        self.write_setting("rag_mode", Value::Bool(on))
+    }
+
+    /// The calls a person allowed for good, read afresh; what does not parse allows nothing.
+    pub fn remembered(&self) -> Vec<Remembered> {
+        let rules = self.settings_file().remove(ALWAYS);
+        let rules = rules.and_then(|rules| serde_json::from_value::<Vec<Value>>(rules).ok()).unwrap_or_default();
+        rules.into_iter().filter_map(|rule| serde_json::from_value(rule).ok()).collect()
+    }
+
+    pub fn remember(&self, rule: &Remembered) -> Result<(), StoreError> {
+        let _one_writer = self.edit_lock();
+        let mut rules = self.remembered();
+        rules.push(rule.clone());
+        self.write_setting(ALWAYS, serde_json::to_value(rules).expect("rules are JSON"))
+    }
+
+    /// `false` when there is no such rule.
+    pub fn forget_remembered(&self, id: &str) -> Result<bool, StoreError> {
+        let _one_writer = self.edit_lock();
+        let mut rules = self.remembered();
+        let before = rules.len();
+        rules.retain(|rule| rule.id != id);
+        if rules.len() == before {
+            return Ok(false);
+        }
+        self.write_setting(ALWAYS, serde_json::to_value(rules).expect("rules are JSON"))?;
+        Ok(true)
+    }
+
+    /// Under the edit lock.
+    fn write_setting(&self, name: &str, value: Value) -> Result<(), StoreError> {
         let mut fields = self.settings_file();
-        fields.insert("rag_mode".to_owned(), Value::Bool(on));
+        fields.insert(name.to_owned(), value);
         let mut bytes = serde_json::to_vec_pretty(&fields).expect("a map of JSON values is JSON");
         bytes.push(b'\n');
         atomic::replace(self.root(), FILE, &bytes, 0o600).map_err(StoreError::io("saving config.json"))

@@ -2,6 +2,7 @@
 
 mod fetch_url;
 pub mod library;
+pub mod policy;
 mod python_repl;
 mod read_file;
 mod registry;
@@ -9,16 +10,20 @@ mod schema;
 mod search;
 mod terminal;
 mod text;
+mod visible;
 
 use std::path::PathBuf;
 
 use futures_util::future::BoxFuture;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::{SessionId, ToolAnswer, ToolSpec};
+use crate::domain::{SessionId, Shown, ToolAnswer, ToolSpec};
 use crate::sandbox::{Level, Sandbox, SandboxError};
 
+use self::visible::visible;
+
+pub use self::policy::{Case, Policy, Rule, Verdict};
 pub use fetch_url::{FetchConfig, FetchUrl, Lookup, system_lookup};
 pub use python_repl::{Limits as PythonLimits, PythonRepl};
 pub use read_file::ReadFile;
@@ -35,6 +40,8 @@ pub struct Call<'a> {
     pub call_id: &'a str,
     /// Fits the tool's schema: [`Registry::check`] has seen it.
     pub arguments: &'a Value,
+    /// What a person saw and approved; absent where the policy allows the call without asking.
+    pub approved: Option<&'a Shown>,
     /// A person stopped the run.
     pub cancel: CancellationToken,
 }
@@ -43,6 +50,13 @@ pub struct Call<'a> {
 /// the run.
 pub trait Tool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
+
+    /// What a person is shown before this call may run, and what their answer is bound to. A call that cannot be made is
+    /// answered here, before anybody is asked.
+    fn shown<'a>(&'a self, arguments: &'a Value) -> BoxFuture<'a, Result<Shown, Box<ToolAnswer>>>;
+
+    /// Whether such a call brings text into the conversation that strangers may have written.
+    fn brings_outside(&self, arguments: &Value) -> bool;
 
     fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>>;
 
@@ -71,6 +85,26 @@ pub struct Workshop {
 }
 
 impl Workshop {
+    /// The arguments that every command has beside its own.
+    fn parameters(&self, mut own: Value) -> Value {
+        if self.sandbox.can_network() {
+            own["network"] =
+                json!({"type": "boolean", "description": "the command needs the network; the person is asked"});
+        }
+        own
+    }
+
+    /// What a person sees of a command.
+    fn shown(&self, command: &str, arguments: &Value) -> Shown {
+        Shown {
+            command: visible(command),
+            cwd: "scratch/".to_owned(),
+            network: wants_network(arguments),
+            level: self.sandbox.level().name().to_owned(),
+            ..Shown::default()
+        }
+    }
+
     /// What the model is told a command can do here.
     fn bounds(&self) -> &'static str {
         match self.sandbox.level() {
@@ -113,4 +147,13 @@ impl Workshop {
             Level::Standard => None,
         }
     }
+}
+
+fn wants_network(arguments: &Value) -> bool {
+    arguments["network"].as_bool().unwrap_or(false)
+}
+
+/// A call that is shown by one line and starts no process here.
+fn line(command: &str) -> Shown {
+    Shown { command: visible(command), ..Shown::default() }
 }

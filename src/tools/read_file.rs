@@ -3,8 +3,8 @@
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
-use super::{Call, EndRun, Tool};
-use crate::domain::{Effect, HomePath, ToolAnswer, ToolSpec};
+use super::{Call, EndRun, Tool, line};
+use crate::domain::{Effect, HomePath, Shown, ToolAnswer, ToolSpec};
 use crate::store::{Home, StoreError};
 
 /// How much one call shows, in characters.
@@ -41,6 +41,15 @@ impl ReadFile {
 impl Tool for ReadFile {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn shown<'a>(&'a self, arguments: &'a Value) -> BoxFuture<'a, Result<Shown, Box<ToolAnswer>>> {
+        Box::pin(std::future::ready(Ok(line(arguments["path"].as_str().unwrap_or_default()))))
+    }
+
+    fn brings_outside(&self, arguments: &Value) -> bool {
+        // Documents a person put there, as others wrote them; their own folders are the agent's persona.
+        arguments["path"].as_str().is_some_and(|path| path.trim_start_matches("./").starts_with("knowledge"))
     }
 
     fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {

@@ -60,6 +60,12 @@ impl Registry {
         Ok(Checked { tool: tool.clone(), arguments })
     }
 
+    /// Whether such a call, which has ended, has brought in text that strangers may have written.
+    pub fn brings_outside(&self, name: &str, arguments: &Value) -> bool {
+        let tool = self.tools.iter().find(|tool| tool.spec().name == name);
+        tool.is_some_and(|tool| tool.brings_outside(arguments))
+    }
+
     /// Tells every tool that a session is gone.
     pub fn session_closed(&self, session: &SessionId) {
         for tool in self.tools.iter() {
@@ -72,7 +78,7 @@ impl Registry {
 mod tests {
     use super::super::{Call, EndRun};
     use super::*;
-    use crate::domain::{Effect, ToolAnswer};
+    use crate::domain::{Effect, Shown, ToolAnswer};
     use futures_util::future::BoxFuture;
     use serde_json::json;
 
@@ -81,6 +87,14 @@ mod tests {
     impl Tool for Echo {
         fn spec(&self) -> &ToolSpec {
             &self.0
+        }
+
+        fn shown<'a>(&'a self, _: &'a Value) -> BoxFuture<'a, Result<Shown, Box<ToolAnswer>>> {
+            Box::pin(std::future::ready(Ok(Shown::default())))
+        }
+
+        fn brings_outside(&self, _: &Value) -> bool {
+            false
         }
 
         fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {

@@ -6,9 +6,9 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::library::{IndexState, Library, Wish};
-use super::{Call, EndRun, Tool};
+use super::{Call, EndRun, Tool, line};
 use crate::domain::knowledge::{NearMiss, Search};
-use crate::domain::{Effect, Hit, ToolAnswer, ToolSpec};
+use crate::domain::{Effect, Hit, Shown, ToolAnswer, ToolSpec};
 
 const HITS: usize = 3;
 
@@ -50,6 +50,14 @@ impl SearchTool {
 impl Tool for SearchTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn shown<'a>(&'a self, arguments: &'a Value) -> BoxFuture<'a, Result<Shown, Box<ToolAnswer>>> {
+        Box::pin(std::future::ready(Ok(line(arguments["query"].as_str().unwrap_or_default()))))
+    }
+
+    fn brings_outside(&self, _: &Value) -> bool {
+        self.library.folder() == "knowledge"
     }
 
     fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {

@@ -243,15 +243,32 @@ async fn text_before_a_broken_connection_is_kept() {
 }
 
 #[tokio::test]
-async fn a_second_message_while_one_runs_is_refused_and_so_is_compression() {
+async fn a_message_while_one_runs_interrupts_it_and_is_run_next() {
+    let held = steps([json!({"text": "Half"}), json!({"gate": "never"}), json!({"finish": "stop"})]);
+    let world = World::new(script([held, says(["Next."])])).await;
+    let server = world.serve().await;
+    let mut first = server.open_chat("s", "hi").await;
+    first.until("token").await;
+    let second = server.chat("s", "rather this").await;
+    let end = second.iter().find(|frame| frame.is("done")).expect("an end");
+    assert_eq!((&end.data["content"], &end.data["stop_reason"]), (&json!("Next."), &json!("done")));
+    let first = first.rest().await;
+    let end = first.iter().find(|frame| frame.is("done")).expect("an end");
+    assert_eq!((&end.data["content"], &end.data["stop_reason"]), (&json!("Half"), &json!("interrupted")));
+    let messages = server.settled("s").await["messages"].take();
+    let said: Vec<_> = messages.as_array().unwrap().iter().map(|m| m["content"].as_str().unwrap()).collect();
+    assert_eq!(said, ["hi", "Half", "rather this", "Next."]);
+    assert!(world.asked()[1]["messages"].to_string().contains("Half"), "what was said is kept");
+}
+
+#[tokio::test]
+async fn a_session_at_work_is_not_compressed_and_says_that_it_works() {
     let world =
         World::new(script([steps([json!({"text": "a"}), json!({"gate": "g"}), json!({"finish": "stop"})])])).await;
     let server = world.serve().await;
     let mut stream = server.open_chat("s", "hi").await;
     stream.until("token").await;
     let busy = (409, "busy".to_owned());
-    assert_eq!(server.post("/api/sessions/s/messages", json!({"message": "and?"})).await.refused(), busy);
-    assert_eq!(server.post("/api/chat", json!({"message": "and?", "session_id": "s"})).await.refused(), busy);
     assert_eq!(server.post("/api/sessions/s/compress", json!({})).await.refused(), busy);
     let list = server.get("/api/sessions").await.ok();
     assert_eq!(list["sessions"][0]["state"], "running");
@@ -262,16 +279,26 @@ async fn a_second_message_while_one_runs_is_refused_and_so_is_compression() {
 }
 
 #[tokio::test]
-async fn of_many_messages_at_once_one_is_taken_and_none_is_half_taken() {
-    let held = steps([json!({"text": "a"}), json!({"gate": "g"}), json!({"finish": "stop"})]);
-    let world = World::new(script([held])).await;
+async fn of_many_messages_at_once_each_is_kept_and_the_last_is_answered() {
+    let held = steps([json!({"gate": "g"}), json!({"text": "a"}), json!({"finish": "stop"})]);
+    let world = World::new(script([always(held)])).await;
     let server = world.serve().await;
     let all = (0..30).map(|n| server.post("/api/sessions/s/messages", json!({"message": format!("m{n}")})));
-    let statuses: Vec<u16> = futures_util::future::join_all(all).await.iter().map(|answer| answer.status()).collect();
-    assert_eq!(statuses.iter().filter(|status| **status == 202).count(), 1, "{statuses:?}");
-    assert_eq!(statuses.iter().filter(|status| **status == 409).count(), 29, "{statuses:?}");
+    let said = futures_util::future::join_all(all).await;
+    assert!(
+        said.iter().all(|answer| answer.status() == 202),
+        "{:?}",
+        said.iter().map(|a| a.status()).collect::<Vec<_>>()
+    );
     world.provider.open_gate("g");
-    assert_eq!(server.settled("s").await["messages"].as_array().unwrap().len(), 2);
+    let messages = server.settled("s").await["messages"].take();
+    let of =
+        |role: &str| messages.as_array().unwrap().iter().filter(|m| m["role"] == role).cloned().collect::<Vec<_>>();
+    let mut asked: Vec<String> = of("user").iter().map(|m| m["content"].as_str().unwrap().to_owned()).collect();
+    asked.sort_by_key(|text| text[1..].parse::<u32>().unwrap());
+    assert_eq!(asked, (0..30).map(|n| format!("m{n}")).collect::<Vec<_>>(), "each once");
+    let interrupted = of("assistant").iter().filter(|m| m["stop_reason"] == "interrupted").count();
+    assert_eq!((interrupted, of("assistant").last().unwrap()["content"].clone()), (29, json!("a")));
 }
 
 #[tokio::test]

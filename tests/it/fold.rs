@@ -1,6 +1,11 @@
 //! Sessions as folds: whatever happened in whatever order, a provider takes the transcript, and twice is as once.
 
-use miniclaw::domain::{CallStatus, Event, Fact, Outcome, Session, Usage, WorkId};
+use std::sync::Arc;
+
+use miniclaw::domain::{
+    Answer, Approval, CallStatus, Decision, Effect, Event, Fact, Outcome, RequestedCall, Scope, Session, SessionId,
+    Shown, Usage, WorkId,
+};
 use miniclaw::prompt::history::transcript;
 use miniclaw::provider::{ChatMessage, Client, Endpoint, ModelRequest, Profile};
 use proptest::collection::vec;
@@ -51,15 +56,75 @@ fn arguments() -> impl Strategy<Value = Value> {
 }
 
 fn status() -> impl Strategy<Value = CallStatus> {
-    use CallStatus::{Cancelled, Done, Error, Interrupted, Running};
-    prop_oneof![Just(Running), Just(Done), Just(Error), Just(Cancelled), Just(Interrupted)]
+    use CallStatus::{Cancelled, Denied, Done, Error, Interrupted, Running};
+    prop_oneof![Just(Running), Just(Done), Just(Error), Just(Denied), Just(Cancelled), Just(Interrupted)]
 }
 
 fn call_id() -> impl Strategy<Value = String> {
     prop_oneof![Just("c0".to_owned()), Just("c1".to_owned()), Just("c0_1".to_owned()), Just(String::new())]
 }
 
+fn approval() -> impl Strategy<Value = Approval> {
+    (0..3u8, work_id(), call_id(), arguments()).prop_map(|(id, work_id, call_id, arguments)| Approval {
+        id: format!("a{id}"),
+        call_id,
+        arguments,
+        ..shown_to(&work_id)
+    })
+}
+
+fn shown_to(work_id: &WorkId) -> Approval {
+    Approval {
+        id: String::new(),
+        session_id: SessionId::parse("s").expect("an id"),
+        work_id: work_id.clone(),
+        call_id: String::new(),
+        tool: "terminal".to_owned(),
+        effect: Effect::Execute,
+        arguments: json!({}),
+        shown: Shown::default(),
+        reason: "it runs a program".to_owned(),
+        hash: "h".to_owned(),
+        asked_at: 1.0,
+        expires_at: 2.0,
+    }
+}
+
+fn answer() -> impl Strategy<Value = Answer> {
+    use Decision::{Approved, Cancelled, Denied, Expired};
+    let decision = prop_oneof![Just(Approved), Just(Denied), Just(Expired), Just(Cancelled)];
+    (decision, proptest::option::of(arguments())).prop_map(|(decision, arguments)| Answer {
+        decision,
+        scope: Scope::Once,
+        reason: None,
+        arguments,
+        hash: "h".to_owned(),
+    })
+}
+
 fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![4 => said(), 1 => asked()]
+}
+
+/// What has to do with approvals.
+fn asked() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        2 => (0..3u32, 0..3u32, approval()).prop_map(|(dialogue, index, approval)| Event::ApprovalAsked {
+            work_id: approval.work_id.clone(), dialogue, index, approval: Arc::new(approval),
+        }),
+        2 => (work_id(), 0..3u8, call_id(), answer()).prop_map(|(work_id, id, call_id, answer)| Event::ApprovalAnswered {
+            work_id, approval_id: format!("a{id}"), call_id, answer,
+        }),
+        1 => (work_id(), 0..3u32, vec((0..3u32, call_id()), 0..3)).prop_map(|(work_id, dialogue, calls)| {
+            let calls = calls.into_iter().map(|(index, call_id)| RequestedCall {
+                index, call_id, tool: "terminal".to_owned(), arguments: "{}".to_owned(),
+            });
+            Event::CallsRequested { work_id, dialogue, calls: calls.collect() }
+        }),
+    ]
+}
+
+fn said() -> impl Strategy<Value = Event> {
     prop_oneof![
         1 => text().prop_map(|title| Event::Titled { title }),
         2 => (work_id(), "[a-z]{1,4}").prop_map(|(work_id, content)| Event::WorkStarted {
@@ -120,25 +185,82 @@ proptest! {
     }
 
     #[test]
-    fn repairs_close_every_call_and_end_every_work(events in vec(event(), 0..40)) {
+    fn repairs_close_every_call_that_had_begun_and_end_every_work_that_asks_nobody(events in vec(event(), 0..40)) {
         let mut session = Session::new("", 0.0);
         events.iter().for_each(|event| session.apply(event, 1.0));
         let ended: Vec<bool> = session.works.iter().map(|work| work.finished_at.is_some()).collect();
         let ids: Vec<_> = session.works.iter().map(|work| work.work_id.clone()).collect();
         // Two works of one name are no session of ours.
         prop_assume!(ids.iter().enumerate().all(|(at, id)| !ids[..at].contains(id)));
+        let waits = session.waiting().map(|work| work.work_id.clone());
         for event in session.repairs() {
             session.apply(&event, 2.0);
         }
-        prop_assert!(session.running().is_none());
+        prop_assert_eq!(session.running().map(|work| work.work_id.clone()), waits.clone());
+        prop_assert_eq!(session.repairs(), Vec::new());
+        prop_assert_eq!(complaints(&session), Vec::<String>::new());
+        // Whoever was to answer does not any more.
+        if let Some(work_id) = waits {
+            for event in session.closings(&work_id) {
+                session.apply(&event, 3.0);
+            }
+            prop_assert!(session.waiting().is_none());
+            prop_assert!(session.unanswered(&work_id).is_empty());
+            session.apply(&Event::WorkFinished { work_id, outcome: Outcome::Done, content: "".into() }, 3.0);
+        }
         prop_assert_eq!(session.repairs(), Vec::new());
         for (work, ended) in session.works.iter().zip(ended) {
             prop_assert!(work.outcome.is_some());
             let calls = session.messages.iter().filter(|m| m.work_id.as_ref() == Some(&work.work_id)).flat_map(|m| &m.tool_calls);
-            let open = calls.filter(|call| call.status == Some(CallStatus::Running)).count();
+            let open = calls.filter(|call| call.is_open()).count();
             prop_assert!(ended || open == 0, "{} open calls in {}", open, work.work_id);
         }
         prop_assert_eq!(complaints(&session), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_crash_after_any_fact_of_a_work_with_questions_leaves_a_session_that_goes_on(
+        answers in vec(proptest::option::of(answer()), 3), upto in 0..20usize,
+    ) {
+        let work_id = WorkId("w".to_owned());
+        let mut events = vec![
+            Event::WorkStarted { work_id: work_id.clone(), message_id: "m".into(), content: "hi".into(), model: String::new() },
+            Event::SegmentStarted { work_id: work_id.clone(), dialogue: 0, segment: 0 },
+        ];
+        let question = |at: usize| Approval { id: format!("a{at}"), call_id: format!("c{at}"), ..shown_to(&work_id) };
+        for at in 0..answers.len() {
+            let (index, approval) = (at as u32, Arc::new(question(at)));
+            events.push(Event::ApprovalAsked { work_id: work_id.clone(), dialogue: 0, index, approval });
+        }
+        for (at, answer) in answers.iter().enumerate() {
+            let Some(answer) = answer else { break };
+            let approval = question(at);
+            events.push(Event::ApprovalAnswered {
+                work_id: work_id.clone(), approval_id: approval.id, call_id: approval.call_id.clone(), answer: answer.clone(),
+            });
+            let (index, call_id, tool) = (at as u32, approval.call_id, "terminal".to_owned());
+            if answer.decision == Decision::Approved {
+                let arguments = json!({});
+                let (tool, call_id) = (tool.clone(), call_id.clone());
+                events.push(Event::ToolStarted { work_id: work_id.clone(), dialogue: 0, index, call_id, tool, arguments });
+            }
+            let status = if answer.decision == Decision::Approved { CallStatus::Done } else { CallStatus::Denied };
+            events.push(Event::ToolFinished {
+                work_id: work_id.clone(), call_id, tool, status, output: "x".into(), result: json!({}), duration_ms: 1,
+            });
+        }
+        let facts = facts(&events[..upto.clamp(1, events.len())]);
+        let mut session = Session::new("", 0.0);
+        facts.iter().for_each(|fact| session.apply_fact(fact));
+        // As a restart reads it: from a file, then repaired.
+        let text = serde_json::to_string(&session).expect("a session is JSON");
+        let mut session: Session = serde_json::from_str(&text).expect("and comes back");
+        let begun = session.calls_of(&work_id).filter(|call| call.status == Some(CallStatus::Running)).count();
+        session.repairs().iter().for_each(|event| session.apply(event, 9.0));
+        prop_assert_eq!(complaints(&session), Vec::<String>::new());
+        let interrupted = session.calls_of(&work_id).filter(|call| call.status == Some(CallStatus::Interrupted)).count();
+        prop_assert_eq!(interrupted, begun, "what had begun is never begun again");
+        prop_assert!(session.calls_of(&work_id).all(|call| !call.is_open() || call.waits()));
     }
 
     #[test]

@@ -9,6 +9,9 @@ mod script;
 mod transcript;
 mod world;
 
+mod approvals;
+mod approvals_bound;
+mod approvals_restart;
 mod chat;
 mod command_line;
 mod compress;

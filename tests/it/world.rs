@@ -16,7 +16,11 @@ use crate::transcript;
 
 /// The provider's key. It may stand nowhere but in the header that goes to the provider.
 pub const KEY: &str = "sk-canary-4f9d2c7b81e6a350";
-pub const CONFIG: &str = "find_local_models: false\n";
+/// Nothing is asked about: what tools do is another matter than who allows it.
+pub const CONFIG: &str =
+    "find_local_models: false\napprovals: {effects: {write: allow, execute: allow, network: allow}}\n";
+/// As a person has it who configured nothing.
+pub const ASKING: &str = "find_local_models: false\n";
 
 /// What outlives a server: its home and its provider.
 pub struct World {
@@ -25,6 +29,8 @@ pub struct World {
     env: Vec<(String, String)>,
     /// Everything the servers wrote to their standard output and error.
     log: Arc<Mutex<String>>,
+    /// What the pages of these servers were given. It may stand nowhere else.
+    secrets: Mutex<Vec<String>>,
 }
 
 impl World {
@@ -35,7 +41,7 @@ impl World {
             std::fs::create_dir_all(root.path().join(folder)).expect("a folder");
         }
         let provider = scripted::start(script).await.expect("a provider");
-        let world = Self { root, provider, env: Vec::new(), log: Arc::default() };
+        let world = Self { root, provider, env: Vec::new(), log: Arc::default(), secrets: Mutex::default() };
         world.write("config.yml", CONFIG);
         world.write("workspace/SOUL.md", "You are the soul of a test.\n");
         world
@@ -166,12 +172,19 @@ impl Drop for World {
             assert!(!body.to_string().contains(KEY), "the key is in the body of request {at}");
         }
         let log = self.log();
+        let secrets = std::mem::take(&mut *self.secrets.lock().unwrap_or_else(PoisonError::into_inner));
+        for secret in &secrets {
+            assert!(!log.contains(secret), "the page's secret is in the log");
+            assert!(self.provider.requests().iter().all(|body| !body.to_string().contains(secret)));
+        }
         assert!(!log.contains("panicked at"), "the server panicked:\n{log}");
         assert!(!log.contains(KEY), "the key is in the log:\n{log}");
         for path in files(&self.home()) {
             let bytes = std::fs::read(&path).unwrap_or_default();
             let found = bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes());
             assert!(!found, "the key is in {}", path.display());
+            let text = String::from_utf8_lossy(&bytes);
+            assert!(secrets.iter().all(|secret| !text.contains(secret)), "the secret is in {}", path.display());
         }
     }
 }
@@ -285,6 +298,40 @@ impl Server<'_> {
     /// Says something and reads the whole stream.
     pub async fn chat(&self, session: &str, message: &str) -> Vec<Frame> {
         self.open_chat(session, message).await.rest().await
+    }
+
+    /// What the page of this server may answer with.
+    pub async fn secret(&self) -> String {
+        let page = self.get("/").await.text();
+        let (_, rest) = page.split_once("name=\"miniclaw-secret\" content=\"").expect("the page has its secret");
+        let secret = rest.split('"').next().expect("an end").to_owned();
+        assert_eq!(secret.len(), 64, "256 bits in hexadecimal");
+        self.world.secrets.lock().unwrap_or_else(PoisonError::into_inner).push(secret.clone());
+        secret
+    }
+
+    /// Answers as the page does.
+    pub async fn answer(&self, id: &str, body: Value) -> Answer {
+        let secret = self.secret().await;
+        let headers = [("Content-Type", "application/json"), ("X-Miniclaw-Secret", secret.as_str())];
+        self.send("POST", &format!("/api/approvals/{id}"), &headers, body.to_string().as_bytes()).await
+    }
+
+    /// Approves, denies or allows for good what was shown.
+    pub async fn decide(&self, approval: &Value, decision: &str) -> Value {
+        let id = approval["id"].as_str().expect("an id");
+        self.answer(id, json!({"decision": decision, "hash": approval["hash"]})).await.ok()
+    }
+
+    /// Waits until so many calls wait for a person.
+    pub async fn waiting(&self, count: usize) -> Vec<Value> {
+        let mut found = Vec::new();
+        eventually("approvals wait", async || {
+            found = self.get("/api/approvals").await.ok()["approvals"].as_array().expect("a list").clone();
+            found.len() == count
+        })
+        .await;
+        found
     }
 
     /// Waits until nothing runs in a session.

@@ -4,6 +4,74 @@
  */
 
 export interface paths {
+    "/api/approvals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The calls that wait for a person, of all sessions. */
+        get: operations["list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/approvals/always": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The calls that are not asked about any more. */
+        get: operations["rules"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/approvals/always/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Asks about it again from now on. */
+        delete: operations["remove_rule"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/approvals/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Answers. It counts once, for what was shown, and only with the secret that the page was given. */
+        post: operations["answer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/chat": {
         parameters: {
             query?: never;
@@ -459,6 +527,68 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        AlwaysRule: {
+            id: string;
+            tool: string;
+            arguments: unknown;
+            /** Format: double */
+            added_at: number;
+        };
+        AlwaysRules: {
+            rules: components["schemas"]["AlwaysRule"][];
+        };
+        AnswerGiven: {
+            decision: components["schemas"]["Decision"];
+            scope: components["schemas"]["Scope"];
+        };
+        AnswerRequest: {
+            decision: components["schemas"]["Verdict"];
+            /** @description As it was shown. */
+            hash: string;
+            /** @description With `approve`: the person's own arguments in place of the model's. */
+            arguments?: unknown;
+            /** @description With `deny`: the model reads it. */
+            reason?: string | null;
+        };
+        /** @description An answer as it stands with its call. */
+        Answered: {
+            id: string;
+            decision: components["schemas"]["Decision"];
+            scope: components["schemas"]["Scope"];
+            reason?: string | null;
+            /** @description A person changed the arguments before they approved. */
+            changed: boolean;
+            /** @description With `changed`: what the model had asked for. */
+            asked?: unknown;
+            hash: string;
+            shown?: components["schemas"]["Shown"] | null;
+        };
+        /** @description A call that waits for a person. */
+        Approval: {
+            id: string;
+            session_id: string;
+            work_id: string;
+            call_id: string;
+            tool: string;
+            effect: components["schemas"]["Effect"];
+            arguments: unknown;
+            shown: components["schemas"]["Shown"];
+            /** @description Why it is asked, one sentence. */
+            reason: string;
+            /** @description SHA-256 in hexadecimal over tool, arguments, place and session: what an answer is bound to. */
+            hash: string;
+            /**
+             * Format: double
+             * @description Unix seconds.
+             */
+            asked_at: number;
+            /** Format: double */
+            expires_at: number;
+        };
+        ApprovalList: {
+            /** @description Of all sessions, oldest first. */
+            approvals: components["schemas"]["Approval"][];
+        };
         /** @description The run before. */
         Before: {
             /** Format: double */
@@ -468,11 +598,13 @@ export interface components {
             /** Format: double */
             mrr: number;
         };
+        /** @description The approval of a tool call: the question while it waits, then the answer. */
+        CallApproval: components["schemas"]["Answered"] | components["schemas"]["Approval"];
         /**
          * @description How far a tool call came.
          * @enum {string}
          */
-        CallStatus: "running" | "done" | "error" | "cancelled" | "interrupted";
+        CallStatus: "approval" | "running" | "done" | "error" | "denied" | "cancelled" | "interrupted";
         /** @description A model that could be chosen. */
         Candidate: {
             provider: string;
@@ -536,6 +668,8 @@ export interface components {
             remaining_count: number;
             summary: string;
         };
+        /** @enum {string} */
+        Decision: "approved" | "denied" | "expired" | "cancelled";
         Deleted: {
             deleted: boolean;
             id: string;
@@ -704,6 +838,19 @@ export interface components {
             duration_ms: number;
             /** @enum {string} */
             type: "tool_end";
+        } | (components["schemas"]["Approval"] & {
+            /** @enum {string} */
+            type: "approval_request";
+        }) | {
+            approval_id: string;
+            call_id: string;
+            decision: components["schemas"]["Decision"];
+            scope: components["schemas"]["Scope"];
+            reason?: string | null;
+            /** @description The person's own arguments, where they changed them. */
+            arguments?: unknown;
+            /** @enum {string} */
+            type: "approval_result";
         } | {
             /** @enum {string} */
             type: "new_response";
@@ -1069,6 +1216,9 @@ export interface components {
         RagMode: {
             enabled: boolean;
         };
+        Removed: {
+            removed: boolean;
+        };
         Rename: {
             title: string;
         };
@@ -1154,6 +1304,8 @@ export interface components {
              */
             idempotency_key?: string | null;
         };
+        /** @enum {string} */
+        Scope: "once" | "always";
         /** @description A search with everything that decided it. */
         Search: {
             query: string;
@@ -1192,7 +1344,7 @@ export interface components {
             sessions: components["schemas"]["SessionSummary"][];
         };
         /** @enum {string} */
-        SessionState: "idle" | "running" | "error";
+        SessionState: "idle" | "running" | "approval" | "error";
         /** @description A session in a list. */
         SessionSummary: {
             id: string;
@@ -1214,6 +1366,23 @@ export interface components {
              * @description Of the model that would answer; 0 when there is none.
              */
             context_window: number;
+        };
+        /** @description What a person sees before they answer. Characters that do not show, or that change how others show, are escaped. */
+        Shown: {
+            /** @description What would be done: the command line, the code, the address, or the change in one line. Never cut. */
+            command: string;
+            /** @description Where it would run, relative to the home; empty where that means nothing. */
+            cwd: string;
+            /** @description Whether its process could reach other machines. */
+            network: boolean;
+            /** @description The sandbox level it would run in; empty where no process is started. */
+            level: string;
+            /** @description The change to a file, as a unified diff. */
+            diff?: string | null;
+            /** @description The file it would change. */
+            path?: string | null;
+            /** @description The hash of that file as it was when this was shown; absent where there was none. */
+            before?: string | null;
         };
         SignedIn: {
             signed_in: boolean;
@@ -1326,6 +1495,7 @@ export interface components {
             duration_ms?: number | null;
             /** @description `{status, message, data, operationCode}`, as the tool answered. */
             result?: unknown;
+            approval?: components["schemas"]["CallApproval"] | null;
         } & {
             [key: string]: unknown;
         };
@@ -1357,6 +1527,8 @@ export interface components {
             share: number;
         };
         /** @enum {string} */
+        Verdict: "approve" | "deny" | "always";
+        /** @enum {string} */
         WeightReason: "balanced" | "no_model" | "embedding" | "embedding_failed" | "unknown_language" | "identifier" | "quoted" | "asked";
         /** @description How much each leg counts, and why. */
         Weights: {
@@ -1385,6 +1557,143 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApprovalList"];
+                };
+            };
+        };
+    };
+    rules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlwaysRules"];
+                };
+            };
+        };
+    };
+    remove_rule: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Removed"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    answer: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AnswerRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnswerGiven"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description already_answered, expired, hash_differs or never_always */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     chat: {
         parameters: {
             query?: never;

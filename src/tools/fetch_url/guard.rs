@@ -43,6 +43,7 @@ pub enum Refused {
 #[derive(Clone, Debug)]
 pub struct Guard {
     allowed: Vec<(String, Option<u16>)>,
+    own_port: Option<u16>,
 }
 
 impl Guard {
@@ -53,7 +54,12 @@ impl Guard {
             let has_port = url.port().is_some() || entry.ends_with(":80");
             Some((host_name(&url)?, has_port.then(|| url.port_or_known_default()).flatten()))
         });
-        Self { allowed: allowed.collect() }
+        Self { allowed: allowed.collect(), own_port: None }
+    }
+
+    /// No entry opens this port: miniclaw's own, where an agent could answer for the person.
+    pub fn but_not(self, own_port: Option<u16>) -> Self {
+        Self { own_port, ..self }
     }
 
     pub fn parse(&self, text: &str) -> Result<Url, Refused> {
@@ -71,7 +77,8 @@ impl Guard {
         let (Some(name), Some(port)) = (host_name(url), url.port_or_known_default()) else {
             return Err(Refused::NotAUrl);
         };
-        if self.allowed.iter().any(|(host, only)| *host == name && only.is_none_or(|only| only == port)) {
+        let listed = self.allowed.iter().any(|(host, only)| *host == name && only.is_none_or(|only| only == port));
+        if listed && self.own_port != Some(port) {
             return Ok(Reach::Allowed);
         }
         if !PORTS.contains(&port) {

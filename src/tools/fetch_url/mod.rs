@@ -10,12 +10,12 @@ mod page;
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use self::get::{FetchError, Fetched, Getter};
 use self::guard::Guard;
-use super::{Call, EndRun, OUTPUT_LIMIT, Tool};
-use crate::domain::{Effect, ToolAnswer, ToolSpec};
+use super::{Call, EndRun, OUTPUT_LIMIT, Tool, line};
+use crate::domain::{Effect, Shown, ToolAnswer, ToolSpec};
 use crate::sandbox::grouped;
 
 pub use self::guard::{Lookup, system_lookup};
@@ -27,11 +27,13 @@ pub struct FetchConfig {
     /// `host` or `host:port` on this machine or a private network that may be fetched all the same.
     pub allow_hosts: Vec<String>,
     pub lookup: Lookup,
+    /// The port this very server listens on: never fetched from this machine, whatever is allowed.
+    pub own_port: Option<u16>,
 }
 
 impl FetchConfig {
     pub fn new(allow_hosts: Vec<String>) -> Self {
-        Self { allow_hosts, lookup: system_lookup() }
+        Self { allow_hosts, lookup: system_lookup(), own_port: None }
     }
 }
 
@@ -57,7 +59,8 @@ impl FetchUrl {
             }),
             effect: Effect::Network,
         };
-        let getter = Getter::new(Guard::new(&config.allow_hosts), config.lookup).map_err(|error| error.to_string());
+        let getter = Getter::new(Guard::new(&config.allow_hosts).but_not(config.own_port), config.lookup)
+            .map_err(|error| error.to_string());
         Self { spec, getter }
     }
 
@@ -108,6 +111,17 @@ impl FetchUrl {
 impl Tool for FetchUrl {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn shown<'a>(&'a self, arguments: &'a Value) -> BoxFuture<'a, Result<Shown, Box<ToolAnswer>>> {
+        Box::pin(std::future::ready(Ok(Shown {
+            network: true,
+            ..line(&format!("GET {}", arguments["url"].as_str().unwrap_or_default()))
+        })))
+    }
+
+    fn brings_outside(&self, _: &Value) -> bool {
+        true
     }
 
     fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use self::interpreters::{Interpreters, Lost, Slot};
 use super::text::{plain, trimmed};
-use super::{Call, EndRun, OUTPUT_LIMIT, Tool, Workshop};
-use crate::domain::{Effect, SessionId, ToolAnswer, ToolSpec};
+use super::{Call, EndRun, OUTPUT_LIMIT, Tool, Workshop, wants_network};
+use crate::domain::{Effect, SessionId, Shown, ToolAnswer, ToolSpec};
 use crate::sandbox::{Captured, Exit, Interpreter, Job, Line, Process, SandboxError, grouped};
 
 /// How long one call may take, how long Python may take to start, and how long a Ctrl-C may take to act.
@@ -93,7 +93,7 @@ impl PythonRepl {
             ),
             parameters: json!({
                 "type": "object",
-                "properties": {"code": {"type": "string", "minLength": 1}},
+                "properties": workshop.parameters(json!({"code": {"type": "string", "minLength": 1}})),
                 "required": ["code"],
                 "additionalProperties": false,
             }),
@@ -106,6 +106,7 @@ impl PythonRepl {
         let Some(code) = call.arguments["code"].as_str() else {
             return Err(EndRun::Broken("python_repl was called without code".to_owned()));
         };
+        let network = wants_network(call.arguments);
         let slot = self.interpreters.slot(call.session);
         let mut slot = tokio::select! {
             slot = slot.lock_owned() => slot,
@@ -121,7 +122,7 @@ impl PythonRepl {
                     let message = format!("{} Pythons of other chats are busy; try again later.", self.limits.alive);
                     return Ok(ToolAnswer::failed(message).with_code(code));
                 }
-                match self.start().await {
+                match self.start(network).await {
                     Ok(process) => process,
                     Err(error) => return Ok(Workshop::refusal(&error).with_code(code)),
                 }
@@ -166,7 +167,7 @@ impl PythonRepl {
         Ok(answer)
     }
 
-    async fn start(&self) -> Result<Process, SandboxError> {
+    async fn start(&self, network: bool) -> Result<Process, SandboxError> {
         let readable = self.workshop.readable.iter().chain(&self.python.readable).cloned().collect();
         let driver = include_str!("driver.py");
         let program = self.python.program.to_string_lossy().into_owned();
@@ -177,6 +178,7 @@ impl PythonRepl {
             env: Vec::new(),
             wall: self.limits.start,
             output_cap: 0,
+            network,
         };
         self.workshop.sandbox.open(job).await
     }
@@ -242,6 +244,14 @@ impl PythonRepl {
 impl Tool for PythonRepl {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn shown<'a>(&'a self, arguments: &'a Value) -> BoxFuture<'a, Result<Shown, Box<ToolAnswer>>> {
+        Box::pin(std::future::ready(Ok(self.workshop.shown(arguments["code"].as_str().unwrap_or_default(), arguments))))
+    }
+
+    fn brings_outside(&self, arguments: &Value) -> bool {
+        wants_network(arguments)
     }
 
     fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {

@@ -5,11 +5,11 @@ mod deny;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::text::{plain, trimmed};
-use super::{Call, EndRun, OUTPUT_LIMIT, Tool, Workshop};
-use crate::domain::{Effect, ToolAnswer, ToolSpec};
+use super::{Call, EndRun, OUTPUT_LIMIT, Tool, Workshop, wants_network};
+use crate::domain::{Effect, Shown, ToolAnswer, ToolSpec};
 use crate::sandbox::{Exit, Finished, Job, grouped};
 
 const WALL: Duration = Duration::from_secs(30);
@@ -35,7 +35,7 @@ impl Terminal {
             ),
             parameters: json!({
                 "type": "object",
-                "properties": {"command": {"type": "string", "minLength": 1}},
+                "properties": workshop.parameters(json!({"command": {"type": "string", "minLength": 1}})),
                 "required": ["command"],
                 "additionalProperties": false,
             }),
@@ -64,6 +64,7 @@ impl Terminal {
             env: Vec::new(),
             wall: self.wall,
             output_cap: KEPT,
+            network: wants_network(call.arguments),
         };
         match self.workshop.sandbox.run(job, call.cancel).await {
             Ok(done) => match done.exit {
@@ -125,6 +126,16 @@ impl Terminal {
 impl Tool for Terminal {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn shown<'a>(&'a self, arguments: &'a Value) -> BoxFuture<'a, Result<Shown, Box<ToolAnswer>>> {
+        Box::pin(std::future::ready(Ok(self
+            .workshop
+            .shown(arguments["command"].as_str().unwrap_or_default(), arguments))))
+    }
+
+    fn brings_outside(&self, arguments: &Value) -> bool {
+        wants_network(arguments)
     }
 
     fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {

@@ -1,0 +1,219 @@
+//! Calls a person is asked about: what they are shown, and what comes of their answer.
+
+use super::calls::{Calls, Planned, Stop, Wanted};
+use super::recorder::{NotRecorded, Recorder};
+use crate::clock;
+use crate::domain::approval::hash;
+use crate::domain::{
+    Answered, Approval, CallApproval, CallStatus, Decision, Effect, RequestedCall, Session, Shown, ToolAnswer,
+};
+use crate::provider::CallRequest;
+use crate::tools::{Case, Checked, Registry, Verdict};
+
+/// A call that waits for its answer.
+pub struct Asked {
+    request: CallRequest,
+    approval_id: String,
+    /// What is still to be asked; absent when it was answered before a restart.
+    question: Option<Question>,
+}
+
+struct Question {
+    effect: Effect,
+    arguments: serde_json::Value,
+    shown: Shown,
+    reason: String,
+}
+
+/// What a person's answer comes to.
+pub(super) enum Decided {
+    Run {
+        request: CallRequest,
+        checked: Checked,
+        shown: Shown,
+        /// For the model, when the arguments are not its own.
+        note: Option<String>,
+    },
+    Answer(CallStatus, ToolAnswer),
+}
+
+impl Calls<'_> {
+    /// What the policy says of a call that fits its tool.
+    pub(super) async fn allowed(&self, wanted: &Wanted, checked: Checked, session: &Session) -> Planned {
+        let shown = match checked.tool.shown(&checked.arguments).await {
+            Ok(shown) => shown,
+            Err(answer) => return Planned::Answer(CallStatus::Error, *answer),
+        };
+        let effect = checked.tool.spec().effect;
+        let case = Case {
+            tool: &wanted.request.name,
+            effect,
+            arguments: &checked.arguments,
+            shown: &shown,
+            tainted: is_tainted(session, self.registry),
+        };
+        let reason = match self.policy.decide(&case, &self.home.remembered()) {
+            Verdict::Deny(why) => {
+                let text = format!("[denied: {why}] It was not run. Go on without it, or tell the user.");
+                return Planned::Answer(CallStatus::Denied, ToolAnswer::failed(text));
+            }
+            // What a person is being asked is asked on, whatever the rules are now.
+            Verdict::Allow => match &wanted.approval {
+                None => return Planned::Run(checked),
+                Some(CallApproval::Asked(approval)) => approval.reason.clone(),
+                Some(CallApproval::Answered(_)) => String::new(),
+            },
+            Verdict::Ask(reason) => reason,
+        };
+        let request = wanted.request.clone();
+        Planned::Ask(match &wanted.approval {
+            Some(CallApproval::Answered(answered)) => {
+                Asked { request, approval_id: answered.id.clone(), question: None }
+            }
+            known => {
+                let approval_id = known.as_ref().map_or_else(clock::new_id, |known| known.id().to_owned());
+                let question = Question { effect, arguments: checked.arguments, shown, reason };
+                Asked { request, approval_id, question: Some(question) }
+            }
+        })
+    }
+
+    /// Asks everything an exchange has to ask, at once.
+    pub(super) async fn ask(
+        &self,
+        wanted: &[Wanted],
+        planned: &[Planned],
+        recorder: &mut Recorder,
+    ) -> Result<(), NotRecorded> {
+        let asked: Vec<_> =
+            wanted.iter().zip(planned).filter_map(|(wanted, planned)| planned.question(wanted)).collect();
+        if asked.is_empty() {
+            return Ok(());
+        }
+        let unrecorded = wanted.iter().filter(|wanted| wanted.approval.is_none()).map(|wanted| RequestedCall {
+            index: wanted.index,
+            call_id: wanted.request.id.clone(),
+            tool: wanted.request.name.clone(),
+            arguments: wanted.request.arguments.clone(),
+        });
+        recorder.request(unrecorded.collect()).await?;
+        for (index, asked, question) in asked {
+            let asked_at = clock::now();
+            let approval = Approval {
+                id: asked.approval_id.clone(),
+                session_id: self.session_id.clone(),
+                work_id: recorder.work_id().clone(),
+                call_id: asked.request.id.clone(),
+                tool: asked.request.name.clone(),
+                effect: question.effect,
+                arguments: question.arguments.clone(),
+                shown: question.shown.clone(),
+                reason: question.reason.clone(),
+                hash: hash(self.session_id, &asked.request.name, &question.arguments, &question.shown),
+                asked_at,
+                expires_at: asked_at + self.policy.timeout.as_secs_f64(),
+            };
+            recorder.ask(index, approval).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the answer. What runs then is what was shown: everything the answer is bound to is looked at once more.
+    pub(super) async fn decided(&self, asked: &Asked, recorder: &mut Recorder) -> Result<Decided, Stop> {
+        let answered = {
+            let _still = self.wall.still();
+            tokio::select! {
+                biased;
+                answered = recorder.answered(&asked.approval_id) => answered,
+                () = self.stopper.cancel.cancelled() => None,
+            }
+        };
+        let Some(answered) = answered else {
+            if self.stopper.is_suspended() {
+                return Err(Stop::Suspended);
+            }
+            return Ok(refusal(Decision::Cancelled, None));
+        };
+        if answered.decision != Decision::Approved {
+            return Ok(refusal(answered.decision, answered.reason.as_deref()));
+        }
+        let request = match changed(recorder, &answered) {
+            Some(arguments) => CallRequest { arguments, ..asked.request.clone() },
+            None => asked.request.clone(),
+        };
+        let checked = match self.registry.check(&request.name, &request.arguments) {
+            Ok(checked) => checked,
+            Err(rejection) => return Ok(Decided::Answer(CallStatus::Error, ToolAnswer::failed(rejection.0))),
+        };
+        let shown = match checked.tool.shown(&checked.arguments).await {
+            Ok(shown) => shown,
+            Err(answer) => return Ok(Decided::Answer(CallStatus::Error, *answer)),
+        };
+        if hash(self.session_id, &request.name, &checked.arguments, &shown) != answered.hash {
+            return Ok(Decided::Answer(CallStatus::Denied, ToolAnswer::failed(outdated(&shown))));
+        }
+        let note = answered
+            .changed
+            .then(|| format!("[the user changed the arguments before they approved; what ran: {}]", checked.arguments));
+        Ok(Decided::Run { request, checked, shown, note })
+    }
+}
+
+impl Planned {
+    fn question<'a>(&'a self, wanted: &Wanted) -> Option<(u32, &'a Asked, &'a Question)> {
+        match self {
+            Planned::Ask(asked) => Some((wanted.index, asked, asked.question.as_ref()?)),
+            Planned::Run(_) | Planned::Answer(..) => None,
+        }
+    }
+}
+
+/// The arguments a person put in place of the model's.
+fn changed(recorder: &Recorder, answered: &Answered) -> Option<String> {
+    let mut calls = recorder.session().calls_of(recorder.work_id());
+    let call = calls.find(|call| call.approval.as_ref().is_some_and(|approval| approval.id() == answered.id))?;
+    answered.changed.then(|| call.arguments.as_ref().map(ToString::to_string))?
+}
+
+fn refusal(decision: Decision, reason: Option<&str>) -> Decided {
+    let (status, text) = match (decision, reason) {
+        (Decision::Denied, Some(reason)) => (
+            CallStatus::Denied,
+            format!("[denied by the user: {reason}] It was not run. Do what they say; do not try it another way."),
+        ),
+        (Decision::Denied, None) => (
+            CallStatus::Denied,
+            "[denied by the user] It was not run. Do not try it another way; go on without it, or ask them.".to_owned(),
+        ),
+        (Decision::Expired, _) => (
+            CallStatus::Denied,
+            "[not run: nobody approved it in time] Go on without it, and tell the user what is left to do.".to_owned(),
+        ),
+        (Decision::Cancelled | Decision::Approved, _) => (
+            CallStatus::Cancelled,
+            "[cancelled: the run was stopped before this call was approved; it was not run]".to_owned(),
+        ),
+    };
+    Decided::Answer(status, ToolAnswer::failed(text))
+}
+
+fn outdated(shown: &Shown) -> String {
+    match &shown.path {
+        Some(path) => {
+            format!("[not run: {path} was changed after this was shown to the user] Read it again, then ask again.")
+        }
+        None => "[not run: where it would run was changed after it was approved] Ask again if it is still needed."
+            .to_owned(),
+    }
+}
+
+/// Whether the work under way has read what strangers may have written.
+fn is_tainted(session: &Session, registry: &Registry) -> bool {
+    let Some(work) = session.running() else { return false };
+    let mut calls = session.calls_of(&work.work_id);
+    calls.any(|call| {
+        let ended = matches!(call.status, Some(CallStatus::Done | CallStatus::Error | CallStatus::Cancelled));
+        let arguments = call.arguments.as_ref().unwrap_or(&serde_json::Value::Null);
+        ended && registry.brings_outside(&call.tool, arguments)
+    })
+}

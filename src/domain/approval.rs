@@ -1,0 +1,258 @@
+//! A question to a person: may this call run? What was shown, what was answered, and what binds the one to the other.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::ids::{SessionId, WorkId};
+use super::tool::Effect;
+
+/// What a person sees before they answer. Characters that do not show, or that change how others show, are escaped.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Shown {
+    /// What would be done: the command line, the code, the address, or the change in one line. Never cut.
+    pub command: String,
+    /// Where it would run, relative to the home; empty where that means nothing.
+    pub cwd: String,
+    /// Whether its process could reach other machines.
+    pub network: bool,
+    /// The sandbox level it would run in; empty where no process is started.
+    pub level: String,
+    /// The change to a file, as a unified diff.
+    pub diff: Option<String>,
+    /// The file it would change.
+    pub path: Option<String>,
+    /// The hash of that file as it was when this was shown; absent where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+}
+
+/// A call that waits for a person.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Approval {
+    pub id: String,
+    #[schema(value_type = String)]
+    pub session_id: SessionId,
+    #[schema(value_type = String)]
+    pub work_id: WorkId,
+    pub call_id: String,
+    pub tool: String,
+    pub effect: Effect,
+    pub arguments: Value,
+    pub shown: Shown,
+    /// Why it is asked, one sentence.
+    pub reason: String,
+    /// SHA-256 in hexadecimal over tool, arguments, place and session: what an answer is bound to.
+    pub hash: String,
+    /// Unix seconds.
+    pub asked_at: f64,
+    pub expires_at: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Decision {
+    Approved,
+    Denied,
+    /// Nobody answered in time.
+    Expired,
+    /// The run was stopped before anybody answered.
+    Cancelled,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    Once,
+    /// The same call with exactly these arguments in the same place is not asked about again.
+    Always,
+}
+
+/// What became of an approval.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    pub decision: Decision,
+    pub scope: Scope,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The person's own arguments, in place of the model's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Value>,
+    /// What was approved: the hash that was shown, or that of the person's own arguments.
+    pub hash: String,
+}
+
+impl Answer {
+    /// An answer that lets nothing run.
+    pub fn no(decision: Decision, reason: Option<String>, hash: &str) -> Self {
+        Self { decision, scope: Scope::Once, reason, arguments: None, hash: hash.to_owned() }
+    }
+}
+
+/// An answer as it stands with its call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Answered {
+    pub id: String,
+    pub decision: Decision,
+    pub scope: Scope,
+    pub reason: Option<String>,
+    /// A person changed the arguments before they approved.
+    pub changed: bool,
+    /// With `changed`: what the model had asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Value>,
+    pub hash: String,
+    /// What the person saw, as long as the call has not begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown: Option<Shown>,
+}
+
+/// The approval of a tool call: the question while it waits, then the answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(untagged)]
+pub enum CallApproval {
+    Answered(Answered),
+    Asked(Approval),
+}
+
+impl CallApproval {
+    pub fn id(&self) -> &str {
+        match self {
+            CallApproval::Answered(answered) => &answered.id,
+            CallApproval::Asked(approval) => &approval.id,
+        }
+    }
+
+    pub fn asked(&self) -> Option<&Approval> {
+        match self {
+            CallApproval::Asked(approval) => Some(approval),
+            CallApproval::Answered(_) => None,
+        }
+    }
+
+    pub fn answered(&self) -> Option<&Answered> {
+        match self {
+            CallApproval::Answered(answered) => Some(answered),
+            CallApproval::Asked(_) => None,
+        }
+    }
+}
+
+/// A call that a person allowed for good: this tool, with exactly these arguments, in exactly this place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Remembered {
+    pub id: String,
+    pub tool: String,
+    pub arguments: Value,
+    pub cwd: String,
+    pub network: bool,
+    pub level: String,
+    /// Unix seconds.
+    pub added_at: f64,
+}
+
+impl Remembered {
+    /// Never a pattern: two commands that differ in one character are two commands.
+    pub fn fits(&self, tool: &str, arguments: &Value, shown: &Shown) -> bool {
+        self.tool == tool
+            && canonical(&self.arguments) == canonical(arguments)
+            && (self.cwd.as_str(), self.network, self.level.as_str())
+                == (shown.cwd.as_str(), shown.network, shown.level.as_str())
+    }
+}
+
+/// JSON with its fields sorted, without blanks: equal for equal values, whatever order they were written in.
+pub fn canonical(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let mut sorted: Vec<_> = fields.iter().collect();
+            sorted.sort_by_key(|(name, _)| *name);
+            let fields = sorted.iter().map(|(name, field)| {
+                let name = Value::String((*name).clone());
+                format!("{name}:{}", canonical(field))
+            });
+            format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(canonical).collect::<Vec<_>>().join(",")),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.to_string(),
+    }
+}
+
+/// What an answer is bound to: change any of it, and the answer is not for this call.
+pub fn hash(session: &SessionId, tool: &str, arguments: &Value, shown: &Shown) -> String {
+    let bound = serde_json::json!({
+        "session": session,
+        "tool": tool,
+        "arguments": arguments,
+        "cwd": shown.cwd,
+        // No call adds to the environment that every process of a tool has.
+        "env": {},
+        "level": shown.level,
+        "network": shown.network,
+        "path": shown.path,
+        "before": shown.before,
+    });
+    Sha256::digest(canonical(&bound)).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn shown() -> Shown {
+        Shown { command: "ls".into(), cwd: "scratch/".into(), level: "standard".into(), ..Shown::default() }
+    }
+
+    #[test]
+    fn the_hash_changes_with_everything_it_binds_and_with_nothing_else() {
+        let [a, b] = ["a", "b"].map(|id| SessionId::parse(id).unwrap());
+        let arguments = json!({"command": "ls", "network": false});
+        let first = hash(&a, "terminal", &arguments, &shown());
+        assert_eq!(first, hash(&a, "terminal", &json!({"network": false, "command": "ls"}), &shown()));
+        assert_eq!(first.len(), 64);
+        let others = [
+            hash(&b, "terminal", &arguments, &shown()),
+            hash(&a, "python_repl", &arguments, &shown()),
+            hash(&a, "terminal", &json!({"command": "ls ", "network": false}), &shown()),
+            hash(&a, "terminal", &arguments, &Shown { cwd: "/".into(), ..shown() }),
+            hash(&a, "terminal", &arguments, &Shown { network: true, ..shown() }),
+            hash(&a, "terminal", &arguments, &Shown { level: "off".into(), ..shown() }),
+            hash(&a, "terminal", &arguments, &Shown { path: Some("memory/x.md".into()), ..shown() }),
+            hash(&a, "terminal", &arguments, &Shown { before: Some("00".into()), ..shown() }),
+        ];
+        assert!(!others.contains(&first));
+    }
+
+    #[test]
+    fn question_and_answer_are_told_apart_in_a_file() {
+        let approval = Approval {
+            id: "i".into(),
+            session_id: SessionId::parse("s").unwrap(),
+            work_id: WorkId("w".into()),
+            call_id: "c".into(),
+            tool: "terminal".into(),
+            effect: Effect::Execute,
+            arguments: json!({"command": "ls"}),
+            shown: shown(),
+            reason: "it runs a command".into(),
+            hash: "h".into(),
+            asked_at: 1.0,
+            expires_at: 2.0,
+        };
+        let answered = Answered {
+            id: "i".into(),
+            decision: Decision::Denied,
+            scope: Scope::Once,
+            reason: Some("no".into()),
+            changed: false,
+            asked: None,
+            hash: "h".into(),
+            shown: None,
+        };
+        for both in [CallApproval::Asked(approval), CallApproval::Answered(answered)] {
+            let text = serde_json::to_string(&both).unwrap();
+            assert_eq!(serde_json::from_str::<CallApproval>(&text).unwrap(), both);
+        }
+    }
+}

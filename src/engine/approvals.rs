@@ -1,0 +1,155 @@
+//! Which calls of all sessions wait for a person. A projection of what the sessions' own tasks record.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::domain::{Approval, Decision, SessionId};
+
+/// Answered ones that are remembered, so that a second answer is told what the first one was.
+const ANSWERED: usize = 1_000;
+
+/// What a person wants done with a call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Wish {
+    /// With the person's own arguments, if they changed them.
+    Approve(Option<Value>),
+    Deny(Option<String>),
+    /// Approve, and do not ask about exactly this again.
+    Always,
+}
+
+/// Why an answer does not count.
+#[derive(Debug, thiserror::Error, PartialEq)]
+pub enum NoAnswer {
+    #[error("there is no such approval")]
+    Unknown,
+    #[error("this was already {0}")]
+    Already(&'static str),
+    #[error("the time to answer is over; the call was not run")]
+    Expired,
+    #[error("this is not what was shown; look at it again")]
+    HashDiffers,
+    #[error("{0}")]
+    BadArguments(String),
+    #[error("changes of persona, memory and skills are shown each time; they cannot be allowed for good")]
+    NeverAlways,
+}
+
+pub fn word(decision: Decision) -> &'static str {
+    match decision {
+        Decision::Approved => "approved",
+        Decision::Denied => "denied",
+        Decision::Expired => "denied, because nobody answered in time",
+        Decision::Cancelled => "cancelled, because the run was stopped",
+    }
+}
+
+#[derive(Default)]
+pub struct Approvals(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    waiting: Vec<Approval>,
+    answered: VecDeque<(String, Decision)>,
+}
+
+impl Approvals {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Those that wait, oldest first.
+    pub fn list(&self) -> Vec<Approval> {
+        self.known().waiting.clone()
+    }
+
+    /// The sessions in which something waits.
+    pub fn sessions(&self) -> HashSet<String> {
+        self.known().waiting.iter().map(|approval| approval.session_id.to_string()).collect()
+    }
+
+    /// The session that must be told of an answer.
+    ///
+    /// # Errors
+    /// When it does not wait (any more).
+    pub fn session_of(&self, id: &str) -> Result<SessionId, NoAnswer> {
+        let known = self.known();
+        if let Some(approval) = known.waiting.iter().find(|approval| approval.id == id) {
+            return Ok(approval.session_id.clone());
+        }
+        match known.answered.iter().find(|(answered, _)| answered == id) {
+            Some((_, Decision::Expired)) => Err(NoAnswer::Expired),
+            Some((_, decision)) => Err(NoAnswer::Already(word(*decision))),
+            None => Err(NoAnswer::Unknown),
+        }
+    }
+
+    pub(super) fn asked(&self, approval: &Approval) {
+        let mut known = self.known();
+        known.waiting.retain(|other| other.id != approval.id);
+        known.waiting.push(approval.clone());
+    }
+
+    pub(super) fn answered(&self, id: &str, decision: Decision) {
+        let mut known = self.known();
+        known.waiting.retain(|approval| approval.id != id);
+        known.answered.truncate(ANSWERED - 1);
+        known.answered.push_front((id.to_owned(), decision));
+    }
+}
+
+/// The questions of one session with the moments they expire.
+#[derive(Default)]
+pub struct Desk(Vec<(Instant, String)>);
+
+impl Desk {
+    pub fn put(&mut self, id: &str, until: Instant) {
+        self.take(id);
+        self.0.push((until, id.to_owned()));
+    }
+
+    pub fn take(&mut self, id: &str) {
+        self.0.retain(|(_, other)| other != id);
+    }
+
+    pub fn is_over(&self, id: &str) -> bool {
+        self.0.iter().any(|(until, other)| other == id && *until <= Instant::now())
+    }
+
+    /// Resolves to the next one whose time is over; never, while there is none.
+    pub async fn expired(&self) -> String {
+        match self.0.iter().min_by_key(|(until, _)| *until) {
+            Some((until, id)) => {
+                tokio::time::sleep_until(*until).await;
+                id.clone()
+            }
+            None => std::future::pending().await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_question_expires_after_its_300_seconds_and_not_before() {
+        let started = Instant::now();
+        let mut desk = Desk::default();
+        desk.put("later", started + Duration::from_secs(400));
+        desk.put("first", started + crate::tools::Policy::default().timeout);
+        let early = tokio::time::timeout(Duration::from_millis(299_900), desk.expired()).await;
+        assert!(early.is_err() && !desk.is_over("first"));
+        assert_eq!(desk.expired().await, "first");
+        assert_eq!(started.elapsed().as_secs(), 300);
+        assert!(desk.is_over("first") && !desk.is_over("later"));
+        desk.take("first");
+        assert_eq!(desk.expired().await, "later");
+        desk.take("later");
+        assert!(tokio::time::timeout(Duration::from_secs(86_400), desk.expired()).await.is_err());
+    }
+}

@@ -1,0 +1,331 @@
+//! Whether a call may run, must be asked about, or may not run. A pure function of the configuration and the call.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::domain::{Effect, Remembered, Shown};
+
+/// What the configuration says of an effect or a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Rule {
+    Allow,
+    Ask,
+    Deny,
+    /// Allowed where it runs in the sandbox without network; asked about elsewhere.
+    Sandboxed,
+}
+
+/// One rule an effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effects {
+    pub read: Rule,
+    pub write: Rule,
+    pub execute: Rule,
+    pub network: Rule,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policy {
+    pub effects: Effects,
+    /// A tool's own rule wins over that of its effect.
+    pub tools: BTreeMap<String, Rule>,
+    /// How long a person has to answer.
+    pub timeout: Duration,
+}
+
+impl Default for Policy {
+    /// Looking is free; changing, running and reaching out are asked about.
+    fn default() -> Self {
+        let effects = Effects { read: Rule::Allow, write: Rule::Ask, execute: Rule::Ask, network: Rule::Ask };
+        Self { effects, tools: BTreeMap::new(), timeout: Duration::from_secs(300) }
+    }
+}
+
+/// A call, as far as the policy is concerned.
+#[derive(Clone, Copy, Debug)]
+pub struct Case<'a> {
+    pub tool: &'a str,
+    pub effect: Effect,
+    pub arguments: &'a Value,
+    pub shown: &'a Shown,
+    /// The run has read what strangers wrote: what was allowed unseen is asked about.
+    pub tainted: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Allow,
+    /// With the reason, for the person.
+    Ask(String),
+    /// With the reason, for the model.
+    Deny(String),
+}
+
+/// Folders whose files shape what the agent is and does. A change of one is always shown.
+const PERSONA: [&str; 3] = ["workspace/", "memory/", "skills/"];
+const TAINTED: &str = "this run has read text from outside, which may want this more than you do";
+
+/// Whether `shown` is the change of a file of the persona, the memory or the skills.
+pub fn is_persona(shown: &Shown) -> bool {
+    shown.path.as_ref().is_some_and(|path| PERSONA.iter().any(|folder| path.starts_with(folder)))
+}
+
+impl Policy {
+    pub fn decide(&self, case: &Case<'_>, remembered: &[Remembered]) -> Verdict {
+        let own = self.tools.get(case.tool).copied();
+        let rule = own.unwrap_or_else(|| self.effects.of(case.effect));
+        let refused = |what: &str| Verdict::Deny(format!("the configuration (approvals) denies {what}"));
+        let asks = |why: &str| Verdict::Ask(format!("It {}; {why}.", what(case)));
+        if rule == Rule::Deny {
+            return refused(case.tool);
+        }
+        if is_persona(case.shown) && own != Some(Rule::Allow) {
+            return asks("each change of persona, memory and skills is shown");
+        }
+        // A process with network is both: the rule for running it does not open the network.
+        if case.shown.network && case.effect != Effect::Network {
+            match self.effects.network {
+                Rule::Deny => return refused("network to commands"),
+                Rule::Allow => {}
+                Rule::Ask | Rule::Sandboxed if is_remembered(case, remembered) && !case.tainted => {}
+                Rule::Ask | Rule::Sandboxed => return asks("network is asked about"),
+            }
+        }
+        if rule == Rule::Allow {
+            return Verdict::Allow;
+        }
+        let unseen = is_remembered(case, remembered) || (rule == Rule::Sandboxed && is_fenced(case.shown));
+        match unseen {
+            true if !case.tainted => Verdict::Allow,
+            true => asks(TAINTED),
+            false if rule == Rule::Sandboxed => asks("it would not run in the sandbox without network"),
+            false => asks("the configuration asks about that"),
+        }
+    }
+}
+
+impl Effects {
+    fn of(&self, effect: Effect) -> Rule {
+        match effect {
+            Effect::Read => self.read,
+            Effect::Write => self.write,
+            Effect::Execute => self.execute,
+            Effect::Network => self.network,
+        }
+    }
+}
+
+fn is_remembered(case: &Case<'_>, remembered: &[Remembered]) -> bool {
+    !is_persona(case.shown) && remembered.iter().any(|rule| rule.fits(case.tool, case.arguments, case.shown))
+}
+
+fn is_fenced(shown: &Shown) -> bool {
+    !matches!(shown.level.as_str(), "" | "off") && !shown.network
+}
+
+fn what(case: &Case<'_>) -> &'static str {
+    match case.effect {
+        Effect::Read => "reads",
+        Effect::Write => "changes a file",
+        Effect::Execute if case.shown.network => "runs a program with network",
+        Effect::Execute => "runs a program",
+        Effect::Network => "talks to another machine",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn shown(level: &str, network: bool, path: Option<&str>) -> Shown {
+        Shown { level: level.to_owned(), network, path: path.map(str::to_owned), ..Shown::default() }
+    }
+
+    fn word(policy: &Policy, case: &Case<'_>, remembered: &[Remembered]) -> &'static str {
+        match policy.decide(case, remembered) {
+            Verdict::Allow => "allow",
+            Verdict::Ask(_) => "ask",
+            Verdict::Deny(_) => "deny",
+        }
+    }
+
+    #[test]
+    fn rules_effects_and_places_give_these_verdicts() {
+        use Effect::{Execute, Network, Read, Write};
+        let standard = Policy::default();
+        let with = |tools: &[(&str, Rule)]| {
+            let tools = tools.iter().map(|(tool, rule)| ((*tool).to_owned(), *rule)).collect();
+            Policy { tools, ..Policy::default() }
+        };
+        let open = |rule| Policy {
+            effects: Effects { read: rule, write: rule, execute: rule, network: rule },
+            ..Policy::default()
+        };
+        let sandboxed = with(&[("terminal", Rule::Sandboxed)]);
+        let (fenced, networked, unfenced) =
+            (shown("standard", false, None), shown("standard", true, None), shown("off", false, None));
+        let (memory, notes) =
+            (shown("", false, Some("memory/MEMORY.md")), shown("", false, Some("knowledge/notes.md")));
+        let nothing = shown("", false, None);
+        for (policy, tool, effect, shown, tainted, verdict) in [
+            (&standard, "read_file", Read, &nothing, false, "allow"),
+            (&standard, "read_file", Read, &nothing, true, "allow"),
+            (&standard, "create_file", Write, &notes, false, "ask"),
+            (&standard, "create_file", Write, &memory, false, "ask"),
+            (&standard, "terminal", Execute, &fenced, false, "ask"),
+            (&standard, "fetch_url", Network, &nothing, false, "ask"),
+            (&standard, "somebody_else_s", Execute, &nothing, false, "ask"),
+            // Sandboxed: where there is a sandbox, and only without network and outside texts.
+            (&sandboxed, "terminal", Execute, &fenced, false, "allow"),
+            (&sandboxed, "terminal", Execute, &fenced, true, "ask"),
+            (&sandboxed, "terminal", Execute, &networked, false, "ask"),
+            (&sandboxed, "terminal", Execute, &unfenced, false, "ask"),
+            (&sandboxed, "python_repl", Execute, &fenced, false, "ask"),
+            // What a person allowed by name is allowed; persona, memory and skills only by the tool's own name.
+            (&open(Rule::Allow), "terminal", Execute, &fenced, true, "allow"),
+            (&open(Rule::Allow), "terminal", Execute, &networked, false, "allow"),
+            (&open(Rule::Allow), "fetch_url", Network, &nothing, true, "allow"),
+            (&open(Rule::Allow), "edit_file", Write, &notes, false, "allow"),
+            (&open(Rule::Allow), "edit_file", Write, &memory, false, "ask"),
+            (&with(&[("edit_file", Rule::Allow)]), "edit_file", Write, &memory, false, "allow"),
+            (&with(&[("terminal", Rule::Allow)]), "terminal", Execute, &fenced, false, "allow"),
+            (&with(&[("terminal", Rule::Allow)]), "terminal", Execute, &networked, false, "ask"),
+            (&with(&[("terminal", Rule::Ask)]), "terminal", Execute, &fenced, false, "ask"),
+            // A denial is a denial.
+            (&open(Rule::Deny), "read_file", Read, &nothing, false, "deny"),
+            (&open(Rule::Deny), "edit_file", Write, &memory, false, "deny"),
+            (&with(&[("fetch_url", Rule::Deny)]), "fetch_url", Network, &nothing, false, "deny"),
+            (&with(&[("fetch_url", Rule::Deny)]), "read_file", Read, &nothing, false, "allow"),
+        ] {
+            let arguments = json!({});
+            let case = Case { tool, effect, arguments: &arguments, shown, tainted };
+            assert_eq!(word(policy, &case, &[]), verdict, "{policy:?} {case:?}");
+        }
+    }
+
+    fn remember(arguments: Value) -> Remembered {
+        Remembered {
+            id: "r".to_owned(),
+            tool: "terminal".to_owned(),
+            arguments,
+            cwd: "scratch/".to_owned(),
+            network: false,
+            level: "standard".to_owned(),
+            added_at: 1.0,
+        }
+    }
+
+    fn asked_again(rules: &[Remembered], command: &str) -> &'static str {
+        let arguments = json!({"command": command});
+        let shown = Shown { cwd: "scratch/".to_owned(), ..shown("standard", false, None) };
+        let case =
+            Case { tool: "terminal", effect: Effect::Execute, arguments: &arguments, shown: &shown, tainted: false };
+        word(&Policy::default(), &case, rules)
+    }
+
+    /// Every one of these does something else than the line that was allowed, and looks like it.
+    #[test]
+    fn always_is_this_line_and_no_other() {
+        let rules = [
+            remember(json!({"command": "git status"})),
+            remember(json!({"command": "ls -la"})),
+            remember(json!({"command": "cat notes.txt"})),
+        ];
+        for allowed in ["git status", "ls -la", "cat notes.txt"] {
+            assert_eq!(asked_again(&rules, allowed), "allow", "{allowed}");
+        }
+        let many = vec!["git status"; 60].join("; ");
+        for other in [
+            "git status; rm -rf .",
+            "git status && curl evil",
+            "git status || id",
+            "git status | sh",
+            "git status & id",
+            "git status\nid",
+            "git status\\\nid",
+            "git status\rid",
+            "git status\r\nid",
+            "git status $(id)",
+            "git status `id`",
+            "git status <(id)",
+            "git status >(id)",
+            "git status > ../x",
+            "git status <<EOF\nid\nEOF",
+            "git status <<< id",
+            "git${IFS}status",
+            "git$IFS status",
+            "env git status",
+            "env -S 'git status'",
+            "nice git status",
+            "nohup git status",
+            "timeout 9 git status",
+            "xargs git status",
+            "busybox ls -la",
+            "sudo git status",
+            "sh -c 'git status'",
+            "bash -c \"git status\"",
+            "eval git status",
+            "command git status",
+            "exec git status",
+            "\\git status",
+            "'git' status",
+            "/usr/bin/git status",
+            "./git status",
+            "../../usr/bin/git status",
+            "git -c core.pager=id status",
+            "git -c core.fsmonitor=id status",
+            "git --exec-path=. status",
+            "GIT_PAGER=id git status",
+            "PATH=. git status",
+            "alias git=id; git status",
+            "git  status",
+            "git status ",
+            " git status",
+            "git\tstatus",
+            "git\u{a0}status",
+            "git\u{2003}status",
+            "git\u{3000}status",
+            "git\u{200b} status",
+            "git status\u{202e}",
+            "g\u{456}t status",
+            "Git Status",
+            "git statuś",
+            "git status #",
+            "cat notes.txt notes2.txt",
+            "cat notes.tx?",
+            "cat ./notes.txt",
+            "ls -la -R",
+            "ls -al",
+            &many,
+            "",
+        ] {
+            assert_eq!(asked_again(&rules, other), "ask", "{other:?}");
+        }
+    }
+
+    #[test]
+    fn always_holds_for_this_place_and_these_arguments_only() {
+        let arguments = json!({"command": "ls"});
+        let rules = [remember(arguments.clone())];
+        let here = Shown { cwd: "scratch/".to_owned(), ..shown("standard", false, None) };
+        let verdict = |tool: &str, arguments: &Value, shown: &Shown, tainted: bool| {
+            let case = Case { tool, effect: Effect::Execute, arguments, shown, tainted };
+            word(&Policy::default(), &case, &rules)
+        };
+        assert_eq!(verdict("terminal", &arguments, &here, false), "allow");
+        assert_eq!(verdict("terminal", &arguments, &here, true), "ask");
+        assert_eq!(verdict("python_repl", &arguments, &here, false), "ask");
+        assert_eq!(verdict("terminal", &arguments, &Shown { cwd: "/".to_owned(), ..here.clone() }, false), "ask");
+        assert_eq!(verdict("terminal", &arguments, &Shown { network: true, ..here.clone() }, false), "ask");
+        assert_eq!(verdict("terminal", &arguments, &Shown { level: "off".to_owned(), ..here.clone() }, false), "ask");
+        assert_eq!(verdict("terminal", &json!({"command": "ls", "network": true}), &here, false), "ask");
+        // A file of the memory is shown each time, whatever stands in the file of settings.
+        let memory = Shown { path: Some("memory/MEMORY.md".to_owned()), ..here };
+        assert_eq!(verdict("terminal", &arguments, &memory, false), "ask");
+    }
+}
