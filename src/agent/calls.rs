@@ -1,6 +1,6 @@
 //! The tool calls of one exchange: checked, run side by side where they only look, recorded one by one.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
@@ -84,8 +84,18 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    pub fn of(calls: Vec<CallRequest>) -> Vec<Self> {
-        calls.into_iter().zip(0..).map(|(request, index)| Self { index, request, approval: None }).collect()
+    /// Careless providers use an id again: the session's calls have one each, or nobody could say which one to undo.
+    pub fn of(calls: Vec<CallRequest>, session: &Session) -> Vec<Self> {
+        let known = session.messages.iter().flat_map(|message| &message.tool_calls);
+        let mut ids: HashSet<String> = known.filter_map(|call| call.id.clone()).collect();
+        let wanted = calls.into_iter().zip(0..).map(|(mut request, index)| {
+            let given = std::mem::take(&mut request.id);
+            let others = (2..).map(|n: u32| format!("{given}_{n}"));
+            request.id = std::iter::once(given.clone()).chain(others).find(|id| !ids.contains(id)).unwrap_or(given);
+            ids.insert(request.id.clone());
+            Self { index, request, approval: None }
+        });
+        wanted.collect()
     }
 
     /// The calls of a work that were asked for and have not begun, in order.

@@ -230,7 +230,8 @@ impl Run {
                     Finish::Refusal => Err(End::Outcome(Outcome::Refusal)),
                 };
             }
-            calls.run(&Wanted::of(answer.calls), recorder, &mut repeats).await?;
+            let wanted = Wanted::of(answer.calls, recorder.session());
+            calls.run(&wanted, recorder, &mut repeats).await?;
             if output_tokens > limits.max_output_tokens {
                 let detail = format!("it wrote more than {} tokens", limits.max_output_tokens);
                 return Err(End::Outcome(Outcome::Limit { detail }));

@@ -12,6 +12,7 @@ use crate::engine::EngineError;
 use crate::engine::approvals::NoAnswer;
 use crate::engine::models::ModelError;
 use crate::store::StoreError;
+use crate::tools::files::NoUndo;
 
 /// The most bytes of the framework's own words that are passed on.
 const LONGEST_WORDS: usize = 4096;
@@ -115,6 +116,9 @@ impl From<EngineError> for ApiError {
         match error {
             EngineError::NoSession(_) => Self::new(StatusCode::NOT_FOUND, "not_found", message),
             EngineError::Busy => Self::new(StatusCode::CONFLICT, "busy", message),
+            EngineError::NoUndo(NoUndo::Unknown) => Self::new(StatusCode::NOT_FOUND, "not_found", message),
+            EngineError::NoUndo(NoUndo::Changed(_)) => Self::new(StatusCode::CONFLICT, "changed_since", message),
+            EngineError::NoUndo(NoUndo::Store(error)) => error.into(),
             EngineError::Refused(_) => Self::new(StatusCode::CONFLICT, "refused", message),
             EngineError::NoAnswer(error) => match error {
                 NoAnswer::Unknown => Self::new(StatusCode::NOT_FOUND, "not_found", message),

@@ -62,6 +62,12 @@ pub enum Frame {
         /// The person's own arguments, where they changed them.
         arguments: Option<Value>,
     },
+    /// A person undid the change a call made, or did it again (`undone: false`).
+    Undone {
+        call_id: String,
+        path: String,
+        undone: bool,
+    },
     /// Text after a tool call: the answer's next message begins.
     NewResponse {},
     /// What is being waited for; replaces the status before it.
@@ -121,6 +127,7 @@ impl Frame {
             Frame::ToolEnd { .. } => "tool_end",
             Frame::ApprovalRequest(_) => "approval_request",
             Frame::ApprovalResult { .. } => "approval_result",
+            Frame::Undone { .. } => "undone",
             Frame::NewResponse {} => "new_response",
             Frame::Status { .. } => "status",
             Frame::Usage { .. } => "usage",
@@ -198,6 +205,9 @@ fn project_event(session: &SessionId, event: &Event) -> Option<Frame> {
             result: result.clone(),
             duration_ms: *duration_ms,
         },
+        Event::Undone { call_id, path, undone } => {
+            Frame::Undone { call_id: call_id.clone(), path: path.clone(), undone: *undone }
+        }
         Event::DialogueFinished { usage, context_window, .. } => Frame::Usage {
             input_tokens: usage.input_tokens,
             output_tokens: usage.output_tokens,

@@ -22,6 +22,7 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(sessions::messages, sessions::say))
         .routes(routes!(sessions::history))
         .routes(routes!(sessions::interrupt))
+        .routes(routes!(sessions::undo))
         .routes(routes!(sessions::generate_title))
         .routes(routes!(sessions::compress))
         .routes(routes!(approvals::list))

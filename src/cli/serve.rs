@@ -23,13 +23,16 @@ use crate::engine::hub::Hub;
 use crate::engine::local_model::{LocalModel, LocalModelFiles};
 use crate::engine::models::Models;
 use crate::engine::watch::{self, Saves, Skills};
-use crate::engine::{Engine, Notice, Runs, Services};
+use crate::engine::{ChangedBy, Engine, Notice, Runs, Services};
 use crate::provider::find_local;
 use crate::sandbox::{Interpreter, Level, Sandbox, SandboxConfig};
 use crate::store::{Home, ROOTS};
 use crate::tokens::Counter;
+use crate::tools::files::Moment;
 use crate::tools::library::{self, Keep, Library};
-use crate::tools::{FetchConfig, FetchUrl, PythonRepl, ReadFile, Registry, SearchTool, Terminal, Tool, Workshop};
+use crate::tools::{
+    Editor, FetchConfig, FetchUrl, FileTool, PythonRepl, ReadFile, Registry, SearchTool, Terminal, Tool, Workshop,
+};
 
 #[derive(Args)]
 pub struct ServeArguments {
@@ -100,7 +103,9 @@ async fn run(folder: PathBuf, config: Config, address: SocketAddr) -> anyhow::Re
         let (hub, folder) = (hub.clone(), library.folder());
         library.on_progress(move |progress| hub.notice(Notice::IndexChanged { folder, progress }));
     }
-    let registry = materials.registry(&memory, &knowledge);
+    let saves = Arc::new(Saves::default());
+    let editor = editor(&home, &saves, [&memory, &knowledge]);
+    let registry = materials.registry(&editor, [&memory, &knowledge]);
     let models = materials.models(&hub, &registry);
     let services = Arc::new(Services {
         home: home.clone(),
@@ -112,6 +117,7 @@ async fn run(folder: PathBuf, config: Config, address: SocketAddr) -> anyhow::Re
         tokens,
         limits: config.limits,
         policy: Arc::new(config.policy.clone()),
+        editor,
         runs: Runs::default(),
         approvals: Approvals::default(),
     });
@@ -124,7 +130,6 @@ async fn run(folder: PathBuf, config: Config, address: SocketAddr) -> anyhow::Re
     if repaired > 0 {
         tracing::warn!(sessions = repaired, "closed what a crash had left open");
     }
-    let saves = Arc::new(Saves::default());
     let app = App {
         engine: engine.clone(),
         skills: skills.clone(),
@@ -185,6 +190,19 @@ pub fn library(config: &Config, home: &Home, embedders: &Arc<Embedders>, folder:
     Arc::new(Library::new(home.clone(), settings))
 }
 
+/// Changes that the agent makes: tabs are told whose they are, and searches find them at once.
+fn editor(home: &Home, saves: &Arc<Saves>, libraries: [&Arc<Library>; 2]) -> Editor {
+    let (saves, libraries) = (saves.clone(), libraries.map(Arc::clone));
+    Editor::new(home.clone(), move |path, moment| match moment {
+        Moment::Before(hash) => saves.note(path, hash.unwrap_or_default(), ChangedBy::Run),
+        Moment::After => {
+            for library in libraries.iter().filter(|library| library.folder() == path.root()) {
+                library.follow_if_open();
+            }
+        }
+    })
+}
+
 /// So that the first question finds memory indexed and, in RAG mode, the embedding model loaded.
 fn index_memory(memory: Arc<Library>, home: Home) {
     tokio::task::spawn_blocking(move || {
@@ -206,7 +224,7 @@ struct Materials<'a> {
 }
 
 impl Materials<'_> {
-    fn registry(&self, memory: &Arc<Library>, knowledge: &Arc<Library>) -> Arc<Registry> {
+    fn registry(&self, editor: &Editor, [memory, knowledge]: [&Arc<Library>; 2]) -> Arc<Registry> {
         // Commands may look at what read_file may, and at nothing else of the home.
         let readable = ROOTS.map(|root| self.home.path().join(root)).to_vec();
         let workshop = Workshop { sandbox: self.sandbox.clone(), scratch: self.home.scratch(), readable };
@@ -223,6 +241,9 @@ impl Materials<'_> {
         tools.push(Arc::new(ReadFile::new(self.home.clone())));
         tools.push(Arc::new(SearchTool::knowledge(knowledge.clone())));
         tools.push(Arc::new(SearchTool::memory(memory.clone())));
+        for tool in [FileTool::create, FileTool::edit, FileTool::delete] {
+            tools.push(Arc::new(tool(editor.clone())));
+        }
         Arc::new(Registry::new(tools))
     }
 

@@ -90,6 +90,12 @@ pub enum Event {
         result: Value,
         duration_ms: u64,
     },
+    /// A person undid the change a call made, or did it again.
+    Undone {
+        call_id: String,
+        path: String,
+        undone: bool,
+    },
     DialogueFinished {
         work_id: WorkId,
         dialogue: u32,
@@ -145,7 +151,7 @@ pub enum StatusKind {
 impl Event {
     pub fn work_id(&self) -> Option<&WorkId> {
         match self {
-            Event::Titled { .. } | Event::Compressed { .. } => None,
+            Event::Titled { .. } | Event::Compressed { .. } | Event::Undone { .. } => None,
             Event::WorkStarted { work_id, .. }
             | Event::DialogueStarted { work_id, .. }
             | Event::SegmentStarted { work_id, .. }

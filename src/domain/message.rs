@@ -116,6 +116,9 @@ pub struct ToolCall {
     /// What a person was asked about it, and what they said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<CallApproval>,
+    /// A person undid the change it made.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undone: bool,
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
@@ -136,6 +139,7 @@ impl ToolCall {
             duration_ms: None,
             result: None,
             approval: None,
+            undone: false,
             extra: Map::new(),
         }
     }

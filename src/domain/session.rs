@@ -160,6 +160,14 @@ impl Session {
                     }
                 }
             }
+            Event::Undone { call_id, undone, .. } => {
+                let has_it = |m: &Message| m.tool_calls.iter().any(|call| call.id.as_deref() == Some(call_id));
+                let message = self.messages.iter_mut().rev().find(|m| has_it(m)).map(Arc::make_mut);
+                let mut calls = message.into_iter().flat_map(|m| &mut m.tool_calls).rev();
+                if let Some(call) = calls.find(|call| call.id.as_deref() == Some(call_id)) {
+                    call.undone = *undone;
+                }
+            }
             Event::DialogueFinished { work_id, usage, .. } => {
                 if let Some(work) = self.work_mut(work_id) {
                     work.usage.add(*usage);

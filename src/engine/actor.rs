@@ -17,8 +17,9 @@ use super::work::{Begin, make_summary, make_title, work};
 use super::{EngineError, Services};
 use crate::agent::{Ending, Entry, Kind, Recorder, Stopper, compress, title};
 use crate::clock;
-use crate::domain::{Answer, Event, Outcome, Session, SessionId, WorkId};
+use crate::domain::{Answer, CallStatus, Event, Outcome, Session, SessionId, WorkId};
 use crate::store::Loaded;
+use crate::tools::files::{NoUndo, Undone};
 
 /// Asks of a session. Each is answered once.
 pub enum Command {
@@ -36,6 +37,11 @@ pub enum Command {
         hash: String,
         wish: Wish,
         reply: Reply<Answer>,
+    },
+    /// Undoes the change of a file that a call made, or does it again.
+    Undo {
+        call_id: String,
+        reply: Reply<Undone>,
     },
     Rename {
         title: String,
@@ -260,6 +266,7 @@ impl Actor {
             Command::Say { content, key, reply } => self.say(Said { content, key, replies: vec![reply] }).await,
             Command::Interrupt { reply } => drop(reply.send(Ok(self.interrupt().await))),
             Command::Answer { id, hash, wish, reply } => drop(reply.send(self.answer(&id, &hash, wish).await)),
+            Command::Undo { call_id, reply } => drop(reply.send(self.undo(&call_id).await)),
             Command::Rename { title, reply } => drop(reply.send(self.rename(title).await)),
             Command::Retitle { reply } => self.retitle(None, Some(reply)),
             Command::Compress { reply } => self.compress(reply),
@@ -452,6 +459,24 @@ impl Actor {
                 }
             }
         }
+    }
+
+    async fn undo(&mut self, call_id: &str) -> Result<Undone, EngineError> {
+        let calls = self.ledger.session.messages.iter().flat_map(|message| &message.tool_calls);
+        let call = calls.filter(|call| call.id.as_deref() == Some(call_id)).last();
+        let Some(is_undone) = call.filter(|call| call.status == Some(CallStatus::Done)).map(|call| call.undone) else {
+            return Err(NoUndo::Unknown.into());
+        };
+        let (editor, id, name) = (self.services.editor.clone(), self.ledger.id.clone(), call_id.to_owned());
+        let undone = tokio::task::spawn_blocking(move || editor.undo(&id, &name, is_undone))
+            .await
+            .map_err(|_| EngineError::Internal("an undo was cut off"))??;
+        let (call_id, path) = (call_id.to_owned(), undone.path.to_string());
+        self.ledger.fact(Event::Undone { call_id, path, undone: undone.undone }).await?;
+        if self.running.is_none() {
+            self.ledger.settle().await;
+        }
+        Ok(undone)
     }
 
     async fn rename(&mut self, title: String) -> Result<(), EngineError> {

@@ -28,8 +28,9 @@ use crate::domain::{Answer, Session, SessionId};
 use crate::provider::ProviderError;
 use crate::store::{Home, Loaded, SessionSummary, Stamp, StoreError};
 use crate::tokens::Counter;
+use crate::tools::files::{NoUndo, Undone};
 use crate::tools::library::Library;
-use crate::tools::{Policy, Registry};
+use crate::tools::{Editor, Policy, Registry};
 
 /// What all sessions share.
 pub struct Services {
@@ -44,6 +45,7 @@ pub struct Services {
     pub tokens: Arc<Counter>,
     pub limits: Limits,
     pub policy: Arc<Policy>,
+    pub editor: Editor,
     pub runs: Runs,
     pub approvals: approvals::Approvals,
 }
@@ -75,6 +77,8 @@ pub enum EngineError {
     Busy,
     #[error("{0}")]
     Refused(String),
+    #[error(transparent)]
+    NoUndo(#[from] NoUndo),
     #[error(transparent)]
     NoAnswer(#[from] approvals::NoAnswer),
     #[error("there is too little to compress: a session needs at least 4 messages")]
@@ -167,6 +171,11 @@ impl Engine {
         let session = self.services.approvals.session_of(id)?;
         let command = |reply| Command::Answer { id: id.to_owned(), hash: hash.to_owned(), wish: wish.clone(), reply };
         self.ask(&session, Missing::IsAnError, command).await
+    }
+
+    /// Undoes the change of a file that a call made, or does it again.
+    pub async fn undo(&self, id: &SessionId, call_id: &str) -> Result<Undone, EngineError> {
+        self.ask(id, Missing::IsAnError, |reply| Command::Undo { call_id: call_id.to_owned(), reply }).await
     }
 
     pub async fn rename(&self, id: &SessionId, title: &str) -> Result<SessionSummary, EngineError> {

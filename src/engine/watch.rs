@@ -74,7 +74,8 @@ impl Saves {
     fn author(&self, path: &str, etag: Option<&str>) -> ChangedBy {
         let saves = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match saves.get(path) {
-            Some((known, by)) if Some(known.as_str()) == etag => *by,
+            // A file that is gone has no hash.
+            Some((known, by)) if known.as_str() == etag.unwrap_or_default() => *by,
             _ => ChangedBy::Disk,
         }
     }

@@ -124,7 +124,12 @@ fn output(call: &ToolCall) -> String {
         Some(
             CallStatus::Done | CallStatus::Error | CallStatus::Denied | CallStatus::Cancelled | CallStatus::Interrupted,
         )
-        | None => call.output.clone(),
+        | None
+            if call.undone =>
+        {
+            format!("{}\n[the user has undone this since]", call.output)
+        }
+        Some(_) | None => call.output.clone(),
     }
 }
 

@@ -110,6 +110,31 @@ impl Home {
         Ok(etag(content.as_bytes()))
     }
 
+    /// Removes a file if it is what `expect` says.
+    ///
+    /// # Errors
+    /// [`StoreError::Changed`] when the file is something else now, [`StoreError::NotFound`] when there is none.
+    pub fn remove_text(&self, path: &HomePath, expect: &Expect) -> Result<(), StoreError> {
+        allowed(path)?;
+        let _one_writer = self.edit_lock();
+        let current = etag(&self.read_bytes(path)?);
+        let fits = match expect {
+            Expect::Anything => true,
+            Expect::Etag(seen) => current == *seen,
+            Expect::Absent => false,
+        };
+        if !fits {
+            return Err(StoreError::Changed { path: path.to_string(), etag: Some(current) });
+        }
+        let (folder, rest) = self.folder(path)?;
+        let parent = match rest.rsplit_once('/') {
+            None => folder,
+            Some((above, _)) => folder.open_dir(above).map_err(|e| escape_or(path, e))?,
+        };
+        parent.remove_file(path.file_name()).map_err(|e| escape_or(path, e))?;
+        atomic::sync_dir(&parent).map_err(StoreError::io(format!("deleting {path}")))
+    }
+
     /// The hash that [`Home::read_text`] would give, also of a file that is not text.
     pub fn hash(&self, path: &HomePath) -> Result<String, StoreError> {
         self.read_bytes(path).map(|bytes| etag(&bytes))

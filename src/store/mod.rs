@@ -5,6 +5,7 @@
 
 mod atomic;
 mod cache;
+mod changes;
 mod error;
 mod files;
 mod home;
@@ -17,6 +18,7 @@ mod settings;
 mod starter;
 mod weights;
 
+pub use changes::KeptChange;
 pub use error::StoreError;
 pub use files::{Expect, FileEntry, ROOTS, SNAPSHOT, TextFile, etag};
 pub use home::Home;

@@ -1,6 +1,7 @@
 //! What the agent may do. A tool is a name with a schema, and a run that gives an answer to the model.
 
 mod fetch_url;
+pub mod files;
 pub mod library;
 pub mod policy;
 mod python_repl;
@@ -25,6 +26,7 @@ use self::visible::visible;
 
 pub use self::policy::{Case, Policy, Rule, Verdict};
 pub use fetch_url::{FetchConfig, FetchUrl, Lookup, system_lookup};
+pub use files::{Editor, FileTool};
 pub use python_repl::{Limits as PythonLimits, PythonRepl};
 pub use read_file::ReadFile;
 pub use registry::{Checked, Registry, Rejection};

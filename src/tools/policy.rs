@@ -84,7 +84,8 @@ impl Policy {
             return refused(case.tool);
         }
         if is_persona(case.shown) && own != Some(Rule::Allow) {
-            return asks("each change of persona, memory and skills is shown");
+            let tainted = if case.tainted { format!(", and {TAINTED}") } else { String::new() };
+            return asks(&format!("each change of persona, memory and skills is shown{tainted}"));
         }
         // A process with network is both: the rule for running it does not open the network.
         if case.shown.network && case.effect != Effect::Network {

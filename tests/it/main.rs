@@ -11,6 +11,7 @@ mod world;
 
 mod approvals;
 mod approvals_bound;
+mod approvals_files;
 mod approvals_restart;
 mod chat;
 mod command_line;

@@ -1,0 +1,190 @@
+//! A change of one file: what it was, what it will be, and how that is shown.
+
+use std::time::Duration;
+
+use similar::TextDiff;
+
+use crate::domain::{HomePath, Shown, ToolAnswer};
+use crate::store::{Home, ROOTS, StoreError, TextFile, etag};
+use crate::tools::visible::visible;
+
+/// Then a difference is shown that is right, and longer than it could be.
+const DIFF_TIME: Duration = Duration::from_millis(500);
+
+/// `None` stands for no file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    pub path: HomePath,
+    pub before: Option<String>,
+    pub after: Option<String>,
+}
+
+/// One replacement; `search` must stand there exactly once.
+#[derive(Clone, Debug, PartialEq, serde::Deserialize)]
+pub struct Edit {
+    pub search: String,
+    pub replace: String,
+}
+
+/// What a call wants done with a file.
+pub enum Want {
+    Create(String),
+    Edit(Vec<Edit>),
+    Delete,
+}
+
+impl Change {
+    /// The change that `want` is, of the file as it is now.
+    ///
+    /// # Errors
+    /// When it cannot be made; in words for the model.
+    pub fn of(home: &Home, path: &str, want: Want) -> Result<Self, Box<ToolAnswer>> {
+        let failed = |why: String| Box::new(ToolAnswer::failed(format!("{why} Nothing was changed.")));
+        let path = HomePath::parse(path).map_err(|bad| failed(format!("{path:?} cannot be written: {bad}.")))?;
+        if path.parent().is_none() || !ROOTS.contains(&path.root()) {
+            return Err(failed(format!("{path} cannot be written: only files under {} can.", ROOTS.join("/, ") + "/")));
+        }
+        if path.as_str().split('/').any(|name| name.starts_with('.')) {
+            return Err(failed(format!("{path} cannot be written: hidden files are not shown to people.")));
+        }
+        let before = match home.read_text(&path) {
+            Ok(TextFile { content, .. }) => Some(content),
+            Err(StoreError::NotFound { .. }) => None,
+            Err(error) => return Err(failed(format!("{error}."))),
+        };
+        let after = match (want, &before) {
+            (Want::Create(_), Some(_)) => {
+                return Err(failed(format!("{path} is there already; change it with edit_file.")));
+            }
+            (Want::Create(content), None) => Some(content),
+            (Want::Edit(_) | Want::Delete, None) => return Err(failed(format!("there is no {path}."))),
+            (Want::Edit(edits), Some(text)) => Some(edited(text, &edits).map_err(failed)?),
+            (Want::Delete, Some(_)) => None,
+        };
+        if before == after {
+            return Err(failed(format!("{path} is like that already.")));
+        }
+        Ok(Self { path, before, after })
+    }
+
+    pub fn before_hash(&self) -> Option<String> {
+        self.before.as_ref().map(|text| etag(text.as_bytes()))
+    }
+
+    pub fn shown(&self) -> Shown {
+        let verb = match (&self.before, &self.after) {
+            (None, _) => "create",
+            (Some(_), None) => "delete",
+            (Some(_), Some(_)) => "change",
+        };
+        Shown {
+            command: visible(&format!("{verb} {}", self.path)),
+            diff: Some(visible(&self.diff())),
+            path: Some(self.path.to_string()),
+            before: self.before_hash(),
+            ..Shown::default()
+        }
+    }
+
+    fn diff(&self) -> String {
+        let name = |text: &Option<String>| match text {
+            Some(_) => self.path.to_string(),
+            None => "/dev/null".to_owned(),
+        };
+        let [before, after] = [&self.before, &self.after].map(|text| text.as_deref().unwrap_or_default());
+        let diff = TextDiff::configure().timeout(DIFF_TIME).diff_lines(before, after);
+        diff.unified_diff().header(&name(&self.before), &name(&self.after)).to_string()
+    }
+
+    /// For people: lines that came and went.
+    pub fn count(&self) -> (usize, usize) {
+        let [before, after] = [&self.before, &self.after].map(|text| text.as_deref().unwrap_or_default());
+        let diff = TextDiff::configure().timeout(DIFF_TIME).diff_lines(before, after);
+        let of = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
+        (of(similar::ChangeTag::Insert), of(similar::ChangeTag::Delete))
+    }
+}
+
+/// The text with the edits made one after the other.
+fn edited(text: &str, edits: &[Edit]) -> Result<String, String> {
+    let mut text = text.to_owned();
+    for (at, Edit { search, replace }) in edits.iter().enumerate() {
+        let number = at + 1;
+        text = match text.matches(search.as_str()).count() {
+            1 => text.replacen(search.as_str(), replace, 1),
+            0 => return Err(format!("edit {number}: its search text does not stand there; read the file again.")),
+            times => {
+                return Err(format!(
+                    "edit {number}: its search text stands there {times} times; take more of its lines."
+                ));
+            }
+        };
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn home() -> (tempfile::TempDir, Home) {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(folder.path()).unwrap();
+        std::fs::write(folder.path().join("memory/MEMORY.md"), "# Memory\n\none\ntwo\ntwo\n").unwrap();
+        (folder, home)
+    }
+
+    fn edit(search: &str, replace: &str) -> Want {
+        Want::Edit(vec![Edit { search: search.to_owned(), replace: replace.to_owned() }])
+    }
+
+    #[test]
+    fn what_cannot_be_changed_says_why() {
+        let (_folder, home) = home();
+        let why = |path: &str, want: Want| Change::of(&home, path, want).unwrap_err().text;
+        for (path, want, sign) in [
+            ("memory/MEMORY.md", Want::Create(String::new()), "is there already"),
+            ("memory/none.md", Want::Delete, "there is no memory/none.md"),
+            ("memory/MEMORY.md", edit("three", "x"), "edit 1: its search text does not stand there"),
+            ("memory/MEMORY.md", edit("two", "x"), "stands there 2 times"),
+            ("memory/MEMORY.md", edit("one", "one"), "like that already"),
+            ("../x", Want::Delete, "cannot be written"),
+            ("/etc/passwd", Want::Delete, "cannot be written"),
+            ("config.yml", Want::Create("x".to_owned()), "only files under"),
+            ("SKILLS_SNAPSHOT.md", Want::Delete, "only files under"),
+            ("sessions/a.json", Want::Delete, "only files under"),
+            ("workspace/.env", Want::Create("x".to_owned()), "hidden"),
+            ("workspace/.git/hooks/x", Want::Create("x".to_owned()), "hidden"),
+            ("memory", Want::Delete, "only files under"),
+        ] {
+            let text = why(path, want);
+            assert!(text.contains(sign) && text.ends_with("Nothing was changed."), "{path}: {text}");
+        }
+    }
+
+    #[test]
+    fn a_change_is_shown_as_a_diff_in_which_nothing_hides() {
+        let (_folder, home) = home();
+        let change = Change::of(&home, "memory/MEMORY.md", edit("one\n", "one\u{202e}\nmore")).unwrap();
+        let shown = change.shown();
+        let diff = "--- memory/MEMORY.md\n+++ memory/MEMORY.md\n@@ -1,5 +1,5 @@\n # Memory\n \n-one\n-two\n+one\\u202e\n\
+                    +moretwo\n two\n";
+        assert_eq!(shown.diff.as_deref(), Some(diff));
+        assert_eq!(
+            (shown.path.as_deref(), shown.command.as_str()),
+            (Some("memory/MEMORY.md"), "change memory/MEMORY.md")
+        );
+        assert_eq!(shown.before, Some(home.read_text(&change.path).unwrap().etag));
+        assert_eq!(change.count(), (2, 2));
+        let new = Change::of(&home, "knowledge/new.md", Want::Create("a\r\nb".to_owned())).unwrap().shown();
+        let diff = "--- /dev/null\n+++ knowledge/new.md\n@@ -0,0 +1,2 @@\n+a\\r\n+b\n\\ No newline at end of file\n";
+        assert_eq!((new.diff.as_deref(), new.before), (Some(diff), None));
+    }
+
+    #[test]
+    fn edits_are_made_one_after_the_other() {
+        let edits =
+            [("a", "bb"), ("bb", "c")].map(|(search, replace)| Edit { search: search.into(), replace: replace.into() });
+        assert_eq!(edited("xay", &edits), Ok("xcy".to_owned()));
+    }
+}
