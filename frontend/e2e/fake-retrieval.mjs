@@ -195,7 +195,7 @@ export async function fakeRetrieval(page, app, world = {}) {
     },
     status: async () => ({
       folders: [await statusOf('memory'), await statusOf('knowledge')],
-      model: { id: 'mini-256', dimension: 256, state: 'ready' },
+      model: world.model ?? { id: 'mini-256', dimension: 256, state: 'ready' },
     }),
     chunks: async query => {
       const path = query.get('path')

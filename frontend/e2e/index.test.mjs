@@ -32,6 +32,8 @@ test('the list says how big the index is, and leads to the playground', async ()
   await inspector(page)
     .getByText(/^9 files · \d+ passages · words only$/)
     .waitFor()
+  await inspector(page).getByText('Search is by words only', { exact: true }).click()
+  await inspector(page).getByText('make embedder', { exact: true }).waitFor()
   const link = inspector(page).getByRole('link', { name: 'Try out what is found in Knowledge' })
   assert.equal(await link.getAttribute('href'), '/playground?folder=knowledge')
   await inspector(page).getByRole('tab', { name: 'Skills' }).click()
@@ -71,5 +73,21 @@ test('with a model the line counts the vectors', async () => {
   await inspector(page)
     .getByText(/^9 files · (\d+) passages · \1 of \1 vectors · mini-256$/)
     .waitFor()
+  await close()
+})
+
+// Made up: a model that is there and broken takes a damaged download.
+test('a model that does not work is said with its reason, and goes when it works again', async () => {
+  const world = { model: { state: 'failed', detail: 'The weights are damaged.' } }
+  const { page, close } = await openKnowledge(async page => {
+    await catchStream(page.context())
+    await fakeRetrieval(page, app, world)
+  })
+  await inspector(page).getByText('The weights are damaged.').waitFor()
+  await shot(page, 'index-model-failed')
+  world.model = undefined
+  await emit(page, { type: 'index', folder: 'knowledge', state: 'embedding', done: 1, total: 2 })
+  await emit(page, { type: 'index', folder: 'knowledge', state: 'ready', done: 2, total: 2 })
+  await inspector(page).getByText('The weights are damaged.').waitFor({ state: 'detached' })
   await close()
 })

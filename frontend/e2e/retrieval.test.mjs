@@ -81,8 +81,6 @@ test('a search tool shows its passages, and its output links them', async () => 
   await say(page, 'look up the key')
   await answers(page).getByText('It goes into .env.').waitFor()
   await settled(page)
-  // The result is in the history; the stream's `tool_end` tells the output only.
-  await page.reload()
   await answers(page).locator('summary', { hasText: 'Tool calls' }).click()
   await answers(page).locator('summary', { hasText: 'search_knowledge_base' }).click()
   const found = answers(page).getByRole('region', { name: 'Passages' })
@@ -127,29 +125,12 @@ test('with a model, both sides and their sum are shown, and the near misses with
   await close()
 })
 
-test('the result of a search tool is shown as soon as the stream tells it', async () => {
-  const { hits, weights, near_misses, query } = await fakeSearch(app, {
-    query: QUESTION,
-    folder: 'knowledge',
-  })
-  const data = { query, weights, near_misses, hits: hits.map(({ text, range, ...place }) => place) }
-  const call = { tool: 'search_memory', id: 'k2' }
-  const { page, close } = await withFrames([
-    { type: 'tool_start', ...call, input: query, arguments: { query }, index: 0, dialogue: 0 },
-    {
-      ...{ type: 'tool_end', ...call, output: '', status: 'done', operation_code: [], duration_ms: 2 },
-      result: { status: 0, message: '3 passages found', data },
-    },
-  ])
-  await answers(page).locator('summary', { hasText: 'search_memory' }).click()
-  await answers(page).getByRole('region', { name: 'Passages' }).locator('a.passage').first().waitFor()
-  await close()
-})
-
 test('passages that came without a why are shown without one', async () => {
-  const { hits } = await fakeSearch(app, { query: QUESTION, folder: 'knowledge' })
+  const { hits, ...search } = await fakeSearch(app, { query: QUESTION, folder: 'knowledge' })
   const results = hits.map(({ how, ...hit }) => hit)
-  const { page, close } = await withFrames([{ type: 'retrieval', query: QUESTION, results }])
+  const { page, close } = await withFrames([
+    { type: 'retrieval', query: QUESTION, results, search: { ...search, hits: [] } },
+  ])
   await card(page).locator('a.passage').first().waitFor()
   assert.equal(await card(page).getByText('Why', { exact: true }).count(), 0)
   await close()

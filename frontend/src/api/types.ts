@@ -11,29 +11,28 @@ export type Skill = Schemas['Skill']
 export type Status = Schemas['Status']
 export type History = Schemas['History']
 
-export type {
-  Case as TestCase,
-  CaseResult as TestResult,
-  EmbeddingModel,
-  FileChunk as Chunk,
-  FileChunks,
-  FolderStatus,
-  Frame,
-  Hit,
-  How,
-  IndexNotice,
-  IndexState,
-  LexicalScore,
-  Lost,
-  Moved as TestChange,
-  NearMiss,
-  Notice,
-  Report,
-  RetrievalStatus,
-  RetrievalTests,
-  Search,
-  SearchedTerm,
-  Took,
-  WeightReason,
-  Weights,
-} from './retrieval'
+export type Frame = Schemas['Frame']
+export type Notice = Schemas['Notice']
+export type IndexNotice = Extract<Notice, { type: 'index' }>
+
+export type Search = Schemas['Search']
+export type Hit = Schemas['Hit']
+export type How = Schemas['How']
+export type LexicalScore = Schemas['LexicalScore']
+export type NearMiss = Schemas['NearMiss']
+export type Lost = Schemas['Lost']
+export type SearchedTerm = Schemas['SearchedTerm']
+export type Took = Schemas['Took']
+export type WeightReason = Schemas['WeightReason']
+export type Weights = Schemas['Weights']
+export type Chunk = Schemas['FileChunk']
+export type FileChunks = Schemas['FileChunks']
+export type EmbeddingModel = Schemas['EmbeddingModel']
+export type FolderStatus = Schemas['FolderStatus']
+export type IndexState = Schemas['IndexState']
+export type RetrievalStatus = Schemas['RetrievalStatus']
+export type RetrievalTests = Schemas['RetrievalTests']
+export type TestCase = Schemas['Case']
+export type TestResult = Schemas['CaseResult']
+export type TestChange = Schemas['Moved']
+export type Report = Schemas['Report']

@@ -179,6 +179,7 @@ export const en = {
   unreadable: '{n} files cannot be read',
   unreadableOne: '1 file cannot be read',
   tryFolder: 'Try out what is found in {folder}',
+  searchWordsOnly: 'Search is by words only',
   embedderAbsent: 'Search is by words only: the embedding model is not there. Get it with',
   embedderFailed: 'Search is by words only: the embedding model does not work.',
   playgroundShort: 'Playground',

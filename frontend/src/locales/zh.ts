@@ -172,6 +172,7 @@ export const zh: Record<keyof typeof en, string> = {
   unreadable: '{n} 个文件无法读取',
   unreadableOne: '1 个文件无法读取',
   tryFolder: '试试能从{folder}中检索到什么',
+  searchWordsOnly: '目前只按词语检索',
   embedderAbsent: '目前只按词语检索：缺少嵌入模型。获取方法：',
   embedderFailed: '目前只按词语检索：嵌入模型无法工作。',
   playgroundShort: '试验台',

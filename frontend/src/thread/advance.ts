@@ -115,7 +115,7 @@ export function advance(thread: Thread, frame: Frame): Thread {
         ...e,
         segments: [
           ...e.segments,
-          { kind: 'retrieval', query: frame.query, hits: frame.results, search: frame.search ?? null },
+          { kind: 'retrieval', query: frame.query, hits: frame.results, search: frame.search },
         ],
       }))
     case 'thinking':

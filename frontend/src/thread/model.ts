@@ -19,7 +19,7 @@ export interface Step {
 }
 
 export type Segment =
-  | { kind: 'retrieval'; query: string; hits: Hit[]; search: Search | null }
+  | { kind: 'retrieval'; query: string; hits: Hit[]; search: Search }
   | { kind: 'thinking'; text: string }
   | { kind: 'text'; text: string }
   | { kind: 'tools'; steps: Step[] }

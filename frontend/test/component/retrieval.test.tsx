@@ -14,7 +14,7 @@ const card = (id: string, bare = false) => {
       id={id}
       query={note.query}
       hits={bare ? plain : hits}
-      search={bare ? null : { ...note, hits: [] }}
+      search={{ ...note, near_misses: bare ? [] : note.near_misses, hits: [] }}
     />,
   )
 }
@@ -45,7 +45,7 @@ describe('the card of passages', () => {
     expect(screen.getByText('0.54 behind')).toBeTruthy()
   })
 
-  it('shows what older servers wrote without a why', () => {
+  it('shows passages that came without a why', () => {
     card('old', true)
     expect(screen.getByRole('link', { name: 'knowledge/both.md:3–9' })).toBeTruthy()
     expect(screen.queryByText('Why')).toBeNull()

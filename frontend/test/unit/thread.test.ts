@@ -5,6 +5,7 @@ import { fromHistory } from '@/thread/history'
 import { settle, startLoading, take } from '@/thread/loaded'
 import { type AssistantEntry, emptyThread, type Thread } from '@/thread/model'
 import { BOOT, ENVELOPES, FRAMES, historyAt } from './frames'
+import { search } from './searches'
 
 const follow = (thread: Thread, envelopes: readonly Envelope[]): Thread => envelopes.reduce(receive, thread)
 const start = (): Thread => emptyThread('s')
@@ -121,7 +122,7 @@ it('joined deltas give the same thread as single ones', () => {
 it('passages that were found survive a reload of the history', () => {
   const found: Envelope = {
     id: `${BOOT}.1`,
-    frame: { type: 'retrieval', query: 'q', results: [{ text: 't', score: 1, source: 'memory/MEMORY.md' }] },
+    frame: { type: 'retrieval', query: 'q', results: search().hits, search: search() },
   }
   const shown = receive(receive(start(), { id: null, frame: FRAMES[0] as Frame }), found)
   const loaded = settle(startLoading({ phase: 'ready', thread: shown }), historyAt(FRAMES.length))

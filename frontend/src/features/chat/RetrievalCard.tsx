@@ -2,7 +2,6 @@ import { BookOpen } from 'lucide-react'
 import { folderNamed } from '@/api/retrieval'
 import type { Hit, Search } from '@/api/types'
 import { Disclosure } from '@/components/ui/Disclosure'
-import { folderOf } from '@/features/retrieval/data'
 import { Found } from '@/features/retrieval/Found'
 import { useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
@@ -11,8 +10,8 @@ interface Props {
   id: string
   query: string
   hits: Hit[]
-  /** How it was searched; absent where a server does not say. */
-  search: Search | null
+  /** How it was searched. */
+  search: Search
 }
 
 /** The passages that were put before an answer. */
@@ -42,11 +41,11 @@ export function RetrievalCard({ id, query, hits, search }: Props) {
         <Found
           id={id}
           query={query}
-          folder={search ? folderNamed(search.folder) : folderOf(hits[0]?.source)}
+          folder={folderNamed(search.folder)}
           hits={hits}
-          weights={search?.weights ?? null}
-          misses={search?.near_misses ?? []}
-          took={search?.took_us ?? null}
+          weights={search.weights}
+          misses={search.near_misses}
+          took={search.took_us}
         />
       </div>
     </Disclosure>

@@ -8,6 +8,7 @@ import { locale, useLang, useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
 import { useUi } from '@/stores/ui'
 import { playgroundHref } from './address'
+import { EmbedderNote, isWithoutMeaning } from './EmbedderNote'
 import { IndexProgress } from './IndexProgress'
 
 interface Props {
@@ -27,7 +28,7 @@ export function IndexLine({ status, model }: Props) {
     chunks === 1 ? t('indexChunk') : t('indexChunks', { n: n(chunks) }),
   ]
   if (model.state === 'ready') parts.push(t('indexVectors', { done: n(embedded), total: n(chunks) }))
-  if (model.state === 'absent' || model.state === 'failed') parts.push(t('indexWordsOnly'))
+  if (isWithoutMeaning(model)) parts.push(t('indexWordsOnly'))
   if (model.id) parts.push(model.id)
   const words = state === 'not_built' ? t('indexNotBuilt') : parts.join(' · ')
   const name = t('tryFolder', { folder: t(folder) })
@@ -48,8 +49,26 @@ export function IndexLine({ status, model }: Props) {
         </Link>
       </p>
       <IndexProgress status={status} />
+      {isWithoutMeaning(model) && <WordsOnly model={model} />}
       <Unreadable files={status.unreadable} folder={folder} />
     </div>
+  )
+}
+
+function WordsOnly({ model }: { model: EmbeddingModel }) {
+  const t = useT()
+  const [open, setOpen] = useFold('words-only', model.state === 'failed')
+  return (
+    <Disclosure
+      open={open}
+      onToggle={setOpen}
+      summaryClass="w-fit rounded-md py-0.5 text-warn"
+      summary={t('searchWordsOnly')}
+    >
+      <p className="pb-1 text-fg-2 [overflow-wrap:anywhere]">
+        <EmbedderNote model={model} />
+      </p>
+    </Disclosure>
   )
 }
 

@@ -15,7 +15,3 @@ export function searchDataOf(step: Step): SearchData | null {
   const whole = data.hits.every(hit => isObject(hit) && typeof hit.source === 'string')
   return whole ? (data as unknown as SearchData) : null
 }
-
-/** The folder that a passage is in. */
-export const folderOf = (path: string | undefined): SearchFolder =>
-  path?.startsWith('knowledge/') ? 'knowledge' : 'memory'
