@@ -4,6 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { ask, fakeApprovals } from './fake-approvals.mjs'
 import { catchStream, emit, fakeRetrieval, fakeSearch } from './fake-retrieval.mjs'
 import { answers, MOBILE, openPage, say, settled, shot, startBrowser, startMiniclaw } from './harness.mjs'
 
@@ -33,6 +34,16 @@ async function withRetrieval(page) {
   await catchStream(page.context())
   const unreadable = [{ path: 'knowledge/scan.pdf', reason: 'not UTF-8 text' }]
   await fakeRetrieval(page, app, { unreadable, unembedded: chunk => chunk.lines[0] > 30 })
+}
+const RULE = { id: 'r1', tool: 'terminal', arguments: { command: 'make report' }, added_at: 1_790_000_000 }
+async function approval(page) {
+  const world = await fakeApprovals(page)
+  await page.locator('textarea').fill('hello')
+  await page.locator('textarea').press('Enter')
+  await answers(page).getByText('All right.').waitFor()
+  await page.waitForURL(/\/s\//)
+  await ask(page, world)
+  await page.locator('[data-approval]').waitFor()
 }
 const row = page => page.locator('[data-row]').first()
 const playground = async page => {
@@ -129,6 +140,14 @@ const DESKTOP_SCREENS = {
       await inspector.getByRole('progressbar').waitFor()
     },
   },
+  approval: { go: approval },
+  settings: {
+    prepare: page => fakeApprovals(page, { rules: [RULE] }),
+    go: async page => {
+      await page.keyboard.press('Control+,')
+      await page.getByRole('dialog').getByText('make report').waitFor()
+    },
+  },
   skills: { go: page => page.locator('#pane-right').getByRole('tab').nth(1).click() },
   palette: {
     go: async page => {
@@ -145,6 +164,7 @@ const DESKTOP_SCREENS = {
 }
 const bar = page => page.locator('nav').last()
 const MOBILE_SCREENS = {
+  approval: { go: approval },
   playground: { path: trial, ready: searchBox, go: playground },
   passage: {
     path: trial,
@@ -187,13 +207,16 @@ for (const [size, screens, options] of [
 ]) {
   for (const theme of ['light', 'dark']) {
     for (const lang of ['en', 'zh']) {
-      for (const [name, { deep, path = deep ? null : '/', ready, go }] of Object.entries(screens)) {
+      for (const [name, { deep, path = deep ? null : '/', ready, prepare, go }] of Object.entries(screens)) {
         test(`${name}, ${size}, ${theme}, ${lang}`, async () => {
           const { page, close } = await openPage(browser, app, {
             path: path ?? session,
             theme,
             lang,
-            prepare: withRetrieval,
+            prepare: async page => {
+              await withRetrieval(page)
+              await prepare?.(page)
+            },
             ...(ready && { ready }),
             ...options,
           })

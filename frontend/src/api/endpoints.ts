@@ -1,4 +1,6 @@
 /** One function an endpoint. */
+import { pageSecret } from '@/lib/secret'
+import type { AlwaysRule, Answer, Approval } from './approvals'
 import { call } from './client'
 import type { SearchFolder } from './retrieval'
 import type {
@@ -47,6 +49,19 @@ export const compress = (id: string) =>
   call<{ archived_count: number; remaining_count: number; summary: string }>(`${session(id)}/compress`, {
     method: 'POST',
   })
+
+const secret = () => ({ 'X-Miniclaw-Secret': pageSecret() })
+export const listApprovals = () => call<{ approvals: Approval[] }>('/api/approvals').then(r => r.approvals)
+/** `hash` is of what was shown: what has changed since is not what was allowed. */
+export const answerApproval = ({ id, hash }: Approval, answer: Answer) =>
+  call<{ decision: string }>(`/api/approvals/${encodeURIComponent(id)}`, {
+    method: 'POST',
+    body: { ...answer, hash },
+    headers: secret(),
+  })
+export const listAlways = () => call<{ rules: AlwaysRule[] }>('/api/approvals/always').then(r => r.rules)
+export const removeAlways = (id: string) =>
+  call<unknown>(`/api/approvals/always/${encodeURIComponent(id)}`, { method: 'DELETE', headers: secret() })
 
 export interface TokenCount {
   system_tokens: number

@@ -1,5 +1,6 @@
 /** What is read from the server and kept: React Query holds it, the event stream says when it is old. */
 import { keepPreviousData, QueryClient, useQuery } from '@tanstack/react-query'
+import type { Approval } from './approvals'
 import {
   countTokens,
   getChunks,
@@ -7,6 +8,8 @@ import {
   getRetrievalStatus,
   getStatus,
   getTests,
+  listAlways,
+  listApprovals,
   listFiles,
   listSessions,
   listSkills,
@@ -33,6 +36,8 @@ export const queryClient = new QueryClient({
 export const keys = {
   status: ['status'],
   sessions: ['sessions'],
+  approvals: ['approvals'],
+  always: ['always'],
   files: ['files'],
   root: (root: Root) => ['files', root],
   skills: ['skills'],
@@ -52,6 +57,18 @@ export const useSessions = () => useQuery({ queryKey: keys.sessions, queryFn: li
 export const useFiles = (root: Root) =>
   useQuery({ queryKey: keys.root(root), queryFn: () => listFiles(root), placeholderData: undefined })
 export const useSkills = () => useQuery({ queryKey: keys.skills, queryFn: listSkills })
+
+/** The calls of all sessions that wait for a person, the oldest first. */
+export const useApprovals = () => useQuery({ queryKey: keys.approvals, queryFn: listApprovals })
+export const useAlways = () => useQuery({ queryKey: keys.always, queryFn: listAlways })
+
+const editApprovals = (edit: (list: Approval[]) => Approval[]): void => {
+  queryClient.setQueryData<Approval[]>(keys.approvals, list => edit(list ?? []))
+}
+export const putApproval = (approval: Approval): void =>
+  editApprovals(list => [...list.filter(other => other.id !== approval.id), approval])
+export const dropApproval = (id: string): void =>
+  editApprovals(list => list.filter(approval => approval.id !== id))
 
 export const useTokens = (id: string | null) =>
   useQuery({

@@ -1,3 +1,4 @@
+import type { ApprovalFrame } from './approvals'
 import type { components } from './schema'
 
 type Schemas = components['schemas']
@@ -11,8 +12,10 @@ export type Skill = Schemas['Skill']
 export type Status = Schemas['Status']
 export type History = Schemas['History']
 
-export type Frame = Schemas['Frame']
-export type Notice = Schemas['Notice']
+export type Frame = Schemas['Frame'] | ApprovalFrame
+export type Notice =
+  | Exclude<Schemas['Notice'], { type: 'frame' }>
+  | { type: 'frame'; session_id: string; frame: Frame }
 export type IndexNotice = Extract<Notice, { type: 'index' }>
 
 export type Search = Schemas['Search']

@@ -1,3 +1,4 @@
+import { lazy, Suspense } from 'react'
 import { ApiError } from '@/api/client'
 import { useStatus } from '@/api/queries'
 import { ConfirmDialog } from '@/components/ui/ConfirmDialog'
@@ -9,6 +10,8 @@ import { type DialogName, useUi } from '@/stores/ui'
 import { reconnect } from './follow'
 import { ShortcutSheet } from './ShortcutSheet'
 import { compressSession, signIn } from './threads'
+
+const Settings = lazy(() => import('@/features/settings/Settings'))
 
 export function Dialogs({ sessionId }: { sessionId: string | null }) {
   const t = useT()
@@ -33,6 +36,11 @@ export function Dialogs({ sessionId }: { sessionId: string | null }) {
       )}
       <ShortcutSheet {...props('shortcuts')} />
       <ModelDialog model={model} {...props('model')} />
+      {dialog === 'settings' && (
+        <Suspense>
+          <Settings {...props('settings')} />
+        </Suspense>
+      )}
       <ConfirmDialog
         {...props('compress')}
         title={t('compressTitle')}

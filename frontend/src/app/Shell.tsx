@@ -1,6 +1,6 @@
 import { lazy, Suspense, useEffect, useRef } from 'react'
 import { useLocation, useRoute } from 'wouter'
-import { useSessions } from '@/api/queries'
+import { useApprovals, useSessions } from '@/api/queries'
 import { Sheet } from '@/components/ui/Sheet'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { Splitter } from '@/components/ui/Splitter'
@@ -15,6 +15,7 @@ import { useWidth } from '@/lib/useMedia'
 import { CHUNKS, LEFT, RIGHT, useUi } from '@/stores/ui'
 import { BottomBar } from './BottomBar'
 import { Dialogs } from './Dialogs'
+import { SandboxBanner } from './SandboxBanner'
 import { StatusRegion } from './StatusRegion'
 import { ensureThread } from './threads'
 import { useCommands } from './useCommands'
@@ -46,9 +47,10 @@ export function Shell() {
     set(playing ? { pane: 'chat', sheetOpen: false, beside: 'chunks' } : { lastChat: path })
   }, [playing, path])
   const heading = playing ? t('playground') : title
+  const asked = (useApprovals().data?.length ?? 0) > 0
   useEffect(() => {
-    document.title = heading ? `${heading} · miniclaw` : 'miniclaw'
-  }, [heading])
+    document.title = `${asked ? '(!) ' : ''}${heading ? `${heading} · miniclaw` : 'miniclaw'}`
+  }, [heading, asked])
 
   const narrow = width === 'narrow'
   const showLeft = narrow ? ui.pane === 'left' : ui.leftOpen
@@ -68,6 +70,7 @@ export function Shell() {
   return (
     <>
       <div className="flex h-full flex-col p-2 max-md:p-0 max-md:safe-top">
+        <SandboxBanner />
         <main className="flex min-h-0 flex-1 md:max-lg:gap-2">
           <h1 className="sr-only">miniclaw</h1>
           <a

@@ -1,6 +1,15 @@
 /** Joins the event stream to the stores: frames to the threads, notices to the cached reads and the open files. */
 import { openEvents, type Stream } from '@/api/events'
-import { keys, patchIndex, patchModel, patchSession, patchStatus, refresh } from '@/api/queries'
+import {
+  dropApproval,
+  keys,
+  patchIndex,
+  patchModel,
+  patchSession,
+  patchStatus,
+  putApproval,
+  refresh,
+} from '@/api/queries'
 import { folderNamed } from '@/api/retrieval'
 import type { Frame, IndexNotice, Notice } from '@/api/types'
 import { diskChanged } from '@/features/editor/actions'
@@ -50,7 +59,16 @@ function reloadThreads(which: (phase: string) => boolean): void {
 
 function reloadEverything(): void {
   reloadThreads(() => true)
-  const all = [keys.status, keys.sessions, keys.files, keys.skills, keys.tokens, keys.retrieval, ['text']]
+  const all = [
+    keys.status,
+    keys.sessions,
+    keys.approvals,
+    keys.files,
+    keys.skills,
+    keys.tokens,
+    keys.retrieval,
+    ['text'],
+  ]
   for (const key of all) refresh(key)
 }
 
@@ -101,6 +119,15 @@ function sideEffects(sessionId: string, frame: Frame): void {
       break
     case 'tool_start':
       announce(t('statusTool', { tool: frame.tool }))
+      break
+    case 'approval_request':
+      putApproval(frame)
+      announce(t('approvalNeeded', { tool: frame.tool }))
+      break
+    case 'approval_result':
+      dropApproval(frame.approval_id)
+      if (frame.scope === 'always') refresh(keys.always)
+      if (frame.decision === 'expired') announce(t('approvalExpired'))
       break
     case 'done':
     case 'error':
@@ -170,7 +197,7 @@ function onState(state: 'connecting' | 'open' | 'lost'): void {
   setConnection(state)
   // Notices carry no history: what they would have said meanwhile has to be read again.
   if (state === 'open' && lost) {
-    for (const key of [keys.status, keys.sessions, keys.files, keys.retrieval]) refresh(key)
+    for (const key of [keys.status, keys.sessions, keys.approvals, keys.files, keys.retrieval]) refresh(key)
     reloadThreads(phase => phase === 'failed')
   }
   lost = state === 'lost' || (lost && state !== 'open')

@@ -15,6 +15,9 @@ export type CommandId =
   | 'saveFile'
   | 'focusComposer'
   | 'shortcuts'
+  | 'settings'
+  | 'allowOldest'
+  | 'denyOldest'
 
 export interface Shortcut {
   command: CommandId
@@ -48,6 +51,23 @@ export const SHORTCUTS: readonly Shortcut[] = [
   },
   { command: 'nextPane', label: 'nextPane', code: 'F6', shown: ['F6'] },
   { command: 'previousPane', label: 'previousPane', code: 'F6', shift: true, shown: [SHIFT, 'F6'] },
+  {
+    command: 'allowOldest',
+    label: 'allowOldest',
+    code: 'Enter',
+    mod: true,
+    alt: true,
+    shown: [MOD, ALT, 'Enter'],
+  },
+  {
+    command: 'denyOldest',
+    label: 'denyOldest',
+    code: 'Backspace',
+    mod: true,
+    alt: true,
+    shown: [MOD, ALT, '⌫'],
+  },
+  { command: 'settings', label: 'settings', code: 'Comma', mod: true, shown: [MOD, ','] },
   { command: 'shortcuts', label: 'shortcuts', code: 'Slash', mod: true, shown: [MOD, '/'] },
 ]
 
@@ -64,12 +84,15 @@ const isText = (target: EventTarget | null): boolean =>
 const isCovered = (): boolean =>
   document.querySelector('[role=dialog], [role=alertdialog], [role=menu]') !== null
 
+/** Esc stops a run, and that would deny what waits for an answer: then it does nothing. */
+const isAsked = (): boolean => document.querySelector('[data-approval]') !== null
+
 const inChat = (target: EventTarget | null): boolean =>
   target === document.body || (target instanceof Element && target.closest('#pane-chat') !== null)
 
 function applies({ when }: Shortcut, target: EventTarget | null): boolean {
   if (when === 'outside text') return !isText(target) && !isCovered()
-  if (when === 'chat') return inChat(target) && !isCovered()
+  if (when === 'chat') return inChat(target) && !isCovered() && !isAsked()
   return true
 }
 

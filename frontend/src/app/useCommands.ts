@@ -1,10 +1,14 @@
 import type { RefObject } from 'react'
 import { useLocation } from 'wouter'
-import { useSessions } from '@/api/queries'
+import type { Answer, Approval } from '@/api/approvals'
+import { keys, queryClient, useSessions } from '@/api/queries'
+import { answer } from '@/features/approvals/actions'
 import { save } from '@/features/editor/actions'
 import { PLAYGROUND } from '@/features/retrieval/address'
+import { t } from '@/lib/i18n'
 import type { Width } from '@/lib/useMedia'
 import { useLive } from '@/stores/live'
+import { toast } from '@/stores/toasts'
 import { useUi } from '@/stores/ui'
 import { shownThread } from '@/thread/loaded'
 import { stop } from './threads'
@@ -18,6 +22,9 @@ function cyclePane(step: 1 | -1): void {
   const at = shown.findIndex(pane => pane.contains(document.activeElement))
   shown[(at + step + shown.length) % shown.length]?.focus()
 }
+
+const cardOf = (id: string): HTMLElement | null =>
+  document.querySelector<HTMLElement>(`[data-approval="${CSS.escape(id)}"]`)
 
 interface Context {
   sessionId: string | null
@@ -41,7 +48,24 @@ export function useCommands({ sessionId, width, input }: Context): Commands {
     const next = sessions[at < 0 ? 0 : at + by]
     if (next) navigate(`/s/${next.id}`)
   }
+  /** What cannot be read just now is shown first: nobody allows what they do not see. */
+  const answerOldest = (given: Answer) => {
+    const oldest = queryClient.getQueryData<Approval[]>(keys.approvals)?.[0]
+    if (!oldest) return
+    const card = cardOf(oldest.id)
+    if (oldest.session_id === sessionId && card) {
+      void answer(oldest, given).then(reason => {
+        if (reason !== null) toast(t('notDone', { reason }), { tone: 'bad' })
+      })
+      return
+    }
+    navigate(`/s/${oldest.session_id}`)
+    set({ pane: 'chat', view: 'chat' })
+  }
   return {
+    settings: () => set({ dialog: useUi.getState().dialog === 'settings' ? null : 'settings' }),
+    allowOldest: () => answerOldest({ decision: 'approve' }),
+    denyOldest: () => answerOldest({ decision: 'deny' }),
     palette: () => set({ dialog: useUi.getState().dialog === 'palette' ? null : 'palette' }),
     shortcuts: () => set({ dialog: useUi.getState().dialog === 'shortcuts' ? null : 'shortcuts' }),
     newChat: () => {

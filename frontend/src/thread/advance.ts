@@ -1,4 +1,5 @@
 /** The one function that turns frames into what is on the screen. Reload, live stream and tests all go through it. */
+import type { Decision } from '@/api/approvals'
 import type { Frame } from '@/api/types'
 import { isCovered } from './eventId'
 import type { AssistantEntry, Outcome, Segment, Step, StepStatus, Thread } from './model'
@@ -36,14 +37,14 @@ export function putStep(segments: Segment[], step: Step): Segment[] {
 const findStep = (entry: AssistantEntry, id: string): Step | undefined =>
   entry.segments.flatMap(s => (s.kind === 'tools' ? s.steps : [])).find(s => s.id === id)
 
+const isOpen = ({ status }: Step): boolean => status === 'running' || status === 'approval'
+
 const halt = (segments: Segment[]): Segment[] =>
   segments.map(s =>
-    s.kind === 'tools' && s.steps.some(x => x.status === 'running')
+    s.kind === 'tools' && s.steps.some(isOpen)
       ? {
           kind: 'tools',
-          steps: s.steps.map(x =>
-            x.status === 'running' ? { ...x, status: 'interrupted' as StepStatus } : x,
-          ),
+          steps: s.steps.map(x => (isOpen(x) ? { ...x, status: 'interrupted' as StepStatus } : x)),
         }
       : s,
   )
@@ -102,8 +103,46 @@ function endStep(entry: AssistantEntry, frame: FrameOf<'tool_end'>): AssistantEn
     result: frame.result,
     status: frame.status,
     durationMs: frame.duration_ms ?? null,
+    verdict: begun?.verdict ?? null,
   }
   return { ...entry, segments: putStep(entry.segments, step) }
+}
+
+function ask(entry: AssistantEntry, frame: FrameOf<'approval_request'>): AssistantEntry {
+  const { call_id: id, tool, shown } = frame
+  const step: Step = {
+    id,
+    tool,
+    input: shown.command ?? shown.path ?? '',
+    arguments: frame.arguments,
+    output: '',
+    result: undefined,
+    status: 'approval',
+    durationMs: null,
+    verdict: null,
+  }
+  return { ...entry, segments: putStep(entry.segments, step), fresh: false }
+}
+
+const AFTER: Record<Decision, StepStatus> = {
+  approved: 'running',
+  denied: 'denied',
+  expired: 'denied',
+  cancelled: 'cancelled',
+}
+
+function answer(entry: AssistantEntry, frame: FrameOf<'approval_result'>): AssistantEntry {
+  const step = findStep(entry, frame.call_id)
+  if (!step) return entry
+  const changed = frame.arguments != null
+  const { decision, scope } = frame
+  const next: Step = {
+    ...step,
+    arguments: changed ? frame.arguments : step.arguments,
+    status: AFTER[decision],
+    verdict: { decision, scope, reason: frame.reason ?? null, changed },
+  }
+  return { ...entry, segments: putStep(entry.segments, next) }
 }
 
 export function advance(thread: Thread, frame: Frame): Thread {
@@ -124,18 +163,25 @@ export function advance(thread: Thread, frame: Frame): Thread {
       return editLast(thread, e => appendText(e, 'text', frame.content))
     case 'tool_start': {
       const { id, tool, input } = frame
-      const step: Step = {
-        id,
-        tool,
-        input,
-        arguments: frame.arguments,
-        output: '',
-        result: undefined,
-        status: 'running',
-        durationMs: null,
-      }
-      return editLast(thread, e => ({ ...e, segments: putStep(e.segments, step) }))
+      return editLast(thread, e => {
+        const step: Step = {
+          id,
+          tool,
+          input,
+          arguments: frame.arguments,
+          output: '',
+          result: undefined,
+          status: 'running',
+          durationMs: null,
+          verdict: findStep(e, id)?.verdict ?? null,
+        }
+        return { ...e, segments: putStep(e.segments, step) }
+      })
     }
+    case 'approval_request':
+      return editLast(thread, e => ask(e, frame))
+    case 'approval_result':
+      return editLast(thread, e => answer(e, frame))
     case 'tool_end':
       return editLast(thread, e => endStep(e, frame))
     case 'new_response':

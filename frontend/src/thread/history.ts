@@ -1,13 +1,30 @@
 /** Builds a thread from the messages of `GET /api/sessions/{id}/history`. */
+import type { Answered } from '@/api/approvals'
 import type { History, Message, ToolCall } from '@/api/types'
 import { openAssistant, outcomeOf, putStep } from './advance'
-import type { AssistantEntry, Entry, Outcome, Segment, Step, StepStatus, Thread } from './model'
+import type { AssistantEntry, Entry, Outcome, Segment, Step, StepStatus, Thread, Verdict } from './model'
 import { emptyThread } from './model'
 
-const STATUSES: readonly string[] = ['running', 'done', 'error', 'cancelled', 'interrupted']
+const STATUSES: readonly string[] = [
+  'running',
+  'done',
+  'error',
+  'cancelled',
+  'interrupted',
+  'approval',
+  'denied',
+]
 
 const statusOf = (call: ToolCall): StepStatus =>
   STATUSES.includes(call.status ?? '') ? (call.status as StepStatus) : 'done'
+
+/** While a call waits, `approval` is the question; afterwards it is the answer. */
+function verdictOf(call: ToolCall): Verdict | null {
+  const answered = call.approval as Partial<Answered> | null | undefined
+  if (!answered?.decision) return null
+  const { decision, scope = 'once', reason = null, changed = false } = answered
+  return { decision, scope, reason, changed }
+}
 
 const stepOf = (call: ToolCall, id: string): Step => ({
   id: call.id || id,
@@ -18,6 +35,7 @@ const stepOf = (call: ToolCall, id: string): Step => ({
   result: call.result ?? undefined,
   status: statusOf(call),
   durationMs: call.duration_ms ?? null,
+  verdict: verdictOf(call),
 })
 
 function segmentsOf(before: Segment[], message: Message, id: string): Segment[] {

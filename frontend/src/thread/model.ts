@@ -2,9 +2,19 @@
  * A thread is what a person sees of one session: what was asked, and what each work has said and done so far.
  * It is a pure function of the history and the frames that follow it; nothing here knows a clock or the network.
  */
+import type { Decision, Scope } from '@/api/approvals'
 import type { Hit, Search } from '@/api/types'
 
-export type StepStatus = 'running' | 'done' | 'error' | 'cancelled' | 'interrupted'
+export type StepStatus = 'running' | 'done' | 'error' | 'cancelled' | 'interrupted' | 'approval' | 'denied'
+
+/** How a person, or nobody in time, answered when it was asked whether a call may run. */
+export interface Verdict {
+  decision: Decision
+  scope: Scope
+  reason: string | null
+  /** A person changed the input. */
+  changed: boolean
+}
 
 export interface Step {
   id: string
@@ -16,6 +26,8 @@ export interface Step {
   result: unknown
   status: StepStatus
   durationMs: number | null
+  /** Null where nobody was asked. */
+  verdict: Verdict | null
 }
 
 export type Segment =

@@ -62,6 +62,7 @@ const step = (tool: string, result: unknown): Step => ({
   result,
   status: 'done',
   durationMs: 3,
+  verdict: null,
 })
 
 describe('the result of a search tool', () => {

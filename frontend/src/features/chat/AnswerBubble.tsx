@@ -22,7 +22,7 @@ interface Props {
 function isQuiet(entry: AssistantEntry): boolean {
   const last = entry.segments.at(-1)
   if (!last || last.kind === 'retrieval') return true
-  return last.kind === 'tools' && last.steps.every(step => step.status !== 'running')
+  return last.kind === 'tools' && last.steps.every(s => s.status !== 'running' && s.status !== 'approval')
 }
 
 export const AnswerBubble = memo(function AnswerBubble({ entry, activity, since, onRetry }: Props) {
@@ -36,6 +36,7 @@ export const AnswerBubble = memo(function AnswerBubble({ entry, activity, since,
           <SegmentView
             key={i}
             id={`${entry.id}:${i}`}
+            workId={entry.workId}
             segment={segment}
             live={running && i === last}
             running={running}
@@ -61,19 +62,20 @@ export const plainText = (entry: AssistantEntry): string =>
 
 interface SegmentProps {
   id: string
+  workId: string
   segment: Segment
   live: boolean
   running: boolean
 }
 
-function SegmentView({ id, segment, live, running }: SegmentProps) {
+function SegmentView({ id, workId, segment, live, running }: SegmentProps) {
   switch (segment.kind) {
     case 'retrieval':
       return <RetrievalCard id={id} query={segment.query} hits={segment.hits} search={segment.search} />
     case 'thinking':
       return <Thinking id={id} text={segment.text} streaming={live} />
     case 'tools':
-      return <ToolChain id={id} steps={segment.steps} running={running} />
+      return <ToolChain id={id} workId={workId} steps={segment.steps} running={running} />
     case 'text':
       return (
         <div className={cn(live && 'with-caret')}>

@@ -1,6 +1,6 @@
 import { type RefObject, useMemo } from 'react'
 import { useLocation } from 'wouter'
-import { useRawMessages, useSessions, useStatus } from '@/api/queries'
+import { useApprovals, useRawMessages, useSessions, useStatus } from '@/api/queries'
 import { discard, resend, send, startSession, stop } from '@/app/threads'
 import { ModelChip } from '@/features/model/ModelChip'
 import { useT } from '@/lib/i18n'
@@ -35,6 +35,7 @@ export function ChatPane({ sessionId, input, width, onLeft, onRight }: Props) {
   const connection = useLive(s => s.connection)
   const status = useStatus().data
   const session = useSessions().data?.find(s => s.id === sessionId)
+  const asked = useApprovals().data?.some(approval => approval.session_id === sessionId)
   const raw = useRawMessages(sessionId, ui.view === 'raw')
   const draftKey = sessionId ?? NEW
   const draft = useDraft(draftKey)
@@ -83,7 +84,7 @@ export function ChatPane({ sessionId, input, width, onLeft, onRight }: Props) {
     >
       <ChatHeader
         title={title}
-        running={thread?.running != null}
+        state={asked ? 'approval' : thread?.running ? 'running' : 'idle'}
         leftOpen={width !== 'narrow' && ui.leftOpen}
         rightOpen={width === 'wide' ? ui.rightOpen : width === 'medium' && ui.sheetOpen}
         onLeft={onLeft}

@@ -58,6 +58,7 @@ export function Composer({ input, text, onText, onSend, onStop, blocked, childre
         <textarea
           ref={input}
           rows={1}
+          data-composer
           aria-label={t('message')}
           aria-describedby={blocked ? 'composer-blocked' : undefined}
           placeholder={t(placeholder)}

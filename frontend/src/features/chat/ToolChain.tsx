@@ -1,4 +1,5 @@
 import { Wrench } from 'lucide-react'
+import { lazy, Suspense } from 'react'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { duration } from '@/lib/format'
 import { useT } from '@/lib/i18n'
@@ -6,14 +7,31 @@ import { useFold } from '@/stores/folds'
 import type { Step } from '@/thread/model'
 import { ToolStep } from './ToolStep'
 
+const Waiting = lazy(() => import('@/features/approvals/Waiting'))
+
 interface Props {
   id: string
+  workId: string
   steps: Step[]
   /** The work goes on: the chain stays open. Afterwards it folds, unless a step failed. */
   running: boolean
 }
 
-export function ToolChain({ id, steps, running }: Props) {
+export function ToolChain(props: Props) {
+  const { workId, steps } = props
+  return (
+    <>
+      <Chain {...props} />
+      {steps.some(step => step.status === 'approval') && (
+        <Suspense>
+          <Waiting workId={workId} steps={steps} />
+        </Suspense>
+      )}
+    </>
+  )
+}
+
+function Chain({ id, steps, running }: Props) {
   const t = useT()
   const failed = steps.filter(step => step.status === 'error').length
   const [open, setOpen] = useFold(id, running || failed > 0)

@@ -1,6 +1,7 @@
-import { Ban, Check, CircleX, Unplug } from 'lucide-react'
+import { Ban, Check, CircleX, ShieldQuestion, ShieldX, Unplug } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { Cited } from '@/components/Cited'
+import { Badge } from '@/components/ui/Badge'
 import { CopyButton } from '@/components/ui/CopyButton'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { searchedFolder } from '@/features/retrieval/data'
@@ -9,6 +10,7 @@ import { type Key, useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
 import type { Step, StepStatus } from '@/thread/model'
 import { SearchResult } from './SearchResult'
+import { Verdict } from './Verdict'
 
 const STATE: Record<StepStatus, { word: Key; icon: ReactNode }> = {
   running: {
@@ -23,6 +25,8 @@ const STATE: Record<StepStatus, { word: Key; icon: ReactNode }> = {
   done: { word: 'stepDone', icon: <Check size={14} aria-hidden className="text-ok" /> },
   error: { word: 'stepError', icon: <CircleX size={14} aria-hidden className="text-bad" /> },
   cancelled: { word: 'stepCancelled', icon: <Ban size={14} aria-hidden className="text-fg-3" /> },
+  approval: { word: 'stepApproval', icon: <ShieldQuestion size={14} aria-hidden className="text-warn" /> },
+  denied: { word: 'stepDenied', icon: <ShieldX size={14} aria-hidden className="text-bad" /> },
   interrupted: { word: 'stepInterrupted', icon: <Unplug size={14} aria-hidden className="text-warn" /> },
 }
 
@@ -52,6 +56,7 @@ export function ToolStep({ id, step }: { id: string; step: Step }) {
           <span className="min-w-0 flex-1 truncate font-mono text-[12px] text-fg-3">
             {step.input.replace(/\s+/g, ' ')}
           </span>
+          <StateBadge step={step} />
           {step.durationMs !== null && (
             <span className="shrink-0 text-fg-3 text-meta tabular-nums">{duration(step.durationMs)}</span>
           )}
@@ -59,17 +64,27 @@ export function ToolStep({ id, step }: { id: string; step: Step }) {
       }
     >
       <div className="ms-6 me-1 my-1 space-y-2">
+        <Verdict verdict={step.verdict} />
         <Text name={t('input')} text={fullInput(step)} />
         <SearchResult id={id} step={step} />
         <Text
           name={t('output')}
           text={prettyJson(step.output)}
           cited={searchedFolder(step) !== null}
-          empty={t(step.status === 'running' ? 'stillRunning' : 'noOutput')}
+          empty={t(step.status === 'running' || step.status === 'approval' ? 'stillRunning' : 'noOutput')}
         />
       </div>
     </Disclosure>
   )
+}
+
+/** States that a person brought about, or should, are words too. */
+function StateBadge({ step: { status, verdict } }: { step: Step }) {
+  const t = useT()
+  if (status === 'approval') return <Badge tone="warn">{t('stepApproval')}</Badge>
+  if (verdict?.decision === 'expired') return <Badge>{t('expired')}</Badge>
+  if (status === 'denied') return <Badge tone="bad">{t('stepDenied')}</Badge>
+  return status === 'cancelled' ? <Badge>{t('stepCancelled')}</Badge> : null
 }
 
 interface TextProps {

@@ -8,13 +8,15 @@ import { SessionRow } from './SessionRow'
 interface Props {
   sessions: SessionSummary[] | undefined
   error: string | null
+  /** Those in which a call waits for a person. */
+  waiting: ReadonlySet<string>
   current: string | null
   onOpen: () => void
   onRename: (session: SessionSummary, title: string) => void
   onDelete: (session: SessionSummary) => void
 }
 
-export function SessionList({ sessions, error, current, onOpen, onRename, onDelete }: Props) {
+export function SessionList({ sessions, error, waiting, current, onOpen, onRename, onDelete }: Props) {
   const t = useT()
   const [renaming, setRenaming] = useState<string | null>(null)
   if (!sessions) {
@@ -40,6 +42,7 @@ export function SessionList({ sessions, error, current, onOpen, onRename, onDele
               <li key={session.id}>
                 <SessionRow
                   session={session}
+                  state={waiting.has(session.id) ? 'approval' : session.state}
                   current={session.id === current}
                   renaming={renaming === session.id}
                   onOpen={onOpen}

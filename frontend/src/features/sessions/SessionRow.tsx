@@ -1,15 +1,19 @@
-import { Ellipsis, Pencil, Trash2, TriangleAlert } from 'lucide-react'
+import { Ellipsis, Pencil, ShieldQuestion, Trash2, TriangleAlert } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { Link } from 'wouter'
 import type { SessionSummary } from '@/api/types'
+import { Badge } from '@/components/ui/Badge'
 import { IconButton } from '@/components/ui/Button'
 import { Menu, MenuItem } from '@/components/ui/Menu'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
 import { RenameField } from './RenameField'
 
+type State = SessionSummary['state'] | 'approval'
+
 interface Props {
   session: SessionSummary
+  state: State
   current: boolean
   renaming: boolean
   onOpen: () => void
@@ -20,7 +24,7 @@ interface Props {
 }
 
 export function SessionRow(props: Props) {
-  const { session, current, renaming, onOpen, onStartRename, onRename, onDelete } = props
+  const { session, state, current, renaming, onOpen, onStartRename, onRename, onDelete } = props
   const t = useT()
   const title = session.title || t('untitled')
   if (renaming) return <RenameField title={title} onDone={onRename} />
@@ -39,7 +43,7 @@ export function SessionRow(props: Props) {
         className="flex min-w-0 flex-1 items-center gap-2 rounded-md py-1.5 ps-2 max-md:min-h-11 pointer-coarse:min-h-11"
       >
         <span className="min-w-0 flex-1 truncate">{title}</span>
-        <StateMark state={session.state} />
+        <StateMark state={state} />
       </Link>
       <Menu
         trigger={
@@ -63,7 +67,7 @@ export function SessionRow(props: Props) {
   )
 }
 
-function StateMark({ state }: { state: SessionSummary['state'] }): ReactNode {
+function StateMark({ state }: { state: State }): ReactNode {
   const t = useT()
   if (state === 'running') {
     return (
@@ -71,6 +75,14 @@ function StateMark({ state }: { state: SessionSummary['state'] }): ReactNode {
         <span aria-hidden className="spin size-3 rounded-full border-2 border-current border-t-transparent" />
         {t('running')}
       </span>
+    )
+  }
+  if (state === 'approval') {
+    return (
+      <Badge tone="warn">
+        <ShieldQuestion size={12} aria-hidden />
+        {t('approvalState')}
+      </Badge>
     )
   }
   if (state !== 'error') return null

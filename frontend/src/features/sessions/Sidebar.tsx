@@ -1,6 +1,7 @@
 import { Languages, MessageSquarePlus, Search } from 'lucide-react'
+import { useMemo } from 'react'
 import { useLocation } from 'wouter'
-import { useSessions, useStatus, useTokens } from '@/api/queries'
+import { useApprovals, useSessions, useStatus, useTokens } from '@/api/queries'
 import { remove, rename, switchRag } from '@/app/threads'
 import { Button, IconButton } from '@/components/ui/Button'
 import { Kbd } from '@/components/ui/Kbd'
@@ -25,6 +26,8 @@ export function Sidebar({ sessionId, onNew }: Props) {
   const sessions = useSessions()
   const status = useStatus().data
   const tokens = useTokens(sessionId).data ?? null
+  const asked = useApprovals().data
+  const waiting = useMemo(() => new Set(asked?.map(approval => approval.session_id)), [asked])
   const connection = useLive(s => s.connection)
   const onDelete = async (id: string, title: string) => {
     if ((await remove(id, title)) && id === sessionId) navigate('/')
@@ -68,6 +71,7 @@ export function Sidebar({ sessionId, onNew }: Props) {
         <SessionList
           sessions={sessions.data}
           error={sessions.error?.message ?? null}
+          waiting={waiting}
           current={sessionId}
           onOpen={() => set({ pane: 'chat' })}
           onRename={(session, title) => void rename(session.id, title)}
@@ -90,6 +94,7 @@ export function Sidebar({ sessionId, onNew }: Props) {
         onCompress={sessionId ? () => set({ dialog: 'compress' }) : null}
         onModel={() => set({ dialog: 'model' })}
         onShortcuts={() => set({ dialog: 'shortcuts' })}
+        onSettings={() => set({ dialog: 'settings' })}
       />
     </nav>
   )

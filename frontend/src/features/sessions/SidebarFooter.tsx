@@ -1,4 +1,4 @@
-import { BookOpen, Code, Keyboard } from 'lucide-react'
+import { BookOpen, Code, Keyboard, Settings } from 'lucide-react'
 import type { TokenCount } from '@/api/endpoints'
 import type { Status } from '@/api/types'
 import { Button, IconButton } from '@/components/ui/Button'
@@ -25,10 +25,11 @@ interface Props {
   onCompress: (() => void) | null
   onModel: () => void
   onShortcuts: () => void
+  onSettings: () => void
 }
 
 export function SidebarFooter(props: Props) {
-  const { status, tokens, connection, raw, onRag, onCompress, onModel, onShortcuts } = props
+  const { status, tokens, connection, raw, onRag, onCompress, onModel, onShortcuts, onSettings } = props
   const t = useT()
   const { word, dot } = LINK[connection]
   return (
@@ -64,6 +65,9 @@ export function SidebarFooter(props: Props) {
         {status && <span className="tabular-nums">v{status.version}</span>}
         <IconButton label={t('shortcuts')} size="smallIcon" onClick={onShortcuts}>
           <Keyboard size={15} aria-hidden />
+        </IconButton>
+        <IconButton label={t('settings')} size="smallIcon" onClick={onSettings}>
+          <Settings size={15} aria-hidden />
         </IconButton>
       </div>
     </div>

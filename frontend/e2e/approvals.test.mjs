@@ -1,0 +1,229 @@
+// A call that waits for a person: what is shown, and every way to answer.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { ask, fakeApprovals, finish, told } from './fake-approvals.mjs'
+import { catchStream } from './fake-retrieval.mjs'
+import {
+  answers,
+  composer,
+  openPage,
+  say,
+  settled,
+  shot,
+  startBrowser,
+  startMiniclaw,
+  until,
+} from './harness.mjs'
+
+let app
+let browser
+before(async () => {
+  app = await startMiniclaw()
+  browser = await startBrowser()
+})
+after(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+const card = page => page.getByRole('group', { name: /miniclaw wants/ })
+const row = page => page.locator('#pane-left [aria-current=page]')
+
+async function conversation(rules) {
+  const world = { rules }
+  const { page, close } = await openPage(browser, app, {
+    prepare: async page => {
+      await catchStream(page.context())
+      await fakeApprovals(page, world)
+    },
+  })
+  await say(page, 'hello')
+  await answers(page).getByText('All right.').waitFor()
+  await settled(page)
+  await page.waitForURL(/\/s\//)
+  return { page, close, world }
+}
+
+test('a call that waits is shown everywhere a person may look, and runs when it is allowed', async () => {
+  const { page, close, world } = await conversation()
+  await composer(page).fill('a draft')
+  const asked = await ask(page, world)
+  await card(page).getByText('bash tools/file-invoices.sh --month 2026-03').waitFor()
+  await page.getByRole('status').getByText('Approval needed: terminal').waitFor({ state: 'attached' })
+  await row(page).getByText('Approval', { exact: true }).waitFor()
+  assert.match(await page.title(), /^\(!\) /)
+  assert.equal(await composer(page).inputValue(), 'a draft')
+  assert.ok(await composer(page).evaluate(area => area === document.activeElement))
+  await shot(page, 'approval')
+  await card(page).getByRole('button', { name: 'Allow once' }).click()
+  await card(page).waitFor({ state: 'detached' })
+  assert.deepEqual(world.answers, [{ decision: 'approve', hash: asked.hash }])
+  await until(
+    () => page.title(),
+    title => !title.startsWith('(!)'),
+    'the mark in the title to go',
+  )
+  await finish(page, asked)
+  await answers(page).locator('summary', { hasText: 'Tool calls' }).click()
+  await answers(page).locator('summary', { hasText: 'terminal' }).click()
+  await answers(page).getByText('Allowed once by you').waitFor()
+  await close()
+})
+
+test('by keyboard: the card takes the focus from an empty message box, and 3 denies', async () => {
+  const { page, close, world } = await conversation()
+  await composer(page).focus()
+  const asked = await ask(page, world)
+  await until(
+    () => card(page).evaluate(element => element === document.activeElement),
+    focused => focused,
+    'the focus on the card',
+  )
+  await page.keyboard.press('Escape')
+  assert.equal(await card(page).count(), 1)
+  // A digit right after the card came up may have been meant for the message box.
+  await until(
+    async () => {
+      await page.keyboard.press('3')
+      return world.answers.length
+    },
+    answered => answered === 1,
+    'the answer',
+  )
+  assert.deepEqual(world.answers, [{ decision: 'deny', hash: asked.hash }])
+  await finish(page, asked, 'denied')
+  await answers(page).locator('summary', { hasText: 'Tool calls' }).click()
+  await answers(page).locator('summary', { hasText: 'terminal' }).getByText('Denied').first().waitFor()
+  await close()
+})
+
+test('Mod+Alt+Enter allows the oldest from anywhere, and shows it first where it is not in sight', async () => {
+  const { page, close, world } = await conversation()
+  const session = new URL(page.url()).pathname
+  await ask(page, world)
+  await card(page).waitFor()
+  await page.getByRole('button', { name: 'New chat', exact: true }).click()
+  await page.waitForURL(url => url.pathname === '/')
+  await page.keyboard.press('Control+Alt+Enter')
+  await page.waitForURL(url => url.pathname === session)
+  await card(page).waitFor()
+  assert.deepEqual(world.answers, [])
+  await page.keyboard.press('Control+Alt+Enter')
+  await card(page).waitFor({ state: 'detached' })
+  assert.equal(world.answers[0].decision, 'approve')
+  await ask(page, world)
+  await card(page).waitFor()
+  await page.keyboard.press('Control+Alt+Backspace')
+  await card(page).waitFor({ state: 'detached' })
+  assert.equal(world.answers[1].decision, 'deny')
+  await close()
+})
+
+test('the input can be changed, and a reason given', async () => {
+  const { page, close, world } = await conversation()
+  const first = await ask(page, world)
+  await card(page).getByRole('button', { name: 'Edit…' }).click()
+  await card(page).getByRole('textbox', { name: 'command' }).fill('ls invoices')
+  await shot(page, 'approval-edit')
+  await card(page).getByRole('button', { name: 'Allow as changed' }).click()
+  await card(page).waitFor({ state: 'detached' })
+  await finish(page, first)
+  const second = await ask(page, world)
+  await card(page).getByRole('button', { name: 'Deny because…' }).click()
+  await card(page).getByRole('textbox').fill('Show me the list first.')
+  await card(page).getByRole('button', { name: 'Deny', exact: true }).click()
+  await card(page).waitFor({ state: 'detached' })
+  await finish(page, second, 'denied')
+  assert.deepEqual(world.answers, [
+    { decision: 'approve', arguments: { command: 'ls invoices' }, hash: first.hash },
+    { decision: 'deny', reason: 'Show me the list first.', hash: second.hash },
+  ])
+  for (const [n, words] of [
+    [0, 'Allowed after you changed the input'],
+    [1, 'Denied by you: Show me the list first.'],
+  ]) {
+    const bubble = answers(page).nth(n + 1)
+    await bubble.locator('summary', { hasText: 'Tool calls' }).click()
+    await bubble.locator('summary', { hasText: 'terminal' }).click()
+    await bubble.getByText(words).waitFor()
+  }
+  await close()
+})
+
+test('a change of a file is a diff, with nothing hidden in it', async () => {
+  const { page, close, world } = await conversation()
+  await ask(page, world, {
+    ...{ tool: 'edit_file', effect: 'write', arguments: { path: 'memory/MEMORY.md' } },
+    shown: {
+      path: 'memory/MEMORY.md',
+      diff: '--- a/memory/MEMORY.md\n+++ b/memory/MEMORY.md\n@@ -1,2 +1,2 @@\n # Memory\n-Tea\n+Co\u200bffee <img src=x onerror=alert(1)>\n',
+    },
+  })
+  await page.getByRole('group', { name: 'miniclaw wants to change memory/MEMORY.md' }).waitFor()
+  const diff = page.getByRole('group', { name: 'Change in memory/MEMORY.md' })
+  await diff.getByText('\\u200b').waitFor()
+  assert.match(await diff.textContent(), /Co\\u200bffee <img src=x onerror=alert\(1\)>/)
+  assert.equal(await diff.locator('img').count(), 0)
+  assert.equal(await page.getByRole('button', { name: 'Always for exactly this' }).count(), 0)
+  await shot(page, 'approval-diff')
+  await close()
+})
+
+test('answered elsewhere, expired and cancelled requests go, and say what became of them', async () => {
+  const { page, close, world } = await conversation()
+  for (const [decision, status, words] of [
+    ['approved', 'done', 'Allowed once by you'],
+    ['expired', 'denied', 'Nobody answered in time, so it did not run'],
+    ['cancelled', 'cancelled', 'Cancelled before it was answered'],
+  ]) {
+    const asked = await ask(page, world)
+    await card(page).waitFor()
+    world.waiting = []
+    await told(page, asked, decision)
+    await card(page).waitFor({ state: 'detached' })
+    await finish(page, asked, status)
+    const bubble = answers(page).last()
+    await bubble.locator('summary', { hasText: 'Tool calls' }).click()
+    await bubble.locator('summary', { hasText: 'terminal' }).click()
+    await bubble.getByText(words).waitFor()
+  }
+  await shot(page, 'approval-states')
+  await close()
+})
+
+test('an answer that comes too late is told, and the card goes', async () => {
+  const { page, close, world } = await conversation()
+  await ask(page, world)
+  await card(page).waitFor()
+  world.waiting = []
+  await card(page).getByRole('button', { name: 'Allow once' }).click()
+  await page.getByText('This request was answered already.').first().waitFor()
+  await card(page).waitFor({ state: 'detached' })
+  await close()
+})
+
+test('what is always allowed stands in the settings, and can be taken back', async () => {
+  const rule = { id: 'r1', tool: 'terminal', arguments: { command: 'make report' }, added_at: 1_790_000_000 }
+  const { page, close } = await conversation([rule])
+  await page.keyboard.press('Control+,')
+  const dialog = page.getByRole('dialog', { name: 'Settings' })
+  await dialog.getByText('make report').waitFor()
+  await shot(page, 'settings')
+  await dialog.getByRole('button', { name: 'Ask again about terminal' }).click()
+  await dialog.getByText('Nothing is allowed without asking').waitFor()
+  await close()
+})
+
+test('without a sandbox a red line says so', async () => {
+  const { page, close } = await openPage(browser, app, {
+    prepare: page =>
+      page.route('**/api/status', async route => {
+        const answer = await route.fetch()
+        const status = await answer.json()
+        await route.fulfill({ json: { ...status, sandbox: { level: 'off', note: 'by flag' } } })
+      }),
+  })
+  await page.getByRole('alert').getByText('The sandbox is off').waitFor()
+  await shot(page, 'sandbox-off')
+  await close()
+})

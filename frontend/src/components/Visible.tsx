@@ -1,0 +1,14 @@
+import { visible } from '@/lib/visible'
+
+/** A text in which nothing hides. */
+export function Visible({ text }: { text: string }) {
+  return visible(text).map((piece, i) =>
+    piece.unseen ? (
+      <mark key={i} className="rounded-sm bg-bad-soft text-bad">
+        {piece.text}
+      </mark>
+    ) : (
+      piece.text
+    ),
+  )
+}

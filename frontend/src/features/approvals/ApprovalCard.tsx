@@ -1,0 +1,133 @@
+import { ShieldQuestion } from 'lucide-react'
+import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react'
+import type { Answer, Approval } from '@/api/approvals'
+import { Button } from '@/components/ui/Button'
+import { Kbd } from '@/components/ui/Kbd'
+import { useT } from '@/lib/i18n'
+import { Countdown } from './Countdown'
+import { DenyForm } from './DenyForm'
+import { InputForm } from './InputForm'
+import { ShownCall } from './ShownCall'
+import { canBeAlways, titleOf } from './title'
+
+/** A digit typed into the composer just as the card took the focus was meant for the composer. */
+const UNREAD_MS = 700
+
+type Mode = 'asking' | 'editing' | 'denying'
+
+interface Props {
+  approval: Approval
+  /** Null when it was taken, else why not. */
+  onAnswer: (answer: Answer) => Promise<string | null>
+  /** The person waits in an empty composer: the card may take the focus. */
+  takesFocus: () => boolean
+}
+
+export function ApprovalCard({ approval, onAnswer, takesFocus }: Props) {
+  const t = useT()
+  const title = useId()
+  const card = useRef<HTMLDivElement>(null)
+  const seenAt = useRef(0)
+  const [mode, setMode] = useState<Mode>('asking')
+  const [busy, setBusy] = useState(false)
+  const [problem, setProblem] = useState<string | null>(null)
+  const always = canBeAlways(approval)
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the card comes up
+  useEffect(() => {
+    seenAt.current = performance.now()
+    if (takesFocus()) card.current?.focus({ preventScroll: true })
+  }, [])
+
+  const give = async (answer: Answer) => {
+    if (busy) return
+    setBusy(true)
+    setProblem(await onAnswer(answer))
+    setBusy(false)
+  }
+  const back = () => {
+    setMode('asking')
+    card.current?.focus()
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'Escape') {
+      // Esc never approves and never denies: neither here nor by stopping the run.
+      event.stopPropagation()
+      if (mode !== 'asking') back()
+      return
+    }
+    const writing = event.target instanceof HTMLTextAreaElement
+    const chord = event.ctrlKey || event.metaKey || event.altKey
+    if (writing || chord || event.repeat || performance.now() - seenAt.current < UNREAD_MS) return
+    if (event.key === '1') void give({ decision: 'approve' })
+    else if (event.key === '2' && always) void give({ decision: 'always' })
+    else if (event.key === '3') void give({ decision: 'deny' })
+    else return
+    event.preventDefault()
+  }
+  return (
+    <div
+      ref={card}
+      role="group"
+      aria-labelledby={title}
+      tabIndex={-1}
+      data-approval={approval.id}
+      onKeyDown={onKeyDown}
+      className="space-y-2 rounded-lg border border-warn-line bg-warn-soft p-3 text-[13px]"
+    >
+      <div className="flex flex-wrap items-center gap-x-2 text-warn">
+        <ShieldQuestion size={16} aria-hidden className="shrink-0" />
+        <h3 id={title} className="min-w-0 flex-1 font-semibold [overflow-wrap:anywhere]">
+          {titleOf(approval, t)}
+        </h3>
+        <Countdown until={approval.expires_at} tool={approval.tool} />
+      </div>
+      {approval.reason && <p className="text-fg-2 [overflow-wrap:anywhere]">{approval.reason}</p>}
+      {mode !== 'editing' && <ShownCall approval={approval} />}
+      {mode === 'asking' && (
+        <div className="flex flex-wrap gap-2">
+          <Button look="solid" disabled={busy} onClick={() => void give({ decision: 'approve' })}>
+            {t('allowOnce')}
+            <Digit n={1} />
+          </Button>
+          {always && (
+            <Button
+              disabled={busy}
+              title={t('allowAlwaysHint', { tool: approval.tool })}
+              onClick={() => void give({ decision: 'always' })}
+            >
+              {t('allowAlways')}
+              <Digit n={2} />
+            </Button>
+          )}
+          <Button look="danger" disabled={busy} onClick={() => void give({ decision: 'deny' })}>
+            {t('deny')}
+            <Digit n={3} />
+          </Button>
+          <Button look="ghost" disabled={busy} onClick={() => setMode('editing')}>
+            {t('editInput')}
+          </Button>
+          <Button look="ghost" disabled={busy} onClick={() => setMode('denying')}>
+            {t('denyWhy')}
+          </Button>
+        </div>
+      )}
+      {mode === 'editing' && (
+        <InputForm args={approval.arguments} busy={busy} onAnswer={give} onBack={back} />
+      )}
+      {mode === 'denying' && <DenyForm busy={busy} onAnswer={give} onBack={back} />}
+      {problem !== null && (
+        <p role="alert" className="text-bad [overflow-wrap:anywhere]">
+          {t('notDone', { reason: problem })}
+        </p>
+      )}
+    </div>
+  )
+}
+
+/** The key that does the same while the card has the focus. */
+const Digit = ({ n }: { n: number }) => (
+  <span aria-hidden className="pointer-coarse:hidden">
+    <Kbd>{n}</Kbd>
+  </span>
+)

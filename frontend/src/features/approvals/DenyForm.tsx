@@ -1,0 +1,42 @@
+import { type FormEvent, useState } from 'react'
+import type { Answer } from '@/api/approvals'
+import { Button } from '@/components/ui/Button'
+import { useT } from '@/lib/i18n'
+
+interface Props {
+  busy: boolean
+  onAnswer: (answer: Answer) => void
+  onBack: () => void
+}
+
+export function DenyForm({ busy, onAnswer, onBack }: Props) {
+  const t = useT()
+  const [reason, setReason] = useState('')
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    onAnswer({ decision: 'deny', reason: reason.trim() })
+  }
+  return (
+    <form onSubmit={submit} className="space-y-2">
+      <label className="block text-fg-2 text-small">
+        {t('denyReason')}
+        <textarea
+          // biome-ignore lint/a11y/noAutofocus: the person has just asked to write it
+          autoFocus
+          rows={2}
+          value={reason}
+          onChange={event => setReason(event.target.value)}
+          className="scroll mt-1 block w-full rounded-md border bg-card p-2 text-[13px] text-fg max-md:text-[16px]"
+        />
+      </label>
+      <div className="flex flex-wrap gap-2">
+        <Button type="submit" look="danger" disabled={busy || reason.trim() === ''}>
+          {t('deny')}
+        </Button>
+        <Button look="ghost" onClick={onBack}>
+          {t('back')}
+        </Button>
+      </div>
+    </form>
+  )
+}

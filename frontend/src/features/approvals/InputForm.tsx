@@ -1,0 +1,56 @@
+import { type FormEvent, useState } from 'react'
+import type { Answer } from '@/api/approvals'
+import { Button } from '@/components/ui/Button'
+import { useT } from '@/lib/i18n'
+import { argumentsOf, fieldsOf } from './fields'
+
+interface Props {
+  args: unknown
+  busy: boolean
+  onAnswer: (answer: Answer) => void
+  onBack: () => void
+}
+
+/** The input, to be changed before it is allowed. What was changed is shown as such afterwards. */
+export function InputForm({ args, busy, onAnswer, onBack }: Props) {
+  const t = useT()
+  const [fields, setFields] = useState(() => fieldsOf(args))
+  const [wrong, setWrong] = useState(false)
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    const made = argumentsOf(fields)
+    setWrong(made === null)
+    if (made) onAnswer({ decision: 'approve', arguments: made.value })
+  }
+  return (
+    <form onSubmit={submit} className="space-y-2">
+      {fields.map((field, at) => (
+        <label key={field.name} className="block text-fg-2 text-small">
+          <span className="font-mono">{field.name || t('input')}</span>
+          <textarea
+            // biome-ignore lint/a11y/noAutofocus: the person has just asked to edit it
+            autoFocus={at === 0}
+            rows={Math.min(12, field.text.split('\n').length + 1)}
+            spellCheck={false}
+            value={field.text}
+            onChange={event => setFields(fields.with(at, { ...field, text: event.target.value }))}
+            className="scroll mt-1 block w-full rounded-md border bg-code p-2 font-mono text-[12px] text-fg max-md:text-[16px]"
+          />
+        </label>
+      ))}
+      {wrong && (
+        <p role="alert" className="text-bad text-small">
+          {t('notJson')}
+        </p>
+      )}
+      <div className="flex flex-wrap gap-2">
+        <Button type="submit" look="solid" disabled={busy}>
+          {t('allowChanged')}
+        </Button>
+        <Button look="ghost" onClick={onBack}>
+          {t('back')}
+        </Button>
+      </div>
+    </form>
+  )
+}

@@ -1,0 +1,38 @@
+import type { Approval } from '@/api/approvals'
+import { DiffView } from '@/components/DiffView'
+import { CopyButton } from '@/components/ui/CopyButton'
+import { Visible } from '@/components/Visible'
+import { useT } from '@/lib/i18n'
+
+/** Exactly what would happen: the whole of it, with nothing hidden in it. */
+export function ShownCall({ approval }: { approval: Approval }) {
+  const t = useT()
+  const { shown, tool } = approval
+  const text = shown.command ?? JSON.stringify(approval.arguments, null, 2)
+  const facts = [
+    shown.cwd && t('approvalCwd', { cwd: shown.cwd }),
+    shown.network !== undefined && t(shown.network ? 'approvalNet' : 'approvalNoNet'),
+    shown.level && t('approvalLevel', { level: shown.level }),
+  ].filter(fact => typeof fact === 'string' && fact !== '')
+  return (
+    <>
+      {shown.diff ? (
+        <DiffView diff={shown.diff} label={t('approvalDiff', { path: shown.path ?? '' })} />
+      ) : (
+        <figure aria-label={t('input')} className="overflow-hidden rounded-md border bg-code text-fg">
+          <div className="flex items-center justify-between border-b py-0.5 ps-2.5 pe-1 font-mono text-[12px] text-fg-2">
+            {tool}
+            <CopyButton text={() => text} label={t('copyCode')} />
+          </div>
+          <pre
+            tabIndex={0}
+            className="scroll plain max-h-80 whitespace-pre-wrap p-2.5 [overflow-wrap:anywhere]"
+          >
+            <Visible text={text} />
+          </pre>
+        </figure>
+      )}
+      {facts.length > 0 && <p className="font-mono text-[12px] text-fg-2">{facts.join(' · ')}</p>}
+    </>
+  )
+}

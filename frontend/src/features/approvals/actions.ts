@@ -1,0 +1,44 @@
+/** What a person answers to a call that waits, and what they take back. */
+import type { Answer, Approval } from '@/api/approvals'
+import { ApiError } from '@/api/client'
+import { answerApproval, removeAlways } from '@/api/endpoints'
+import { dropApproval, keys, refresh } from '@/api/queries'
+import { type Key, t } from '@/lib/i18n'
+import { toast } from '@/stores/toasts'
+
+/** The request is not what it was; the list tells what it is now. */
+const OUTDATED: Record<string, Key> = {
+  expired: 'approvalExpired',
+  hash_differs: 'approvalChanged',
+  already_answered: 'approvalGone',
+}
+
+const reload = { label: t('reload'), run: () => location.reload() }
+
+/** Null when it was taken, else why not: said where the answer was given. */
+export async function answer(approval: Approval, given: Answer): Promise<string | null> {
+  try {
+    await answerApproval(approval, given)
+    dropApproval(approval.id)
+    return null
+  } catch (error) {
+    if (!(error instanceof ApiError)) return String(error)
+    if (error.status === 409 || error.status === 404) {
+      toast(t(OUTDATED[error.code] ?? 'approvalGone'))
+      refresh(keys.approvals)
+      return null
+    }
+    if (error.status === 403) toast(t('approvalStale'), { tone: 'bad', action: reload })
+    return error.message
+  }
+}
+
+export async function forget(rule: string): Promise<void> {
+  try {
+    await removeAlways(rule)
+    toast(t('ruleRemoved'))
+  } catch (error) {
+    toast(t('notDone', { reason: error instanceof Error ? error.message : String(error) }), { tone: 'bad' })
+  }
+  refresh(keys.always)
+}

@@ -1,0 +1,15 @@
+import type { Approval } from '@/api/approvals'
+import type { Translate } from '@/lib/i18n'
+
+/** What the call would do, in one line. */
+export function titleOf({ tool, effect, shown }: Approval, t: Translate): string {
+  if (shown.path) return t(tool === 'delete_file' ? 'approvalDelete' : 'approvalWrite', { path: shown.path })
+  if (tool === 'terminal') return t('approvalRun')
+  if (effect === 'execute') return t('approvalCode')
+  return effect === 'network' ? t('approvalNetwork') : t('approvalUse', { tool })
+}
+
+/** Each write of a persona, memory or skill file is looked at by itself. */
+const NEVER_ALWAYS = ['workspace/', 'memory/', 'skills/']
+export const canBeAlways = ({ shown }: Approval): boolean =>
+  !NEVER_ALWAYS.some(folder => shown.path?.startsWith(folder))

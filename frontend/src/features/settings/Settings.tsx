@@ -1,0 +1,50 @@
+import { useAlways, useStatus } from '@/api/queries'
+import { Dialog } from '@/components/ui/Dialog'
+import { forget } from '@/features/approvals/actions'
+import { useT } from '@/lib/i18n'
+import { AlwaysRules } from './AlwaysRules'
+
+interface Props {
+  open: boolean
+  onOpenChange: (open: boolean) => void
+}
+
+export default function Settings({ open, onOpenChange }: Props) {
+  const t = useT()
+  const rules = useAlways()
+  const status = useStatus().data
+  return (
+    <Dialog wide open={open} onOpenChange={onOpenChange} title={t('settings')}>
+      <section aria-labelledby="settings-approvals">
+        <h3 id="settings-approvals" className="font-semibold text-[13.5px]">
+          {t('settingsApprovals')}
+        </h3>
+        <p className="mb-2 text-fg-2 text-small">{t('settingsApprovalsHint')}</p>
+        <AlwaysRules
+          rules={rules.data}
+          error={rules.error?.message ?? null}
+          onRemove={rule => void forget(rule.id)}
+        />
+      </section>
+      {status && (
+        <section aria-labelledby="settings-about" className="mt-5">
+          <h3 id="settings-about" className="mb-1 font-semibold text-[13.5px]">
+            {t('about')}
+          </h3>
+          <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1 text-small">
+            <Fact name={t('aboutVersion')} value={status.version} />
+            <Fact name={t('aboutHome')} value={status.home} />
+            <Fact name={t('aboutSandbox')} value={`${status.sandbox.level} — ${status.sandbox.note}`} />
+          </dl>
+        </section>
+      )}
+    </Dialog>
+  )
+}
+
+const Fact = ({ name, value }: { name: string; value: string }) => (
+  <>
+    <dt className="text-fg-2">{name}</dt>
+    <dd className="min-w-0 [overflow-wrap:anywhere]">{value}</dd>
+  </>
+)

@@ -1,0 +1,33 @@
+/**
+ * Characters that change how a text looks without being seen: controls, direction marks, joiners, fillers, odd blanks.
+ * Where a person decides by what they read, they are written out.
+ */
+const UNSEEN =
+  /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?![ \u3000])\p{Zs}/gu
+
+const written = (char: string): string => {
+  const code = char.codePointAt(0) ?? 0
+  const hex = code.toString(16)
+  return code > 0xffff ? `\\u{${hex}}` : `\\u${hex.padStart(4, '0')}`
+}
+
+export interface Piece {
+  text: string
+  /** It stands for a character that cannot be seen. */
+  unseen: boolean
+}
+
+/** The text in pieces; line breaks and tabs stay as they are. */
+export function visible(text: string): Piece[] {
+  const pieces: Piece[] = []
+  let from = 0
+  for (const match of text.matchAll(UNSEEN)) {
+    const [char] = match
+    if (char === '\n' || char === '\t') continue
+    if (match.index > from) pieces.push({ text: text.slice(from, match.index), unseen: false })
+    pieces.push({ text: written(char), unseen: true })
+    from = match.index + char.length
+  }
+  if (from < text.length) pieces.push({ text: text.slice(from), unseen: false })
+  return pieces
+}

@@ -1,0 +1,155 @@
+import { act, render, screen } from '@testing-library/react'
+import userEvent from '@testing-library/user-event'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { Answer, Approval } from '@/api/approvals'
+import { ApprovalCard } from '@/features/approvals/ApprovalCard'
+import { AlwaysRules } from '@/features/settings/AlwaysRules'
+import { useAnnouncer } from '@/stores/announcer'
+import { approval, change } from '../unit/approvals'
+
+const START = new Date('2026-11-22T10:00:00Z')
+beforeEach(() => {
+  vi.useFakeTimers({ shouldAdvanceTime: true })
+  vi.setSystemTime(START)
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+const user = userEvent.setup({ advanceTimers: vi.advanceTimersByTime.bind(vi) })
+
+function show(asked: Approval = approval(), focus = false) {
+  const given: Answer[] = []
+  render(
+    <ApprovalCard
+      approval={asked}
+      takesFocus={() => focus}
+      onAnswer={async answer => {
+        given.push(answer)
+        return null
+      }}
+    />,
+  )
+  return given
+}
+const card = () => screen.getByRole('group', { name: /miniclaw wants/ })
+const read = () => act(() => vi.advanceTimersByTime(1000))
+
+describe('the card of a call that waits', () => {
+  it('says what would run, where, and why it is asked', () => {
+    show(approval({ shown: { command: 'rm\u202e -rf x', cwd: 'scratch/', network: true, level: 'strict' } }))
+    expect(card().textContent).toContain('rm\\u202e -rf x')
+    expect(card().textContent).toContain('in scratch/ · with network · sandbox: strict')
+    expect(card().textContent).toContain('Commands ask.')
+  })
+
+  it('answers to the mouse', async () => {
+    const given = show()
+    await user.click(screen.getByRole('button', { name: /Allow once/ }))
+    await user.click(screen.getByRole('button', { name: /Always for exactly this/ }))
+    await user.click(screen.getByRole('button', { name: 'Deny' }))
+    expect(given).toEqual([{ decision: 'approve' }, { decision: 'always' }, { decision: 'deny' }])
+  })
+
+  it('answers to 1, 2 and 3 while it has the focus, and only then', async () => {
+    const given = show()
+    read()
+    await user.keyboard('1')
+    expect(given).toEqual([])
+    act(() => card().focus())
+    await user.keyboard('1')
+    await user.keyboard('2')
+    await user.keyboard('3')
+    expect(given.map(answer => answer.decision)).toEqual(['approve', 'always', 'deny'])
+  })
+
+  it('does not take a digit that was on its way to the composer', async () => {
+    const given = show(approval(), true)
+    expect(document.activeElement).toBe(card())
+    await user.keyboard('1')
+    expect(given).toEqual([])
+    read()
+    await user.keyboard('1')
+    expect(given).toEqual([{ decision: 'approve' }])
+  })
+
+  it('never answers to Esc, nor lets it stop the run', async () => {
+    const given = show()
+    const heard = vi.fn()
+    window.addEventListener('keydown', heard)
+    read()
+    act(() => card().focus())
+    await user.keyboard('{Escape}')
+    window.removeEventListener('keydown', heard)
+    expect([given, heard.mock.calls]).toEqual([[], []])
+  })
+
+  it('allows the input that a person made of it', async () => {
+    const given = show()
+    await user.click(screen.getByRole('button', { name: 'Edit…' }))
+    const command = screen.getByRole('textbox', { name: 'command' })
+    await user.clear(command)
+    await user.type(command, 'make 1')
+    const timeout = screen.getByRole('textbox', { name: 'timeout' })
+    await user.clear(timeout)
+    await user.type(timeout, 'x')
+    await user.click(screen.getByRole('button', { name: 'Allow as changed' }))
+    expect(screen.getByRole('alert').textContent).toBe('This is not valid JSON.')
+    await user.clear(timeout)
+    await user.type(timeout, '9')
+    await user.click(screen.getByRole('button', { name: 'Allow as changed' }))
+    expect(given).toEqual([{ decision: 'approve', arguments: { command: 'make 1', timeout: 9 } }])
+  })
+
+  it('denies with a reason', async () => {
+    const given = show()
+    await user.click(screen.getByRole('button', { name: 'Deny because…' }))
+    await user.type(screen.getByRole('textbox', { name: 'Reason; miniclaw reads it' }), 'use 1 file only')
+    await user.click(screen.getByRole('button', { name: 'Deny' }))
+    expect(given).toEqual([{ decision: 'deny', reason: 'use 1 file only' }])
+  })
+
+  it('shows a change of a file as a diff, and offers no always where each is looked at', async () => {
+    const given = show(change('memory/MEMORY.md'))
+    expect(screen.getByRole('group', { name: 'Change in memory/MEMORY.md' }).textContent).toContain(
+      'added Coffee\\u202e',
+    )
+    expect(screen.queryByRole('button', { name: /Always/ })).toBeNull()
+    read()
+    act(() => card().focus())
+    await user.keyboard('2')
+    expect(given).toEqual([])
+  })
+
+  it('counts down silently, and says once when little time is left', () => {
+    show(approval({ expires_at: START.getTime() / 1000 + 95 }))
+    expect(screen.getByRole('timer').textContent).toBe('1:35 left')
+    useAnnouncer.setState({ text: '' })
+    act(() => vi.advanceTimersByTime(60_000))
+    expect(screen.getByRole('timer').textContent).toBe('0:35 left')
+    expect(useAnnouncer.getState().text).toBe('')
+    act(() => vi.advanceTimersByTime(6_000))
+    expect(useAnnouncer.getState().text).toBe('Approval for terminal: 30 seconds left')
+  })
+
+  it('says why an answer was not taken', async () => {
+    render(
+      <ApprovalCard
+        approval={approval()}
+        takesFocus={() => false}
+        onAnswer={async () => 'timeout must be a number'}
+      />,
+    )
+    await user.click(screen.getByRole('button', { name: /Allow once/ }))
+    expect((await screen.findByRole('alert')).textContent).toContain('timeout must be a number')
+  })
+})
+
+it('what is always allowed is listed with nothing hidden, and can be taken back', async () => {
+  const removed: string[] = []
+  const rule = { id: 'r1', tool: 'terminal', arguments: { command: 'ls\u200b' }, added_at: 1_790_000_000 }
+  render(<AlwaysRules rules={[rule]} error={null} onRemove={r => removed.push(r.id)} />)
+  expect(screen.getByRole('listitem').textContent).toContain('ls\\u200b')
+  await user.click(screen.getByRole('button', { name: 'Ask again about terminal' }))
+  expect(removed).toEqual(['r1'])
+})

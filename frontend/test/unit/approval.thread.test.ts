@@ -1,0 +1,115 @@
+import { describe, expect, it } from 'vitest'
+import type { Decision } from '@/api/approvals'
+import type { Frame, History, Message } from '@/api/types'
+import { advance } from '@/thread/advance'
+import { fromHistory } from '@/thread/history'
+import { type AssistantEntry, emptyThread, type Step, type Thread } from '@/thread/model'
+import { approval } from './approvals'
+
+const ASKED: Frame[] = [
+  { type: 'user_message', work_id: 'w1', content: 'report', message_id: 'm1' },
+  { type: 'approval_request', ...approval() },
+]
+const result = (decision: Decision, over = {}): Frame => ({
+  type: 'approval_result',
+  approval_id: 'p1',
+  call_id: 'c1',
+  decision,
+  scope: 'once',
+  reason: null,
+  arguments: null,
+  ...over,
+})
+const start: Frame = {
+  ...{ type: 'tool_start', tool: 'terminal', input: 'make report', id: 'c1', index: 0, dialogue: 0 },
+  arguments: { command: 'make report', timeout: 60 },
+}
+const end = (status: string): Frame =>
+  ({
+    ...{ type: 'tool_end', tool: 'terminal', output: 'ok', id: 'c1', operation_code: [], duration_ms: 4 },
+    ...{ result: null, status },
+  }) as unknown as Frame
+
+const follow = (frames: Frame[]): Thread => frames.reduce(advance, emptyThread('s'))
+const step = (thread: Thread): Step => {
+  const [segment] = (thread.entries.at(-1) as AssistantEntry).segments
+  if (segment?.kind !== 'tools' || !segment.steps[0]) throw new Error('no step')
+  return segment.steps[0]
+}
+
+describe('a call that waits for a person', () => {
+  it('stands in the chain as waiting, with what it would run', () => {
+    expect(step(follow(ASKED))).toMatchObject({
+      id: 'c1',
+      tool: 'terminal',
+      input: 'make report',
+      status: 'approval',
+      verdict: null,
+    })
+  })
+  it('runs after it was allowed, and keeps who allowed it', () => {
+    const after = follow([...ASKED, result('approved', { scope: 'always' })])
+    expect(step(after).status).toBe('running')
+    const done = follow([...ASKED, result('approved', { scope: 'always' }), start, end('done')])
+    expect(step(done)).toMatchObject({
+      status: 'done',
+      output: 'ok',
+      verdict: { decision: 'approved', scope: 'always', reason: null, changed: false },
+    })
+  })
+  it('shows the input that a person made of it', () => {
+    const changed = { command: 'make report --dry-run' }
+    const after = step(follow([...ASKED, result('approved', { arguments: changed })]))
+    expect([after.arguments, after.verdict?.changed]).toEqual([changed, true])
+  })
+  it('ends denied, expired or cancelled', () => {
+    for (const [decision, status] of [
+      ['denied', 'denied'],
+      ['expired', 'denied'],
+      ['cancelled', 'cancelled'],
+    ] as const) {
+      const ended = step(follow([...ASKED, result(decision, { reason: 'no' }), end(status)]))
+      expect(ended.status).toBe(status)
+      expect(ended.verdict).toEqual({ decision, scope: 'once', reason: 'no', changed: false })
+    }
+  })
+  it('is one step, however often the question comes', () => {
+    const twice = follow([...ASKED, ASKED[1] as Frame])
+    expect((twice.entries.at(-1) as AssistantEntry).segments).toHaveLength(1)
+    expect(step(twice).status).toBe('approval')
+  })
+  it('does not stay open when the work ends without an answer', () => {
+    const done: Frame = {
+      type: 'done',
+      content: '',
+      session_id: 's',
+      work_id: 'w1',
+      stop_reason: 'interrupted',
+    }
+    expect(step(follow([...ASKED, done])).status).toBe('interrupted')
+  })
+})
+
+const historyOf = (call: Record<string, unknown>): History => ({
+  session_id: 's',
+  title: '',
+  messages: [
+    { role: 'user', content: 'report', id: 'm1', work_id: 'w1' },
+    {
+      ...{ role: 'assistant', content: '', id: 'm2', work_id: 'w1' },
+      tool_calls: [{ id: 'c1', tool: 'terminal', input: 'make report', output: '', ...call }],
+    } as unknown as Message,
+  ],
+  last_event_id: 'b.2',
+  running: { work_id: 'w1' },
+})
+
+it('a history says the same as the frames', () => {
+  const waiting = fromHistory(
+    historyOf({ status: 'approval', approval: approval(), arguments: approval().arguments }),
+  )
+  expect(step(waiting)).toEqual(step(follow(ASKED)))
+  const verdict = { id: 'p1', decision: 'denied', scope: 'once', reason: 'not today', changed: false }
+  const denied = step(fromHistory(historyOf({ status: 'denied', approval: verdict })))
+  expect([denied.status, denied.verdict?.reason]).toEqual(['denied', 'not today'])
+})
