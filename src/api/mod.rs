@@ -3,13 +3,16 @@
 mod access;
 mod app;
 mod approvals;
+mod archive;
 mod chat;
 mod error;
 mod events;
 mod files;
+mod find;
 mod frame;
 mod guard;
 mod openapi;
+mod pins;
 mod prompt;
 mod retrieval;
 mod routes;
@@ -18,6 +21,7 @@ mod sessions;
 mod settings;
 mod status;
 mod tokens;
+mod transfer;
 mod web;
 
 pub use access::{Access, PageSecret};

@@ -4,7 +4,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::app::App;
-use super::{approvals, chat, events, files, prompt, retrieval, sessions, settings, status, tokens};
+use super::{
+    approvals, archive, chat, events, files, find, pins, prompt, retrieval, sessions, settings, status, tokens,
+    transfer,
+};
 
 /// All routes that the OpenAPI document describes.
 pub fn described() -> OpenApiRouter<App> {
@@ -19,6 +22,14 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(sessions::list, sessions::create))
         .routes(routes!(sessions::rename, sessions::delete))
         .routes(routes!(sessions::restore))
+        .routes(routes!(find::find))
+        .routes(routes!(pins::pin, pins::unpin))
+        .routes(routes!(archive::archives))
+        .routes(routes!(archive::archived))
+        .routes(routes!(archive::deleted))
+        .routes(routes!(transfer::export))
+        .routes(routes!(transfer::import))
+        .routes(routes!(transfer::branch))
         .routes(routes!(sessions::messages, sessions::say))
         .routes(routes!(sessions::history))
         .routes(routes!(sessions::interrupt))

@@ -44,6 +44,8 @@ pub enum SessionState {
 pub struct SessionList {
     /// Newest first.
     sessions: Vec<SessionSummary>,
+    /// Ids of those that stand before the others, in the order they were pinned.
+    pinned: Vec<String>,
 }
 
 #[derive(Default, Deserialize, utoipa::ToSchema)]
@@ -149,7 +151,9 @@ pub async fn list(State(app): State<App>) -> Result<Json<SessionList>, ApiError>
     let sessions = app.engine.list().await?;
     let busy = Busy::of(&app);
     let sessions = sessions.into_iter().map(|summary| shown(&busy, summary)).collect();
-    Ok(Json(SessionList { sessions }))
+    let home = app.engine.services().home.clone();
+    let pinned = blocking(move || Ok(home.pinned())).await?;
+    Ok(Json(SessionList { sessions, pinned }))
 }
 
 /// A new session.
@@ -292,20 +296,20 @@ pub async fn compress(State(app): State<App>, Path(id): Path<String>) -> Result<
 }
 
 /// The ids of the sessions that are at work and of those that wait for a person, looked up once a request.
-struct Busy {
+pub(super) struct Busy {
     running: HashSet<String>,
     asking: HashSet<String>,
 }
 
 impl Busy {
-    fn of(app: &App) -> Self {
+    pub(super) fn of(app: &App) -> Self {
         let services = app.engine.services();
         let running = services.runs.list().iter().map(ToString::to_string).collect();
         Self { running, asking: services.approvals.sessions() }
     }
 }
 
-fn shown(busy: &Busy, summary: store::SessionSummary) -> SessionSummary {
+pub(super) fn shown(busy: &Busy, summary: store::SessionSummary) -> SessionSummary {
     let state = if busy.asking.contains(&summary.id) {
         SessionState::Approval
     } else if busy.running.contains(&summary.id) {

@@ -4,6 +4,7 @@
 pub mod approval;
 pub mod embedder;
 pub mod event;
+pub mod find;
 pub mod ids;
 pub mod knowledge;
 pub mod message;
@@ -11,6 +12,7 @@ pub mod path;
 pub mod session;
 pub mod tool;
 pub mod work;
+pub mod written;
 
 pub use approval::{Answer, Answered, Approval, CallApproval, Decision, Remembered, Scope, Shown};
 pub use embedder::{EmbedError, Embedder, Side, TokenEmbedder, TokenVector};

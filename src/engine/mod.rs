@@ -1,6 +1,7 @@
 //! Which sessions are alive: open, say, follow, interrupt, rename, compress, delete.
 
 mod actor;
+mod adopt;
 pub mod approvals;
 pub mod embedder;
 pub mod hub;
@@ -19,6 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use actor::{Actor, Closing, Command, Reply};
 pub use actor::{Compression, Started, View};
+pub use adopt::Cut;
 pub use hub::{EventId, Hub, Published, Subscription, What};
 pub use notice::{ChangedBy, Notice};
 

@@ -27,6 +27,7 @@ mod guard;
 mod hostile;
 mod interrupt;
 mod journal;
+mod keeping;
 mod power_cut;
 mod prompt;
 mod resume;

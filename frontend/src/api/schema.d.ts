@@ -300,6 +300,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/deleted": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Deleted sessions that can be brought back. */
+        get: operations["deleted"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Takes an exported session in, under a new id. Nothing in it is lost. */
+        post: operations["import"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Sessions in whose title or messages all words stand. */
+        get: operations["find"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sessions/{id}": {
         parameters: {
             query?: never;
@@ -313,6 +364,57 @@ export interface paths {
         post?: never;
         /** Moves a session to `sessions/archive/deleted/`. */
         delete: operations["delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}/archives": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The archives of a session. */
+        get: operations["archives"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}/archives/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The messages of an archive. */
+        get: operations["archived"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}/branch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A new session with the past of this one up to a message. */
+        post: operations["branch"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -344,6 +446,23 @@ export interface paths {
         };
         /** One session's frames, the same as `POST /api/chat` sends. Stays open, or closes with `until=settled`. */
         get: operations["session_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A session as a file. */
+        get: operations["export"];
         put?: never;
         post?: never;
         delete?: never;
@@ -416,6 +535,41 @@ export interface paths {
         /** Says something and answers at once; the work is observed through the event streams. */
         post: operations["say"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}/operations/{call_id}/undo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Brings the file that an operation changed back to what it was; the same again does the change again. */
+        post: operations["undo"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}/pin": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Puts a session before the others. */
+        put: operations["pin"];
+        post?: never;
+        /** Puts a session back among the others. */
+        delete: operations["unpin"];
         options?: never;
         head?: never;
         patch?: never;
@@ -589,6 +743,26 @@ export interface components {
             /** @description Of all sessions, oldest first. */
             approvals: components["schemas"]["Approval"][];
         };
+        /** @description Messages that a summary stands for, in `sessions/archive/`. */
+        Archive: {
+            /** @description The file's name. */
+            name: string;
+            message_count: number;
+            /**
+             * Format: double
+             * @description Unix seconds.
+             */
+            archived_at: number;
+        };
+        Archived: {
+            name: string;
+            /** @description Messages as the session had them. */
+            messages: components["schemas"]["Message"][];
+        };
+        Archives: {
+            /** @description Oldest first. */
+            archives: components["schemas"]["Archive"][];
+        };
         /** @description The run before. */
         Before: {
             /** Format: double */
@@ -597,6 +771,10 @@ export interface components {
             recall_at_k: number;
             /** Format: double */
             mrr: number;
+        };
+        BranchOff: {
+            message_id: string;
+            cut: components["schemas"]["CutAt"];
         };
         /** @description The approval of a tool call: the question while it waits, then the answer. */
         CallApproval: components["schemas"]["Answered"] | components["schemas"]["Approval"];
@@ -669,10 +847,27 @@ export interface components {
             summary: string;
         };
         /** @enum {string} */
+        CutAt: "before" | "after";
+        /** @enum {string} */
         Decision: "approved" | "denied" | "expired" | "cancelled";
         Deleted: {
             deleted: boolean;
             id: string;
+        };
+        /** @description A session that was deleted and can be brought back. */
+        DeletedSession: {
+            id: string;
+            title: string;
+            message_count: number;
+            /**
+             * Format: double
+             * @description Unix seconds.
+             */
+            updated_at: number;
+        };
+        DeletedSessions: {
+            /** @description The one used last first. */
+            sessions: components["schemas"]["DeletedSession"][];
         };
         /**
          * @description What running a tool can do to the world. Decides what may run side by side and what a person must allow.
@@ -793,6 +988,33 @@ export interface components {
             /** Format: int64 */
             bytes_on_disk: number;
         };
+        FoundMessage: {
+            /** @description `m` and the message's number, from 0, where it has no id. */
+            message_id: string;
+            role: components["schemas"]["Role"];
+            /** @description The tool in whose call the words stand, when it is not in what was said. */
+            tool?: string | null;
+            /** @description One line around the first word. */
+            excerpt: string;
+        };
+        FoundSession: {
+            id: string;
+            title: string;
+            /** Format: double */
+            updated_at: number;
+            /** @description The words stand in the title. */
+            in_title: boolean;
+            /** @description How many messages hold the words. */
+            found: number;
+            /** @description The first of them. */
+            messages: components["schemas"]["FoundMessage"][];
+        };
+        FoundSessions: {
+            /** @description Those whose title fits first, then the newest. */
+            sessions: components["schemas"]["FoundSession"][];
+            /** @description More fit than are shown. */
+            more: boolean;
+        };
         /** @description One frame; `type` is also the SSE event's name. Frames of the document keep their fields; more stand beside them. */
         Frame: {
             work_id: string;
@@ -851,6 +1073,12 @@ export interface components {
             arguments?: unknown;
             /** @enum {string} */
             type: "approval_result";
+        } | {
+            call_id: string;
+            path: string;
+            undone: boolean;
+            /** @enum {string} */
+            type: "undone";
         } | {
             /** @enum {string} */
             type: "new_response";
@@ -1151,6 +1379,9 @@ export interface components {
             /** @enum {string} */
             type: "gap";
         };
+        Pinned: {
+            pinned: string[];
+        };
         Place: {
             source: string;
             heading?: string | null;
@@ -1342,6 +1573,8 @@ export interface components {
         SessionList: {
             /** @description Newest first. */
             sessions: components["schemas"]["SessionSummary"][];
+            /** @description Ids of those that stand before the others, in the order they were pinned. */
+            pinned: string[];
         };
         /** @enum {string} */
         SessionState: "idle" | "running" | "approval" | "error";
@@ -1496,6 +1729,8 @@ export interface components {
             /** @description `{status, message, data, operationCode}`, as the tool answered. */
             result?: unknown;
             approval?: components["schemas"]["CallApproval"] | null;
+            /** @description A person undid the change it made. */
+            undone?: boolean;
         } & {
             [key: string]: unknown;
         };
@@ -1503,6 +1738,12 @@ export interface components {
             name: string;
             description: string;
             effect: components["schemas"]["Effect"];
+        };
+        Undone: {
+            call_id: string;
+            path: string;
+            /** @description `false`: what had been undone was done again. */
+            undone: boolean;
         };
         /** @description A file that is listed and cannot be searched. */
         Unreadable: {
@@ -2174,6 +2415,86 @@ export interface operations {
             };
         };
     };
+    deleted: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedSessions"];
+                };
+            };
+        };
+    };
+    import: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionSummary"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    find: {
+        parameters: {
+            query: {
+                /** @description Words; all of them must stand in a title or in one message. */
+                q: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FoundSessions"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     rename: {
         parameters: {
             query?: never;
@@ -2224,6 +2545,90 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Deleted"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    archives: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Archives"];
+                };
+            };
+        };
+    };
+    archived: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Archived"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    branch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BranchOff"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionSummary"];
                 };
             };
             404: {
@@ -2296,6 +2701,37 @@ export interface operations {
                 };
                 content: {
                     "text/event-stream": components["schemas"]["Frame"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    export: {
+        parameters: {
+            query: {
+                format: "md" | "json";
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/markdown": string;
                 };
             };
             404: {
@@ -2453,6 +2889,95 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    undo: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                call_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Undone"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description changed_since: the file is something else by now */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    pin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Pinned"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    unpin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Pinned"];
                 };
             };
         };

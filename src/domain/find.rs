@@ -1,0 +1,125 @@
+//! Looking for words in what was said. Words are found anywhere, also inside other words, so that it works for Chinese.
+
+use super::message::{Message, Role};
+
+/// Characters of an excerpt before and after the first word found.
+const BEFORE: usize = 50;
+const AFTER: usize = 130;
+
+/// The words that are looked for; all of them must stand in a text. Never empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted(Vec<String>);
+
+/// A message in which all words stand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Its place in the session.
+    pub index: usize,
+    /// The tool, when they stand in a call of one and not in what was said.
+    pub tool: Option<String>,
+    /// On one line, around the first word found.
+    pub excerpt: String,
+}
+
+impl Wanted {
+    /// `None` when there is no word in it.
+    pub fn parse(query: &str) -> Option<Self> {
+        let words: Vec<String> = query.split_whitespace().map(lower).collect();
+        (!words.is_empty()).then_some(Self(words))
+    }
+
+    pub fn are_in(&self, text: &str) -> bool {
+        let text = lower(text);
+        self.0.iter().all(|word| text.contains(word))
+    }
+
+    /// The messages that hold all words, in their order.
+    pub fn find<'a>(&self, messages: impl IntoIterator<Item = &'a Message>) -> Vec<Found> {
+        let found = messages.into_iter().enumerate().filter(|(_, message)| message.role != Role::System);
+        found.filter_map(|(index, message)| self.in_message(index, message)).collect()
+    }
+
+    fn in_message(&self, index: usize, message: &Message) -> Option<Found> {
+        if let Some(excerpt) = self.excerpt(&message.content) {
+            return Some(Found { index, tool: None, excerpt });
+        }
+        message.tool_calls.iter().find_map(|call| {
+            let excerpt = self.excerpt(&call.input).or_else(|| self.excerpt(&call.output))?;
+            Some(Found { index, tool: Some(call.tool.clone()), excerpt })
+        })
+    }
+
+    fn excerpt(&self, text: &str) -> Option<String> {
+        let small = lower(text);
+        let places: Option<Vec<usize>> = self.0.iter().map(|word| small.find(word)).collect();
+        let first = places?.into_iter().min()?;
+        // Lowering keeps the number of characters, not of bytes.
+        let first = small[..first].chars().count();
+        let from = first.saturating_sub(BEFORE);
+        let mut rest = text.chars().skip(from);
+        let stretch: String = rest.by_ref().take(first - from + AFTER).collect();
+        let words = stretch.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (head, tail) = (if from > 0 { "…" } else { "" }, if rest.next().is_some() { "…" } else { "" });
+        Some(format!("{head}{words}{tail}"))
+    }
+}
+
+/// In small letters, character by character.
+fn lower(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    text.chars().map(|char| char.to_lowercase().next().unwrap_or(char)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ToolCall;
+
+    fn said(role: Role, content: &str) -> Message {
+        Message::new(role, content)
+    }
+
+    fn found(query: &str, messages: &[Message]) -> Vec<(usize, Option<String>, String)> {
+        let wanted = Wanted::parse(query).unwrap();
+        wanted.find(messages).into_iter().map(|f| (f.index, f.tool, f.excerpt)).collect()
+    }
+
+    #[test]
+    fn all_words_must_stand_in_one_message_in_any_order_and_case() {
+        let messages = [said(Role::User, "Where is the KEY?"), said(Role::Assistant, "The key is in the drawer.")];
+        assert_eq!(found("drawer Key", &messages), [(1, None, "The key is in the drawer.".to_owned())]);
+        assert_eq!(found("key", &messages).len(), 2);
+        assert_eq!(found("key roses", &messages), []);
+        assert_eq!(Wanted::parse(" \n"), None);
+    }
+
+    #[test]
+    fn chinese_is_found_without_blanks_and_letters_that_grow_when_lowered_do_no_harm() {
+        let messages = [said(Role::User, "请帮我整理三月的发票"), said(Role::User, "İİİİ Straße ÄRGER")];
+        assert_eq!(found("三月 发票", &messages)[0].0, 0);
+        assert_eq!(found("ärger", &messages), [(1, None, "İİİİ Straße ÄRGER".to_owned())]);
+    }
+
+    #[test]
+    fn an_excerpt_is_one_line_around_the_first_word() {
+        let long = format!("{}\n\nthe needle {}", "a ".repeat(100), "z ".repeat(100));
+        let [(_, _, excerpt)] = &found("needle", &[said(Role::User, &long)])[..] else { panic!("not found") };
+        assert!(
+            excerpt.starts_with("…a a") && excerpt.ends_with("z…") && excerpt.contains("a the needle z"),
+            "{excerpt}"
+        );
+        assert!(excerpt.chars().count() < BEFORE + AFTER + 3);
+    }
+
+    #[test]
+    fn calls_of_tools_are_searched_and_the_system_prompt_is_not() {
+        let mut message = said(Role::Assistant, "I look.");
+        let call = serde_json::json!({"tool": "terminal", "input": "ls invoices", "output": "march.pdf"});
+        message.tool_calls.push(serde_json::from_value::<ToolCall>(call).unwrap());
+        let messages = [said(Role::System, "march"), message];
+        assert_eq!(found("march", &messages), [(1, Some("terminal".to_owned()), "march.pdf".to_owned())]);
+        assert_eq!(found("ls march", &messages), [], "not across the two");
+    }
+}

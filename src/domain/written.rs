@@ -1,0 +1,80 @@
+//! A session written down as Markdown, for people to read and keep.
+
+use super::message::{Message, Role, ToolCall};
+use super::session::Session;
+
+/// The whole conversation, its tool calls folded in as quotes and code.
+pub fn markdown(session: &Session) -> String {
+    let title = if session.title.is_empty() { "Conversation" } else { &session.title };
+    let mut text = format!("# {}\n", one_line(title));
+    if let Some(summary) = &session.compressed_context {
+        text.push_str(&format!("\n> Earlier, summarised:\n{}", quoted(summary)));
+    }
+    let mut last = None;
+    for message in session.messages.iter().filter(|message| message.role != Role::System) {
+        if last != Some(message.role) {
+            text.push_str(if message.role == Role::User { "\n## You\n" } else { "\n## miniclaw\n" });
+        }
+        last = Some(message.role);
+        write_message(&mut text, message);
+    }
+    text
+}
+
+fn write_message(text: &mut String, message: &Message) {
+    if !message.content.is_empty() {
+        text.push_str(&format!("\n{}\n", message.content.trim_end()));
+    }
+    for call in &message.tool_calls {
+        write_call(text, call);
+    }
+    if let Some(error) = &message.error {
+        text.push_str(&format!("\n> This did not work: {}\n", one_line(error)));
+    }
+}
+
+fn write_call(text: &mut String, call: &ToolCall) {
+    text.push_str(&format!("\n**{}**\n\n{}", call.tool, fenced(&call.input)));
+    if !call.output.is_empty() {
+        text.push_str(&format!("\n{}", fenced(&call.output)));
+    }
+}
+
+/// A code block whose fence is longer than any in the text.
+fn fenced(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}\n{}\n{fence}\n", text.trim_end_matches('\n'))
+}
+
+fn quoted(text: &str) -> String {
+    text.lines().map(|line| format!("> {line}\n")).collect()
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_conversation_reads_as_it_was_and_no_output_breaks_out_of_its_block() {
+        let mut session = Session::new("Two\nlines", 1.0);
+        session.compressed_context = Some("Tea.\nThen cake.".to_owned());
+        let mut answer = Message::new(Role::Assistant, "I look.\n");
+        let call = serde_json::json!({"tool": "terminal", "input": "cat a.md", "output": "```js\nlet a\n```\n"});
+        answer.tool_calls.push(serde_json::from_value(call).unwrap());
+        let mut failed = Message::new(Role::Assistant, "");
+        failed.error = Some("no\nmodel".to_owned());
+        let said = [Message::new(Role::User, "Look at *a.md*"), answer, Message::new(Role::Assistant, "Code."), failed];
+        session.messages = said.into_iter().map(Arc::new).collect();
+        assert_eq!(
+            markdown(&session),
+            "# Two lines\n\n> Earlier, summarised:\n> Tea.\n> Then cake.\n\n## You\n\nLook at *a.md*\n\n## miniclaw\n\nI look.\n\
+             \n**terminal**\n\n```\ncat a.md\n```\n\n````\n```js\nlet a\n```\n````\n\nCode.\n\n> This did not work: no model\n"
+        );
+    }
+}

@@ -1,0 +1,57 @@
+//! Sessions that come into being with a past: brought from elsewhere, or branched off another.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::{Engine, EngineError, blocking};
+use crate::clock;
+use crate::domain::{Session, SessionId};
+use crate::store::SessionSummary;
+
+/// Where a branch ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// The message itself stays behind.
+    Before,
+    /// The message comes along.
+    After,
+}
+
+impl Engine {
+    /// Keeps a session under a new id, with the archives that came with it.
+    pub async fn adopt(
+        &self,
+        session: Session,
+        archives: BTreeMap<String, Vec<Value>>,
+    ) -> Result<SessionSummary, EngineError> {
+        let id = SessionId::parse(&clock::new_id()).map_err(|_| EngineError::Internal("a new id was not an id"))?;
+        let (home, new) = (self.services().home.clone(), id.clone());
+        blocking(move || home.adopt_archives(&new, &archives)).await?;
+        self.save_new(&id, &session).await?;
+        Ok(SessionSummary::of(&id, &session))
+    }
+
+    /// A new session that has the past of another up to a message; it remembers where it comes from. `None` when there is no
+    /// such message.
+    pub async fn branch(&self, id: &SessionId, message: &str, cut: Cut) -> Result<Option<SessionSummary>, EngineError> {
+        let view = self.view(id).await?;
+        let Some(mut session) = branched(&view.session, message, cut) else { return Ok(None) };
+        session.updated_at = clock::now();
+        session.extra.insert("parent".to_owned(), json!({"session_id": id, "message_id": message}));
+        self.adopt(session, BTreeMap::new()).await.map(Some)
+    }
+}
+
+fn branched(session: &Session, message: &str, cut: Cut) -> Option<Session> {
+    let at = session.messages.iter().position(|known| known.id.as_deref() == Some(message))?;
+    let mut branch = session.clone();
+    let kept = match cut {
+        Cut::Before => at,
+        Cut::After => at + 1,
+    };
+    branch.messages.truncate(kept);
+    let messages = &branch.messages;
+    branch.works.retain(|work| messages.iter().any(|known| known.work_id.as_ref() == Some(&work.work_id)));
+    Some(branch)
+}

@@ -1,0 +1,157 @@
+//! Sessions as they stand in their files, read beside the tasks that own them: nothing is repaired or moved aside here.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::error::StoreError;
+use super::home::Home;
+use super::{atomic, session_file};
+use crate::clock;
+use crate::domain::{Session, SessionId};
+
+const ARCHIVE: &str = "archive";
+const DELETED: &str = "archive/deleted";
+const PINS: &str = "pinned";
+const CONFIG: &str = "config.json";
+/// Enough to find one again; more would be a list, not an answer.
+const MOST_DELETED: usize = 200;
+
+/// Messages that a summary stands for, in `sessions/archive/`.
+#[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
+pub struct Archive {
+    /// The file's name.
+    pub name: String,
+    pub message_count: usize,
+    /// Unix seconds.
+    pub archived_at: f64,
+}
+
+/// A session that was deleted and can be brought back.
+#[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
+pub struct DeletedSession {
+    pub id: String,
+    pub title: String,
+    pub message_count: usize,
+    /// Unix seconds.
+    pub updated_at: f64,
+}
+
+impl Home {
+    /// Ids of all sessions that have a file.
+    pub fn session_ids(&self) -> Result<Vec<SessionId>, StoreError> {
+        let entries = self.sessions_dir().entries().map_err(StoreError::io("listing sessions/"))?;
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        Ok(names.filter_map(|name| SessionId::parse(name.strip_suffix(".json")?).ok()).collect())
+    }
+
+    /// A session as its file has it; `None` when there is none that can be read.
+    pub fn stored_session(&self, id: &SessionId) -> Option<Session> {
+        let bytes = self.sessions_dir().read(format!("{id}.json")).ok()?;
+        session_file::parse(&bytes, clock::now()).ok()
+    }
+
+    /// The archives of a session, oldest first.
+    pub fn archives(&self, id: &SessionId) -> Vec<Archive> {
+        let Ok(dir) = self.sessions_dir().open_dir(ARCHIVE) else { return Vec::new() };
+        let Ok(entries) = dir.entries() else { return Vec::new() };
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let mut found: Vec<Archive> = names
+            .filter(|name| is_archive_of(id, name))
+            .filter_map(|name| {
+                let messages: Vec<serde::de::IgnoredAny> = serde_json::from_slice(&dir.read(&name).ok()?).ok()?;
+                let modified = dir.metadata(&name).ok()?.modified().ok()?.into_std();
+                let archived_at = modified.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs_f64();
+                Some(Archive { name, message_count: messages.len(), archived_at })
+            })
+            .collect();
+        found.sort_by(|a, b| a.name.cmp(&b.name));
+        found
+    }
+
+    /// The messages of one archive, as they were written.
+    pub fn archived(&self, id: &SessionId, name: &str) -> Result<Vec<Value>, StoreError> {
+        let missing = || StoreError::NotFound { what: format!("archive {name} of session {id}") };
+        if !is_archive_of(id, name) {
+            return Err(missing());
+        }
+        let dir = self.sessions_dir().open_dir(ARCHIVE).map_err(|_| missing())?;
+        let bytes = dir.read(name).map_err(|_| missing())?;
+        serde_json::from_slice(&bytes).map_err(|_| missing())
+    }
+
+    /// Writes archives that came with a session from elsewhere. Their names get the session's id.
+    pub fn adopt_archives(&self, id: &SessionId, archives: &BTreeMap<String, Vec<Value>>) -> Result<(), StoreError> {
+        let doing = || format!("archiving {id}");
+        for (at, messages) in archives.values().enumerate() {
+            self.sessions_dir().create_dir_all(ARCHIVE).map_err(StoreError::io(doing()))?;
+            let dir = self.sessions_dir().open_dir(ARCHIVE).map_err(StoreError::io(doing()))?;
+            let mut bytes = serde_json::to_vec_pretty(messages).expect("JSON values are JSON");
+            bytes.push(b'\n');
+            let name = format!("{id}_{}-{at:03}.json", clock::stamp());
+            atomic::replace(&dir, &name, &bytes, 0o600).map_err(StoreError::io(doing()))?;
+        }
+        Ok(())
+    }
+
+    /// Sessions that can be brought back, the one used last first.
+    pub fn deleted_sessions(&self) -> Vec<DeletedSession> {
+        let Ok(dir) = self.sessions_dir().open_dir(DELETED) else { return Vec::new() };
+        let Ok(entries) = dir.entries() else { return Vec::new() };
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let mut found: Vec<DeletedSession> = names
+            .filter_map(|name| {
+                let id = SessionId::parse(name.strip_suffix(".json")?).ok()?;
+                let session = session_file::parse(&dir.read(&name).ok()?, 0.0).ok()?;
+                Some(DeletedSession {
+                    id: id.to_string(),
+                    title: session.title,
+                    message_count: session.messages.len(),
+                    updated_at: session.updated_at,
+                })
+            })
+            .collect();
+        found.sort_by(|a, b| b.updated_at.total_cmp(&a.updated_at));
+        found.truncate(MOST_DELETED);
+        found
+    }
+
+    /// The sessions that stand first in the list, in the order they were pinned.
+    pub fn pinned(&self) -> Vec<String> {
+        serde_json::from_value(self.config_fields().remove(PINS).unwrap_or_default()).unwrap_or_default()
+    }
+
+    /// Adds a session to the pinned ones.
+    pub fn pin(&self, id: &SessionId) -> Result<(), StoreError> {
+        self.set_pins(|pins| pins.push(id.to_string()), id)
+    }
+
+    pub fn unpin(&self, id: &SessionId) -> Result<(), StoreError> {
+        self.set_pins(|_| (), id)
+    }
+
+    fn set_pins(&self, add: impl FnOnce(&mut Vec<String>), id: &SessionId) -> Result<(), StoreError> {
+        let _one_writer = self.edit_lock();
+        let mut pins = self.pinned();
+        pins.retain(|pinned| pinned != id.as_str());
+        add(&mut pins);
+        let mut fields = self.config_fields();
+        fields.insert(PINS.to_owned(), pins.into());
+        let mut bytes = serde_json::to_vec_pretty(&fields).expect("a map of JSON values is JSON");
+        bytes.push(b'\n');
+        atomic::replace(self.root(), CONFIG, &bytes, 0o600).map_err(StoreError::io("saving config.json"))
+    }
+
+    fn config_fields(&self) -> serde_json::Map<String, Value> {
+        serde_json::from_slice(&self.root().read(CONFIG).unwrap_or_default()).unwrap_or_default()
+    }
+}
+
+/// An archive's name is the session's id, `_`, and a time; nothing that leads elsewhere.
+fn is_archive_of(id: &SessionId, name: &str) -> bool {
+    let Some(stamp) = name.strip_prefix(id.as_str()).and_then(|rest| rest.strip_prefix('_')) else { return false };
+    let Some(stamp) = stamp.strip_suffix(".json") else { return false };
+    // Ids may hold `_`: what follows must be a time, or an archive of `a` would be one of `a_b` too.
+    !stamp.is_empty() && stamp.bytes().all(|byte| byte.is_ascii_digit() || b"-TZ.:".contains(&byte))
+}

@@ -1,0 +1,182 @@
+//! Finding sessions again, keeping them, carrying them elsewhere, branching them.
+
+use serde_json::{Value, json};
+
+use crate::script::{always, says, script, steps};
+use crate::world::World;
+
+fn session(title: &str, at: f64, said: &[&str]) -> String {
+    let messages: Vec<_> = said
+        .iter()
+        .enumerate()
+        .map(|(n, text)| {
+            json!({"role": if n % 2 == 0 { "user" } else { "assistant" }, "content": text, "id": format!("i{n}"),
+                   "work_id": format!("w{}", n / 2), "mood": "sunny"})
+        })
+        .collect();
+    json!({"title": title, "created_at": 1.0, "updated_at": at, "messages": messages, "mine": [1]}).to_string()
+}
+
+async fn world() -> World {
+    World::new(script([always(says(["Yes."]))]))
+        .await
+        .with_file("sessions/keys.json", &session("Keys", 10.0, &["Where is the API key?", "In the drawer."]))
+        .with_file("sessions/march.json", &session("三月发票", 20.0, &["整理发票", "好的。", "the key too", "Done."]))
+        .with_file("sessions/roses.json", &session("Roses", 30.0, &["water", "Mondays"]))
+}
+
+#[tokio::test]
+async fn words_are_found_in_titles_and_in_what_was_said() {
+    let world = world().await;
+    let server = world.serve().await;
+    let found = server.get("/api/sessions/search?q=KEY").await.ok();
+    let shape: Vec<_> =
+        found["sessions"].as_array().unwrap().iter().map(|s| (&s["id"], &s["in_title"], &s["found"])).collect();
+    assert_eq!(shape, [(&json!("keys"), &json!(true), &json!(1)), (&json!("march"), &json!(false), &json!(1))]);
+    let hit = json!({"message_id": "i2", "role": "user", "excerpt": "the key too"});
+    assert_eq!((&found["sessions"][1]["messages"], &found["more"]), (&json!([hit]), &json!(false)));
+
+    let chinese = server.get("/api/sessions/search?q=%E5%8F%91%E7%A5%A8").await.ok();
+    assert_eq!((&chinese["sessions"][0]["id"], &chinese["sessions"][0]["found"]), (&json!("march"), &json!(1)));
+    assert_eq!(
+        server.get("/api/sessions/search?q=key%20drawer").await.ok()["sessions"],
+        json!([]),
+        "not in one message"
+    );
+    assert_eq!(server.get("/api/sessions/search?q=%20").await.refused(), (400, "no_words".to_owned()));
+    let long = "x".repeat(201);
+    assert_eq!(server.get(&format!("/api/sessions/search?q={long}")).await.refused(), (400, "too_long".to_owned()));
+}
+
+#[tokio::test]
+async fn what_a_running_session_has_said_so_far_is_found() {
+    let reply = steps([json!({"text": "A platypus "}), json!({"gate": "on"}), json!({"text": "swims."})]);
+    let world = World::new(script([reply])).await;
+    let server = world.serve().await;
+    let mut stream = server.open_chat("s", "tell me").await;
+    stream.until("token").await;
+    let found = server.get("/api/sessions/search?q=platypus").await.ok();
+    assert_eq!(found["sessions"][0]["id"], "s");
+    world.provider.open_gate("on");
+    stream.rest().await;
+}
+
+#[tokio::test]
+async fn pinned_sessions_stay_pinned_over_a_restart_and_only_existing_ones_can_be() {
+    let world = world().await;
+    {
+        let server = world.serve().await;
+        assert_eq!(server.get("/api/sessions").await.ok()["pinned"], json!([]));
+        server.put("/api/sessions/keys/pin", json!({})).await.ok();
+        server.put("/api/sessions/roses/pin", json!({})).await.ok();
+        let again = server.put("/api/sessions/keys/pin", json!({})).await.ok();
+        assert_eq!(again["pinned"], json!(["roses", "keys"]));
+        assert_eq!(server.put("/api/sessions/nowhere/pin", json!({})).await.refused().0, 404);
+        server.put("/api/config/rag-mode", json!({"enabled": true})).await.ok();
+        server.terminate().await;
+    }
+    let server = world.serve().await;
+    assert_eq!(server.get("/api/sessions").await.ok()["pinned"], json!(["roses", "keys"]));
+    assert_eq!(server.get("/api/config/rag-mode").await.ok()["enabled"], true);
+    assert_eq!(server.delete("/api/sessions/roses/pin").await.ok()["pinned"], json!(["keys"]));
+}
+
+#[tokio::test]
+async fn archives_are_listed_and_read_and_their_names_lead_nowhere_else() {
+    let world = world().await;
+    let server = world.serve().await;
+    let before: Value = serde_json::from_str(&world.read("sessions/march.json")).unwrap();
+    server.post("/api/sessions/march/compress", json!({})).await.ok();
+    let list = server.get("/api/sessions/march/archives").await.ok();
+    let [archive] = list["archives"].as_array().unwrap().as_slice() else { panic!("{list}") };
+    assert_eq!(archive["message_count"], 4);
+    let name = archive["name"].as_str().unwrap();
+    let read = server.get(&format!("/api/sessions/march/archives/{name}")).await.ok();
+    assert_eq!(read["messages"], before["messages"]);
+    assert_eq!(server.get("/api/sessions/keys/archives").await.ok()["archives"], json!([]));
+    let config = "..%2F..%2Fconfig.yml";
+    for other in [&name.replace("march", "keys"), config, "deleted", "march_x.json", &format!("{name}x")] {
+        assert_eq!(server.get(&format!("/api/sessions/march/archives/{other}")).await.refused().0, 404, "{other}");
+    }
+    assert_eq!(server.get(&format!("/api/sessions/keys/archives/{name}")).await.refused().0, 404, "of another session");
+}
+
+#[tokio::test]
+async fn deleted_sessions_are_listed_until_they_are_brought_back() {
+    let world = world().await;
+    let server = world.serve().await;
+    assert_eq!(server.get("/api/sessions/deleted").await.ok()["sessions"], json!([]));
+    server.delete("/api/sessions/march").await.ok();
+    let gone = json!({"id": "march", "title": "三月发票", "message_count": 4, "updated_at": 20.0});
+    assert_eq!(server.get("/api/sessions/deleted").await.ok()["sessions"], json!([gone]));
+    assert_eq!(server.get("/api/sessions/search?q=key").await.ok()["sessions"].as_array().unwrap().len(), 1);
+    server.post("/api/sessions/march/restore", json!({})).await.ok();
+    assert_eq!(server.get("/api/sessions/deleted").await.ok()["sessions"], json!([]));
+}
+
+#[tokio::test]
+async fn an_exported_session_comes_back_whole_with_its_archives() {
+    let world = world().await;
+    let server = world.serve().await;
+    server.post("/api/sessions/march/compress", json!({})).await.ok();
+    server.chat("march", "and the roses?").await;
+    server.settled("march").await;
+    let file = server.get("/api/sessions/march/export?format=json").await;
+    assert_eq!(file.head.header("content-disposition"), Some("attachment; filename=\"march.json\""));
+    let exported = file.ok();
+    let imported = server.post("/api/sessions/import", exported.clone()).await.ok();
+    let id = imported["id"].as_str().unwrap();
+    assert_ne!(id, "march");
+    assert_eq!(world.session(id), world.session("march"), "nothing is lost, unknown fields are kept");
+    let back = server.get(&format!("/api/sessions/{id}/export?format=json")).await.ok();
+    let archives = |value: &Value| value["archives"].as_object().unwrap().values().cloned().collect::<Vec<_>>();
+    assert_eq!(archives(&back), archives(&exported));
+    for bad in [
+        json!({}),
+        json!({"messages": "x"}),
+        json!({"messages": [{"role": "king"}]}),
+        json!({"messages": [], "archives": 3}),
+    ] {
+        assert_eq!(
+            server.post("/api/sessions/import", bad.clone()).await.refused(),
+            (400, "bad_session".to_owned()),
+            "{bad}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_session_is_exported_to_read() {
+    let world = world().await;
+    let server = world.serve().await;
+    let answer = server.get("/api/sessions/keys/export?format=md").await;
+    assert_eq!(answer.head.header("content-disposition"), Some("attachment; filename=\"keys.md\""));
+    assert_eq!(answer.text(), "# Keys\n\n## You\n\nWhere is the API key?\n\n## miniclaw\n\nIn the drawer.\n");
+    assert_eq!(server.get("/api/sessions/keys/export?format=exe").await.refused().0, 400);
+    assert_eq!(server.get("/api/sessions/nowhere/export?format=md").await.refused().0, 404);
+}
+
+#[tokio::test]
+async fn a_branch_has_the_past_up_to_a_message_and_goes_its_own_way() {
+    let world = world().await;
+    let server = world.serve().await;
+    let original = world.session("march");
+    let branch = async |message: &str, cut: &str| {
+        server.post("/api/sessions/march/branch", json!({"message_id": message, "cut": cut})).await
+    };
+    for (message, cut, kept) in [("i2", "before", 2), ("i1", "after", 2), ("i3", "after", 4), ("i0", "before", 0)] {
+        let made = branch(message, cut).await.ok();
+        let file = world.session(made["id"].as_str().unwrap());
+        assert_eq!(file["messages"].as_array().unwrap()[..], original["messages"].as_array().unwrap()[..kept]);
+        assert_eq!(file["parent"], json!({"session_id": "march", "message_id": message}));
+        assert_eq!((&file["title"], &file["mine"]), (&original["title"], &original["mine"]));
+    }
+    let id = branch("i1", "after").await.ok()["id"].take();
+    let id = id.as_str().unwrap();
+    server.chat(id, "something else").await;
+    server.settled(id).await;
+    assert_eq!(world.session(id)["messages"].as_array().unwrap().len(), 4);
+    assert_eq!(world.session("march"), original, "the original is as it was");
+    assert_eq!(branch("nowhere", "after").await.refused().0, 404);
+    assert_eq!(branch("i1", "around").await.refused().0, 422);
+}
