@@ -4,14 +4,18 @@ import type { AlwaysRule, Answer, Approval } from './approvals'
 import { call } from './client'
 import type { SearchFolder } from './retrieval'
 import type {
+  Archive,
+  DeletedSession,
   FileChunks,
   FileEntry,
+  FoundSessions,
   History,
   Message,
   Report,
   RetrievalStatus,
   RetrievalTests,
   Search,
+  SessionList,
   SessionSummary,
   Skill,
   Status,
@@ -24,7 +28,22 @@ export const signIn = (token: string) =>
 
 export const getStatus = () => call<Status>('/api/status')
 
-export const listSessions = () => call<{ sessions: SessionSummary[] }>('/api/sessions').then(r => r.sessions)
+export const listSessions = () => call<SessionList>('/api/sessions')
+export const searchSessions = (words: string) =>
+  call<FoundSessions>(`/api/sessions/search?${new URLSearchParams({ q: words })}`)
+export const pinSession = (id: string) => call<{ pinned: string[] }>(`${session(id)}/pin`, { method: 'PUT' })
+export const unpinSession = (id: string) =>
+  call<{ pinned: string[] }>(`${session(id)}/pin`, { method: 'DELETE' })
+export const listArchives = (id: string) =>
+  call<{ archives: Archive[] }>(`${session(id)}/archives`).then(r => r.archives)
+export const readArchive = (id: string, name: string) =>
+  call<{ messages: Message[] }>(`${session(id)}/archives/${encodeURIComponent(name)}`).then(r => r.messages)
+export const listDeleted = () =>
+  call<{ sessions: DeletedSession[] }>('/api/sessions/deleted').then(r => r.sessions)
+export const importSession = (file: unknown) =>
+  call<SessionSummary>('/api/sessions/import', { method: 'POST', body: file })
+export const branchSession = (id: string, message_id: string, cut: 'before' | 'after') =>
+  call<SessionSummary>(`${session(id)}/branch`, { method: 'POST', body: { message_id, cut } })
 export const createSession = () => call<SessionSummary>('/api/sessions', { method: 'POST' })
 export const renameSession = (id: string, title: string) =>
   call<SessionSummary>(session(id), { method: 'PUT', body: { title } })

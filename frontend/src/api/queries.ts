@@ -10,12 +10,16 @@ import {
   getTests,
   listAlways,
   listApprovals,
+  listArchives,
+  listDeleted,
   listFiles,
   listSessions,
   listSkills,
   type Root,
+  readArchive,
   readFile,
   searchPassages,
+  searchSessions,
 } from './endpoints'
 import { folderNamed, type SearchFolder } from './retrieval'
 import type {
@@ -25,6 +29,7 @@ import type {
   Report,
   RetrievalStatus,
   RetrievalTests,
+  SessionList,
   SessionSummary,
   Status,
 } from './types'
@@ -36,6 +41,9 @@ export const queryClient = new QueryClient({
 export const keys = {
   status: ['status'],
   sessions: ['sessions'],
+  found: ['found'],
+  deleted: ['deleted'],
+  archives: (id: string) => ['archives', id],
   approvals: ['approvals'],
   always: ['always'],
   files: ['files'],
@@ -53,7 +61,23 @@ export const keys = {
 } as const
 
 export const useStatus = () => useQuery({ queryKey: keys.status, queryFn: getStatus })
-export const useSessions = () => useQuery({ queryKey: keys.sessions, queryFn: listSessions })
+export const useSessions = () =>
+  useQuery({ queryKey: keys.sessions, queryFn: listSessions, select: list => list.sessions })
+/** Ids of the sessions that stand first. */
+export const usePinned = () =>
+  useQuery({ queryKey: keys.sessions, queryFn: listSessions, select: list => list.pinned })
+export const useFound = (words: string) =>
+  useQuery({
+    queryKey: [...keys.found, words],
+    queryFn: () => searchSessions(words),
+    enabled: words !== '',
+    placeholderData: keepPreviousData,
+  })
+export const useDeleted = () => useQuery({ queryKey: keys.deleted, queryFn: listDeleted, staleTime: 0 })
+export const useArchives = (id: string) =>
+  useQuery({ queryKey: keys.archives(id), queryFn: () => listArchives(id), staleTime: 0 })
+export const useArchived = (id: string, name: string) =>
+  useQuery({ queryKey: [...keys.archives(id), name], queryFn: () => readArchive(id, name) })
 export const useFiles = (root: Root) =>
   useQuery({ queryKey: keys.root(root), queryFn: () => listFiles(root), placeholderData: undefined })
 export const useSkills = () => useQuery({ queryKey: keys.skills, queryFn: listSkills })
@@ -112,10 +136,19 @@ export const refresh = (queryKey: readonly unknown[]): void => {
   void queryClient.invalidateQueries({ queryKey })
 }
 
-export function patchSession(id: string, patch: Partial<SessionSummary>): void {
-  queryClient.setQueryData<SessionSummary[]>(keys.sessions, list =>
-    list?.map(session => (session.id === id ? { ...session, ...patch } : session)),
+export const editSessions = (edit: (list: SessionSummary[]) => SessionSummary[]): void => {
+  queryClient.setQueryData<SessionList>(
+    keys.sessions,
+    known => known && { ...known, sessions: edit(known.sessions) },
   )
+}
+
+export function patchSession(id: string, patch: Partial<SessionSummary>): void {
+  editSessions(list => list.map(session => (session.id === id ? { ...session, ...patch } : session)))
+}
+
+export const putPinned = (pinned: string[]): void => {
+  queryClient.setQueryData<SessionList>(keys.sessions, known => known && { ...known, pinned })
 }
 
 export const patchStatus = (patch: (status: Status) => Status): void => {

@@ -9,8 +9,9 @@ import { toast } from '@/stores/toasts'
 import { type DialogName, useUi } from '@/stores/ui'
 import { reconnect } from './follow'
 import { ShortcutSheet } from './ShortcutSheet'
-import { compressSession, signIn } from './threads'
+import { compressSession, restore, signIn } from './threads'
 
+const Archive = lazy(() => import('@/features/archive/Archive'))
 const Settings = lazy(() => import('@/features/settings/Settings'))
 
 export function Dialogs({ sessionId }: { sessionId: string | null }) {
@@ -39,6 +40,15 @@ export function Dialogs({ sessionId }: { sessionId: string | null }) {
       {dialog === 'settings' && (
         <Suspense>
           <Settings {...props('settings')} />
+        </Suspense>
+      )}
+      {dialog === 'archive' && (
+        <Suspense>
+          <Archive
+            {...props('archive')}
+            sessionId={sessionId}
+            onRestore={({ id, title }) => void restore(id, title || t('untitled'))}
+          />
         </Suspense>
       )}
       <ConfirmDialog

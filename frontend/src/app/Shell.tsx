@@ -32,7 +32,8 @@ export function Shell() {
   const [path, navigate] = useLocation()
   const playing = path === PLAYGROUND
   const [, params] = useRoute<{ id: string }>('/s/:id')
-  const sessionId = params?.id ?? null
+  const [, place] = useRoute<{ id: string; message: string }>('/s/:id/m/:message')
+  const sessionId = params?.id ?? place?.id ?? null
   const input = useRef<HTMLTextAreaElement>(null)
   const commands = useCommands({ sessionId, width, input })
   useShortcuts(commands)
@@ -115,6 +116,7 @@ export function Shell() {
               ) : (
                 <ChatPane
                   sessionId={sessionId}
+                  message={place?.message ?? null}
                   input={input}
                   width={width}
                   onLeft={commands.toggleSessions}

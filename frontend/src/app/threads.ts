@@ -1,8 +1,7 @@
 /** What a person can do with a conversation. */
 import { ApiError } from '@/api/client'
 import * as api from '@/api/endpoints'
-import { keys, patchSession, queryClient, refresh } from '@/api/queries'
-import type { SessionSummary } from '@/api/types'
+import { editSessions, keys, patchSession, putPinned, queryClient, refresh } from '@/api/queries'
 import { t } from '@/lib/i18n'
 import { randomId } from '@/lib/ids'
 import { editOutbox, type Outgoing, updateThread, useLive } from '@/stores/live'
@@ -85,10 +84,7 @@ export const discard = (session: string, key: string): void =>
 export async function startSession(content: string): Promise<string | null> {
   try {
     const session = await api.createSession()
-    queryClient.setQueryData<SessionSummary[]>(keys.sessions, list => [
-      session,
-      ...(list ?? []).filter(other => other.id !== session.id),
-    ])
+    editSessions(list => [session, ...list.filter(other => other.id !== session.id)])
     send(session.id, content)
     return session.id
   } catch (error) {
@@ -113,12 +109,20 @@ export async function restore(session: string, title: string): Promise<void> {
     toast(t('restored', { title }))
   })
   refresh(keys.sessions)
+  refresh(keys.deleted)
+}
+
+export async function pin(session: string, on: boolean): Promise<void> {
+  await attempt(async () => {
+    const { pinned } = await (on ? api.pinSession(session) : api.unpinSession(session))
+    putPinned(pinned)
+  })
 }
 
 export async function remove(session: string, title: string): Promise<boolean> {
   const done = await attempt(() => api.deleteSession(session))
   if (done) {
-    queryClient.setQueryData<SessionSummary[]>(keys.sessions, list => list?.filter(s => s.id !== session))
+    editSessions(list => list.filter(other => other.id !== session))
     updateThread(session, () => undefined)
     toast(t('deleted', { title }), {
       action: { label: t('undo'), run: () => void restore(session, title) },

@@ -5,7 +5,7 @@ import type { Lines } from '@/lib/citation'
 import { store, stored } from '@/lib/storage'
 
 export type Pane = 'left' | 'chat' | 'right'
-export type DialogName = 'palette' | 'shortcuts' | 'model' | 'compress' | 'settings'
+export type DialogName = 'palette' | 'shortcuts' | 'model' | 'compress' | 'settings' | 'archive'
 export const LEFT = { min: 200, max: 420, start: 268 } as const
 export const RIGHT = { min: 300, max: 720, start: 400 } as const
 /** The right pane beside the playground, which needs more room to show a file. */

@@ -75,6 +75,7 @@ export const openAssistant = (workId: string): AssistantEntry => ({
   workId,
   segments: [],
   outcome: { kind: 'running' },
+  messageIds: [],
   fresh: false,
 })
 

@@ -62,6 +62,7 @@ function addAssistant(entries: Entry[], message: Message, id: string): void {
     ...base,
     segments: segmentsOf(base.segments, message, id),
     outcome: outcomeOfMessage(message),
+    messageIds: [...base.messageIds, id],
   }
   if (continues) entries[entries.length - 1] = entry
   else entries.push(entry)

@@ -57,6 +57,8 @@ export interface AssistantEntry {
   workId: string
   segments: Segment[]
   outcome: Outcome
+  /** Ids of its messages, as far as a history told them. */
+  messageIds: readonly string[]
   /** The next delta opens a new segment even when the last one is of its kind. */
   fresh: boolean
 }

@@ -14,6 +14,8 @@ interface Props {
   loaded: Loaded | undefined
   outbox: Outgoing[]
   actions: RowActions
+  /** The row to show and mark. */
+  target: string | null
   input: RefObject<HTMLTextAreaElement | null>
   draft: string
   onDraft: (text: string) => void
@@ -25,13 +27,26 @@ interface Props {
 
 /** The conversation and the place to write. */
 export function Chat(props: Props) {
-  const { sessionId, loaded, outbox, actions, input, draft, onDraft, onSend, onStop, blocked, model } = props
+  const {
+    sessionId,
+    loaded,
+    outbox,
+    actions,
+    target,
+    input,
+    draft,
+    onDraft,
+    onSend,
+    onStop,
+    blocked,
+    model,
+  } = props
   const thread = shownThread(loaded)
   const running = thread?.running != null
   return (
     <>
       <Conversation
-        {...{ sessionId, loaded, outbox, actions }}
+        {...{ sessionId, loaded, outbox, actions, target }}
         onPick={blocked === null ? onSend : onDraft}
       />
       <Composer
@@ -48,16 +63,16 @@ export function Chat(props: Props) {
   )
 }
 
-type ConversationProps = Pick<Props, 'sessionId' | 'loaded' | 'outbox' | 'actions'> & {
+type ConversationProps = Pick<Props, 'sessionId' | 'loaded' | 'outbox' | 'actions' | 'target'> & {
   onPick: (text: string) => void
 }
 
-function Conversation({ sessionId, loaded, outbox, actions, onPick }: ConversationProps) {
+function Conversation({ sessionId, loaded, outbox, actions, target, onPick }: ConversationProps) {
   const t = useT()
   const thread = shownThread(loaded)
   const outgoing = useMemo(() => waiting(outbox, thread), [outbox, thread])
   const rows = useMemo(() => rowsOf(thread, outgoing, actions, t), [thread, outgoing, actions, t])
-  if (rows.length > 0) return <Transcript key={sessionId} rows={rows} sent={outbox.length} />
+  if (rows.length > 0) return <Transcript key={sessionId} rows={rows} sent={outbox.length} target={target} />
   if (loaded?.phase === 'failed') {
     const reason = loaded.code === 'not_found' ? t('chatGone') : t('loadFailed', { reason: loaded.reason })
     return (

@@ -15,9 +15,12 @@ import type { Blocked } from './Composer'
 import { ConnectionBanner } from './ConnectionBanner'
 import { RawView } from './RawView'
 import type { RowActions } from './rows'
+import { useTarget } from './useTarget'
 
 interface Props {
   sessionId: string | null
+  /** The message that the address names. */
+  message: string | null
   input: RefObject<HTMLTextAreaElement | null>
   width: Width
   onLeft: () => void
@@ -26,7 +29,7 @@ interface Props {
 
 const NOTHING: never[] = []
 
-export function ChatPane({ sessionId, input, width, onLeft, onRight }: Props) {
+export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: Props) {
   const t = useT()
   const [, navigate] = useLocation()
   const ui = useUi()
@@ -41,6 +44,7 @@ export function ChatPane({ sessionId, input, width, onLeft, onRight }: Props) {
   const draft = useDraft(draftKey)
   const thread = shownThread(loaded)
 
+  const target = useTarget(sessionId, message, loaded)
   const onSend = async (text: string) => {
     if (sessionId) {
       setDraft(draftKey, '')
@@ -98,6 +102,7 @@ export function ChatPane({ sessionId, input, width, onLeft, onRight }: Props) {
           sessionId={sessionId}
           loaded={loaded}
           outbox={outbox}
+          target={target}
           actions={actions}
           input={input}
           draft={draft}

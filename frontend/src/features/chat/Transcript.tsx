@@ -15,8 +15,16 @@ export interface Row {
   body: ReactNode
 }
 
+interface Props {
+  rows: Row[]
+  /** Grows with each message that the person sends. */
+  sent: number
+  /** Key of the row to show and mark. */
+  target: string | null
+}
+
 /** The list keeps its end in view while the reader is there, and keeps still while the reader is elsewhere. */
-export const Transcript = memo(function Transcript({ rows, sent }: { rows: Row[]; sent: number }) {
+export const Transcript = memo(function Transcript({ rows, sent, target }: Props) {
   const t = useT()
   const box = useRef<HTMLDivElement>(null)
   const [away, setAway] = useState(false)
@@ -35,6 +43,14 @@ export const Transcript = memo(function Transcript({ rows, sent }: { rows: Row[]
   // The person's own message always brings the end back into view.
   // biome-ignore lint/correctness/useExhaustiveDependencies: `sent` is the occasion, not an input
   useEffect(() => list.scrollToEnd(), [list, sent])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once for each target, whatever the rows do afterwards
+  useEffect(() => {
+    const index = rows.findIndex(row => row.key === target)
+    if (index < 0) return
+    // After the first measure: a list that has just been made goes to its end by itself.
+    const frame = requestAnimationFrame(() => list.scrollToIndex(index, { align: 'start' }))
+    return () => cancelAnimationFrame(frame)
+  }, [list, target])
 
   const look = () => {
     const element = box.current
@@ -60,6 +76,7 @@ export const Transcript = memo(function Transcript({ rows, sent }: { rows: Row[]
                   key={item.key}
                   ref={list.measureElement}
                   data-index={item.index}
+                  data-target={row.key === target || undefined}
                   aria-label={row.label}
                   aria-posinset={item.index + 1}
                   aria-setsize={rows.length}

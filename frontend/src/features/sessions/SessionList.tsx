@@ -1,12 +1,13 @@
 import { useState } from 'react'
 import type { SessionSummary } from '@/api/types'
 import { Skeleton } from '@/components/ui/Skeleton'
-import { isToday } from '@/lib/format'
 import { useT } from '@/lib/i18n'
+import { groupsOf } from './groups'
 import { SessionRow } from './SessionRow'
 
 interface Props {
   sessions: SessionSummary[] | undefined
+  pinned: readonly string[]
   error: string | null
   /** Those in which a call waits for a person. */
   waiting: ReadonlySet<string>
@@ -14,9 +15,12 @@ interface Props {
   onOpen: () => void
   onRename: (session: SessionSummary, title: string) => void
   onDelete: (session: SessionSummary) => void
+  onPin: (session: SessionSummary, on: boolean) => void
+  onExport: (session: SessionSummary, format: 'md' | 'json') => void
 }
 
-export function SessionList({ sessions, error, waiting, current, onOpen, onRename, onDelete }: Props) {
+export function SessionList(props: Props) {
+  const { sessions, pinned, error, waiting, current, onOpen, onRename, onDelete, onPin, onExport } = props
   const t = useT()
   const [renaming, setRenaming] = useState<string | null>(null)
   if (!sessions) {
@@ -27,36 +31,31 @@ export function SessionList({ sessions, error, waiting, current, onOpen, onRenam
     )
   }
   if (sessions.length === 0) return <p className="p-3 text-fg-3 text-small">{t('noSessions')}</p>
-  const now = new Date()
-  const groups = [
-    ['today', sessions.filter(s => isToday(s.updated_at, now))],
-    ['earlier', sessions.filter(s => !isToday(s.updated_at, now))],
-  ] as const
-  return groups.map(
-    ([name, list]) =>
-      list.length > 0 && (
-        <section key={name} aria-label={t(name)}>
-          <h2 className="px-2 pt-2 pb-1 font-medium text-fg-3 text-meta">{t(name)}</h2>
-          <ul>
-            {list.map(session => (
-              <li key={session.id}>
-                <SessionRow
-                  session={session}
-                  state={waiting.has(session.id) ? 'approval' : session.state}
-                  current={session.id === current}
-                  renaming={renaming === session.id}
-                  onOpen={onOpen}
-                  onStartRename={() => setRenaming(session.id)}
-                  onRename={title => {
-                    setRenaming(null)
-                    if (title) onRename(session, title)
-                  }}
-                  onDelete={() => onDelete(session)}
-                />
-              </li>
-            ))}
-          </ul>
-        </section>
-      ),
-  )
+  return groupsOf(sessions, pinned, new Date()).map(({ name, sessions: list }) => (
+    <section key={name} aria-label={t(name)}>
+      <h2 className="px-2 pt-2 pb-1 font-medium text-fg-3 text-meta">{t(name)}</h2>
+      <ul>
+        {list.map(session => (
+          <li key={session.id}>
+            <SessionRow
+              session={session}
+              state={waiting.has(session.id) ? 'approval' : session.state}
+              current={session.id === current}
+              renaming={renaming === session.id}
+              onOpen={onOpen}
+              onStartRename={() => setRenaming(session.id)}
+              onRename={title => {
+                setRenaming(null)
+                if (title) onRename(session, title)
+              }}
+              onDelete={() => onDelete(session)}
+              pinned={name === 'pinned'}
+              onPin={on => onPin(session, on)}
+              onExport={format => onExport(session, format)}
+            />
+          </li>
+        ))}
+      </ul>
+    </section>
+  ))
 }

@@ -1,4 +1,14 @@
-import { Ellipsis, Pencil, ShieldQuestion, Trash2, TriangleAlert } from 'lucide-react'
+import {
+  Braces,
+  Ellipsis,
+  FileDown,
+  Pencil,
+  Pin,
+  PinOff,
+  ShieldQuestion,
+  Trash2,
+  TriangleAlert,
+} from 'lucide-react'
 import type { ReactNode } from 'react'
 import { Link } from 'wouter'
 import type { SessionSummary } from '@/api/types'
@@ -16,15 +26,30 @@ interface Props {
   state: State
   current: boolean
   renaming: boolean
+  pinned: boolean
   onOpen: () => void
   onStartRename: () => void
   /** Null when the person changed their mind. */
   onRename: (title: string | null) => void
   onDelete: () => void
+  onPin: (on: boolean) => void
+  onExport: (format: 'md' | 'json') => void
 }
 
 export function SessionRow(props: Props) {
-  const { session, state, current, renaming, onOpen, onStartRename, onRename, onDelete } = props
+  const {
+    session,
+    state,
+    current,
+    renaming,
+    onOpen,
+    onStartRename,
+    onRename,
+    onDelete,
+    pinned,
+    onPin,
+    onExport,
+  } = props
   const t = useT()
   const title = session.title || t('untitled')
   if (renaming) return <RenameField title={title} onDone={onRename} />
@@ -58,6 +83,18 @@ export function SessionRow(props: Props) {
       >
         <MenuItem icon={<Pencil size={14} aria-hidden />} onSelect={onStartRename}>
           {t('rename')}
+        </MenuItem>
+        <MenuItem
+          icon={pinned ? <PinOff size={14} aria-hidden /> : <Pin size={14} aria-hidden />}
+          onSelect={() => onPin(!pinned)}
+        >
+          {t(pinned ? 'unpin' : 'pin')}
+        </MenuItem>
+        <MenuItem icon={<FileDown size={14} aria-hidden />} onSelect={() => onExport('md')}>
+          {t('exportMd')}
+        </MenuItem>
+        <MenuItem icon={<Braces size={14} aria-hidden />} onSelect={() => onExport('json')}>
+          {t('exportJson')}
         </MenuItem>
         <MenuItem icon={<Trash2 size={14} aria-hidden />} onSelect={onDelete} danger>
           {t('delete')}

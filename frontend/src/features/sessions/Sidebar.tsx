@@ -1,17 +1,22 @@
-import { Languages, MessageSquarePlus, Search } from 'lucide-react'
-import { useMemo } from 'react'
+import { Archive, Ellipsis, FileUp, Languages, MessageSquarePlus, Search } from 'lucide-react'
+import { useMemo, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
-import { useApprovals, useSessions, useStatus, useTokens } from '@/api/queries'
-import { remove, rename, switchRag } from '@/app/threads'
+import { useApprovals, usePinned, useSessions, useStatus, useTokens } from '@/api/queries'
+import { pin, remove, rename, switchRag } from '@/app/threads'
 import { Button, IconButton } from '@/components/ui/Button'
 import { Kbd } from '@/components/ui/Kbd'
+import { Menu, MenuItem } from '@/components/ui/Menu'
 import { setLang, useLang, useT } from '@/lib/i18n'
 import { MOD } from '@/lib/platform'
+import { useAsked } from '@/lib/useAsked'
 import { useLive } from '@/stores/live'
 import { useUi } from '@/stores/ui'
+import { SearchBox } from './SearchBox'
+import { SearchResults } from './SearchResults'
 import { SessionList } from './SessionList'
 import { SidebarFooter } from './SidebarFooter'
 import { ThemeMenu } from './ThemeMenu'
+import { exportSession, importFile } from './transfer'
 
 interface Props {
   sessionId: string | null
@@ -24,13 +29,25 @@ export function Sidebar({ sessionId, onNew }: Props) {
   const [, navigate] = useLocation()
   const { view, set } = useUi()
   const sessions = useSessions()
+  const pinned = usePinned().data
+  const [query, setQuery] = useState('')
+  const [composing, setComposing] = useState(false)
+  const [asked] = useAsked(query, composing)
+  const file = useRef<HTMLInputElement>(null)
   const status = useStatus().data
   const tokens = useTokens(sessionId).data ?? null
-  const asked = useApprovals().data
-  const waiting = useMemo(() => new Set(asked?.map(approval => approval.session_id)), [asked])
+  const approvals = useApprovals().data
+  const waiting = useMemo(() => new Set(approvals?.map(approval => approval.session_id)), [approvals])
   const connection = useLive(s => s.connection)
   const onDelete = async (id: string, title: string) => {
     if ((await remove(id, title)) && id === sessionId) navigate('/')
+  }
+  const onImport = async (input: HTMLInputElement) => {
+    const chosen = input.files?.[0]
+    // The same file may be chosen again.
+    input.value = ''
+    const id = chosen && (await importFile(chosen))
+    if (id) navigate(`/s/${id}`)
   }
   return (
     <nav
@@ -66,17 +83,46 @@ export function Sidebar({ sessionId, onNew }: Props) {
             <Kbd>{MOD} K</Kbd>
           </span>
         </Button>
-      </div>
-      <div className="scroll mt-2 min-h-0 flex-1 px-2 pb-2">
-        <SessionList
-          sessions={sessions.data}
-          error={sessions.error?.message ?? null}
-          waiting={waiting}
-          current={sessionId}
-          onOpen={() => set({ pane: 'chat' })}
-          onRename={(session, title) => void rename(session.id, title)}
-          onDelete={session => void onDelete(session.id, session.title || t('untitled'))}
+        <Menu
+          trigger={
+            <IconButton label={t('sessionsMenu')} look="soft">
+              <Ellipsis size={15} aria-hidden />
+            </IconButton>
+          }
+        >
+          <MenuItem icon={<FileUp size={14} aria-hidden />} onSelect={() => file.current?.click()}>
+            {t('importSession')}
+          </MenuItem>
+          <MenuItem icon={<Archive size={14} aria-hidden />} onSelect={() => set({ dialog: 'archive' })}>
+            {t('archive')}
+          </MenuItem>
+        </Menu>
+        <input
+          ref={file}
+          type="file"
+          accept=".json,application/json"
+          hidden
+          onChange={event => void onImport(event.target)}
         />
+      </div>
+      <SearchBox query={query} onComposing={setComposing} onQuery={setQuery} />
+      <div className="scroll mt-1 min-h-0 flex-1 px-2 pb-2">
+        {asked !== '' && query.trim() !== '' ? (
+          <SearchResults query={asked} onOpen={() => set({ pane: 'chat', view: 'chat' })} />
+        ) : (
+          <SessionList
+            sessions={sessions.data}
+            error={sessions.error?.message ?? null}
+            waiting={waiting}
+            current={sessionId}
+            onOpen={() => set({ pane: 'chat' })}
+            onRename={(session, title) => void rename(session.id, title)}
+            onDelete={session => void onDelete(session.id, session.title || t('untitled'))}
+            pinned={pinned ?? []}
+            onPin={(session, on) => void pin(session.id, on)}
+            onExport={(session, format) => exportSession(session.id, format)}
+          />
+        )}
       </div>
       <SidebarFooter
         status={status}

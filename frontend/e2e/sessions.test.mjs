@@ -1,0 +1,162 @@
+// Finding conversations again, keeping them in sight, carrying them elsewhere.
+import assert from 'node:assert/strict'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { answers, ask, openPage, say, settled, shot, startBrowser, startMiniclaw, until } from './harness.mjs'
+
+const long = Array.from({ length: 30 }, (_, n) => [
+  {
+    role: 'user',
+    content: n === 3 ? 'Where did the platypus go?' : `Question ${n}`,
+    id: `q${n}`,
+    work_id: `w${n}`,
+  },
+  { role: 'assistant', content: `Answer ${n}. ${'It is long. '.repeat(30)}`, id: `a${n}`, work_id: `w${n}` },
+]).flat()
+const file = (title, messages, updated_at) => JSON.stringify({ title, created_at: 1, updated_at, messages })
+
+let app
+let browser
+before(async () => {
+  app = await startMiniclaw()
+  const now = Date.now() / 1000
+  await writeFile(join(app.home, 'sessions/zoo.json'), file('At the zoo', long, now - 50))
+  await writeFile(
+    join(app.home, 'sessions/old.json'),
+    file('An old platypus', [{ role: 'user', content: '<b>hi</b>' }], now - 864_000),
+  )
+  browser = await startBrowser()
+})
+after(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+const sidebar = page => page.getByRole('navigation', { name: 'Sessions' })
+const search = page => page.getByRole('textbox', { name: 'Search conversations' })
+const menu = async (page, title, item) => {
+  await sidebar(page).getByRole('link', { name: title }).hover()
+  await sidebar(page)
+    .getByRole('button', { name: `Actions for ${title}` })
+    .click()
+  await page.getByRole('menuitem', { name: item }).click()
+}
+
+test('a search looks in titles and messages, and a hit leads to its message', async () => {
+  const { page, close } = await openPage(browser, app)
+  await search(page).fill('PLATYPUS')
+  const results = page.getByRole('region', { name: 'Found' })
+  await results.getByRole('link', { name: 'An old platypus' }).waitFor()
+  await shot(page, 'session-search')
+  await results.getByRole('link', { name: /Where did the platypus go/ }).click()
+  await page.waitForURL(/\/s\/zoo\/m\/q3$/)
+  const message = page.getByRole('article', { name: 'You' }).getByText('Where did the platypus go?')
+  await until(
+    () => message.isVisible().then(seen => seen && message.evaluate(m => m.getBoundingClientRect().top)),
+    top => top > 0 && top < 400,
+    'the message at the top',
+  )
+  assert.equal(await page.locator('[data-target]').count(), 1)
+  await shot(page, 'session-jump')
+  await page.reload()
+  await message.waitFor()
+  await search(page).fill('no such word')
+  await sidebar(page).getByText('Nothing found.').waitFor()
+  await search(page).press('Escape')
+  await sidebar(page).getByRole('link', { name: 'At the zoo' }).waitFor()
+  await close()
+})
+
+test('an address of a message that is gone says so', async () => {
+  const { page, close } = await openPage(browser, app, { path: '/s/zoo/m/q99' })
+  await page.getByText('That message is not in this conversation any more.').first().waitFor()
+  await close()
+})
+
+test('a pinned conversation stands first, for every tab', async () => {
+  const { page, close } = await openPage(browser, app)
+  const other = await openPage(browser, app)
+  await menu(page, 'An old platypus', 'Pin')
+  for (const tab of [page, other.page]) {
+    const pinned = sidebar(tab).getByRole('region', { name: 'Pinned' })
+    await pinned.getByRole('link', { name: 'An old platypus' }).waitFor()
+    assert.equal(await sidebar(tab).getByRole('link', { name: 'An old platypus' }).count(), 1)
+  }
+  await menu(page, 'An old platypus', 'Unpin')
+  await sidebar(page).getByRole('region', { name: 'Pinned' }).waitFor({ state: 'detached' })
+  await other.close()
+  await close()
+})
+
+test('a conversation leaves as a file and comes back whole', async () => {
+  const { page, close } = await openPage(browser, app)
+  const got = async item => {
+    const [download] = await Promise.all([page.waitForEvent('download'), menu(page, 'At the zoo', item)])
+    return { name: download.suggestedFilename(), path: await download.path() }
+  }
+  const markdown = await got('Export as Markdown')
+  assert.equal(markdown.name, 'zoo.md')
+  assert.match(
+    await readFile(markdown.path, 'utf8'),
+    /^# At the zoo\n[\s\S]*## You\n\nWhere did the platypus go\?/,
+  )
+  const json = await got('Export as JSON')
+  await sidebar(page).getByRole('button', { name: 'More about conversations' }).click()
+  const [chooser] = await Promise.all([
+    page.waitForEvent('filechooser'),
+    page.getByRole('menuitem', { name: 'Import a conversation…' }).click(),
+  ])
+  await chooser.setFiles({
+    name: 'zoo.json',
+    mimeType: 'application/json',
+    buffer: await readFile(json.path),
+  })
+  await page.waitForURL(/\/s\/(?!zoo)/)
+  const id = new URL(page.url()).pathname.split('/')[2]
+  const { messages } = await ask(app, `/api/sessions/${id}/history`)
+  assert.deepEqual(messages, long)
+  await page
+    .locator('input[type=file]')
+    .first()
+    .setInputFiles({
+      ...{ name: 'photo.json', mimeType: 'application/json' },
+      buffer: Buffer.from('no JSON'),
+    })
+  await page.getByText('photo.json was not imported').first().waitFor()
+  await close()
+})
+
+test('what was compressed and what was deleted can be read and brought back', async () => {
+  const { page, close } = await openPage(browser, app)
+  for (const [n, text] of ['first', 'second', 'third'].entries()) {
+    await say(page, text)
+    await answers(page).nth(n).getByText('All right.').waitFor()
+    await settled(page)
+  }
+  const id = new URL(page.url()).pathname.split('/')[2]
+  await ask(app, `/api/sessions/${id}/compress`, {
+    ...{ method: 'POST', headers: { 'content-type': 'application/json' } },
+    body: '{}',
+  })
+  await sidebar(page).getByRole('button', { name: 'More about conversations' }).click()
+  await page.getByRole('menuitem', { name: 'Archive' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Archive' })
+  await dialog.getByText('4 messages, compressed').waitFor()
+  await dialog.getByRole('button', { name: 'Read' }).click()
+  await dialog.getByRole('listitem').filter({ hasText: 'first' }).waitFor()
+  assert.equal(await dialog.getByRole('listitem').count(), 4)
+  await shot(page, 'archive-read')
+  await page.keyboard.press('Escape')
+  await answers(page).last().waitFor()
+  await menu(page, 'An old platypus', 'Delete')
+  await sidebar(page).getByRole('button', { name: 'More about conversations' }).click()
+  await page.getByRole('menuitem', { name: 'Archive' }).click()
+  await dialog.getByRole('listitem').filter({ hasText: 'An old platypus' }).waitFor()
+  await shot(page, 'archive')
+  await dialog.getByRole('button', { name: 'Bring back' }).click()
+  await dialog.getByText('No deleted conversations.').waitFor()
+  await page.keyboard.press('Escape')
+  await sidebar(page).getByRole('link', { name: 'An old platypus' }).waitFor()
+  await close()
+})

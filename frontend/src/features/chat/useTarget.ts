@@ -1,0 +1,16 @@
+import { useEffect } from 'react'
+import { t } from '@/lib/i18n'
+import { toast } from '@/stores/toasts'
+import type { Loaded } from '@/thread/loaded'
+import { entryOf } from '@/thread/places'
+
+/** The row of the message that the address names; says so when there is none any more. */
+export function useTarget(sessionId: string | null, message: string | null, loaded: Loaded | undefined) {
+  const thread = loaded?.phase === 'ready' && loaded.thread.sessionId === sessionId ? loaded.thread : null
+  const row = thread && message !== null ? entryOf(thread, message) : null
+  const missing = thread !== null && message !== null && row === null
+  useEffect(() => {
+    if (missing) toast(t('messageGone'))
+  }, [missing])
+  return row
+}

@@ -1,0 +1,31 @@
+/** Conversations as files: out by a link of the browser, in by a chosen file. */
+import { importSession } from '@/api/endpoints'
+import { keys, refresh } from '@/api/queries'
+import { t } from '@/lib/i18n'
+import { toast } from '@/stores/toasts'
+
+export function exportSession(id: string, format: 'md' | 'json'): void {
+  const link = document.createElement('a')
+  link.href = `/api/sessions/${encodeURIComponent(id)}/export?format=${format}`
+  link.download = ''
+  link.click()
+}
+
+/** The new session's id; null when the file was none. */
+export async function importFile(file: File): Promise<string | null> {
+  try {
+    const parsed: unknown = JSON.parse(await file.text())
+    const session = await importSession(parsed)
+    refresh(keys.sessions)
+    toast(t('imported', { title: session.title || t('untitled') }))
+    return session.id
+  } catch (error) {
+    toast(
+      t('notImported', { name: file.name, reason: error instanceof Error ? error.message : String(error) }),
+      {
+        tone: 'bad',
+      },
+    )
+    return null
+  }
+}

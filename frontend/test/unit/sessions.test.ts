@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest'
+import type { SessionSummary } from '@/api/types'
+import { groupsOf } from '@/features/sessions/groups'
+import { markWords, wordsOf } from '@/lib/needle'
+import { receive } from '@/thread/advance'
+import { fromHistory } from '@/thread/history'
+import { emptyThread } from '@/thread/model'
+import { entryOf } from '@/thread/places'
+import { ENVELOPES, FRAMES, historyAt } from './frames'
+
+const NOW = new Date('2026-11-22T12:00:00Z')
+const session = (id: string, daysAgo: number): SessionSummary => ({
+  ...{ id, title: id, created_at: 0, message_count: 2, state: 'idle' },
+  updated_at: NOW.getTime() / 1000 - daysAgo * 86_400,
+})
+
+it('pinned conversations stand first, in the order they were pinned, and nowhere else', () => {
+  const sessions = [session('a', 0), session('b', 0), session('c', 3), session('d', 9)]
+  const shape = groupsOf(sessions, ['d', 'gone', 'a'], NOW).map(g => [g.name, g.sessions.map(s => s.id)])
+  expect(shape).toEqual([
+    ['pinned', ['d', 'a']],
+    ['today', ['b']],
+    ['earlier', ['c']],
+  ])
+  expect(groupsOf([session('c', 3)], [], NOW).map(g => g.name)).toEqual(['earlier'])
+})
+
+describe('words that were looked for', () => {
+  const marked = (text: string, query: string) =>
+    markWords(text, wordsOf(query))
+      .map(s => (s.marked ? `[${s.text}]` : s.text))
+      .join('')
+  it('are marked anywhere, in any case', () => {
+    expect(marked('The Keys and a monkey', 'KEY')).toBe('The [Key]s and a mon[key]')
+    expect(marked('请整理三月的发票', '三月 发票')).toBe('请整理[三月]的[发票]')
+  })
+  it('are no patterns', () => {
+    expect(marked('a+b (c) a.b', 'a+b (c)')).toBe('[a+b] [(c)] a.b')
+    expect(marked('as it is', '  ')).toBe('as it is')
+  })
+})
+
+describe('a message in its thread', () => {
+  it('is found by its id, in what was loaded and in what was heard', () => {
+    const loaded = fromHistory(historyAt(FRAMES.length))
+    const heard = ENVELOPES.reduce(receive, emptyThread('s'))
+    expect(entryOf(loaded, 'm1')).toBe('m1')
+    expect(entryOf(heard, 'm1')).toBe('m1')
+    expect(entryOf(heard, 'w1.3')).toBe('w1:answer')
+    expect(entryOf(loaded, 'a1')).toBe('w1:answer')
+    expect(entryOf(heard, 'w10.3')).toBeNull()
+    expect(entryOf(loaded, 'nowhere')).toBeNull()
+  })
+})
