@@ -14,7 +14,7 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Retrieval;
-use crate::domain::{Embedder, Hit, HomePath, Side, TokenEmbedder};
+use crate::domain::{Embedder, FileStamp, Hit, HomePath, Side, TokenEmbedder};
 use crate::retrieval::analyse::Analyser;
 use crate::retrieval::search::MOST;
 use crate::retrieval::vectors::Question;
@@ -158,7 +158,7 @@ impl Kit {
         let mut put = |path: &str, text: String| -> anyhow::Result<()> {
             let path = HomePath::parse(path).map_err(|error| anyhow!("{path}: {error}"))?;
             let size = text.len() as u64;
-            index.put(&Listed { path, stamp: String::new(), size }, Ok(text.into_bytes()))?;
+            index.put(&Listed { path, stamp: FileStamp::default(), size }, Ok(text.into_bytes()))?;
             Ok(())
         };
         match documents {

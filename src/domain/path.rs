@@ -50,6 +50,26 @@ impl HomePath {
         Ok(Self(names.join("/")))
     }
 
+    /// The path of `name`, a single name that a folder listing gave, in this folder: what [`HomePath::parse`] would make of
+    /// both joined, without looking at this one again.
+    ///
+    /// # Errors
+    /// As [`HomePath::parse`]; also when `name` is more than one name.
+    pub fn child(&self, name: &str) -> Result<Self, BadPath> {
+        if self.0.len() + 1 + name.len() > 1024 {
+            return Err(BadPath::TooLong);
+        }
+        let odd = |byte: u8| byte < b' ' || byte == 0x7f || byte == b'\\' || byte == b'/';
+        if name.bytes().any(odd) || (!name.is_ascii() && name.chars().any(char::is_control)) {
+            return Err(BadPath::Character);
+        }
+        match name {
+            "" | "." => Err(BadPath::Empty),
+            ".." => Err(BadPath::Climbs),
+            _ => Ok(Self(format!("{}/{name}", self.0))),
+        }
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -101,6 +121,16 @@ mod tests {
             if let Ok(path) = HomePath::parse(&text) {
                 prop_assert!(path.as_str().split('/').all(|n| !n.is_empty() && n != "." && n != ".."));
                 prop_assert_eq!(HomePath::parse(path.as_str()).unwrap(), path);
+            }
+        }
+
+        #[test]
+        fn a_child_is_the_joined_path_parsed(name in prop_oneof!["[^/]{1,30}", "[.~:C\\\\a\u{85}]{1,3}", "é{500,530}"]) {
+            let folder = HomePath::parse("memory/猫").unwrap();
+            let joined = HomePath::parse(&format!("memory/猫/{name}"));
+            match folder.child(&name) {
+                Ok(child) => prop_assert_eq!(Ok(child), joined),
+                Err(_) => prop_assert!(name == "." || joined.is_err(), "{:?}", joined),
             }
         }
     }

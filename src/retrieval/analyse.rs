@@ -404,6 +404,7 @@ mod tests {
         fn terms_are_short_and_never_empty(text in prop_oneof![any::<String>(), "[a-zA-Z_'’猫Ａ９ ]{0,200}"]) {
             for term in terms(&text) {
                 prop_assert!(!term.is_empty() && term.len() <= LONGEST + 8);
+                prop_assert!(!term.contains(char::is_whitespace), "the index takes terms apart at blanks");
             }
         }
 

@@ -1,6 +1,6 @@
 //! A folder index: the chunks of a folder's files, kept in step with the files. It opens no file: bytes come in as values.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use md5::{Digest, Md5};
@@ -10,17 +10,17 @@ use super::extract::document;
 use super::lexical::Snapshot;
 use super::shelf::{self, FileState, Shelf, ShelfError, StoredChunk};
 use super::windows::WindowLimit;
-use crate::domain::HomePath;
+use crate::domain::{FileStamp, HomePath};
 
 /// Grows with every change of what is stored or of how text becomes terms; older indexes are made anew.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A file as a folder listing names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
     pub path: HomePath,
     /// Differs when the content may have changed.
-    pub stamp: String,
+    pub stamp: FileStamp,
     /// Bytes.
     pub size: u64,
 }
@@ -78,14 +78,22 @@ impl FolderIndex {
         self.files.values()
     }
 
-    /// `listing` is all of the folder.
+    /// `listing` is all of the folder, by path.
     pub fn plan(&self, listing: &[Listed]) -> Plan {
-        let listed: HashSet<&HomePath> = listing.iter().map(|file| &file.path).collect();
-        let known = |file: &&Listed| self.files.get(&file.path).is_none_or(|state| state.stamp != file.stamp);
-        Plan {
-            read: listing.iter().filter(known).cloned().collect(),
-            gone: self.files.keys().filter(|path| !listed.contains(path)).cloned().collect(),
+        debug_assert!(listing.is_sorted_by(|a, b| a.path < b.path), "a listing is sorted and names no file twice");
+        let mut plan = Plan::default();
+        let mut known = self.files.iter().peekable();
+        for file in listing {
+            while let Some((path, _)) = known.next_if(|(path, _)| **path < file.path) {
+                plan.gone.push(path.clone());
+            }
+            match known.next_if(|(path, _)| **path == file.path) {
+                Some((_, state)) if state.stamp == file.stamp => {}
+                _ => plan.read.push(file.clone()),
+            }
         }
+        plan.gone.extend(known.map(|(path, _)| path.clone()));
+        plan
     }
 
     /// Puts a file in, or its new content in place of the old one. `bytes` is the content or why it cannot be had.
@@ -99,7 +107,7 @@ impl FolderIndex {
             && !content.is_empty()
             && known.content == content
         {
-            known.stamp.clone_from(&file.stamp);
+            known.stamp = file.stamp;
             return Ok(false);
         }
         let read = bytes.and_then(|bytes| document(&file.path, bytes));
@@ -123,7 +131,7 @@ impl FolderIndex {
         };
         let state = FileState {
             path: file.path.to_string(),
-            stamp: file.stamp.clone(),
+            stamp: file.stamp,
             content,
             chunks: chunks.len() as u32,
             problem,

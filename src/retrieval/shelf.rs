@@ -10,13 +10,13 @@ use tantivy::directory::MmapDirectory;
 use tantivy::schema::{
     Field, IndexRecordOption, STORED, STRING, Schema, TantivyDocument, TextFieldIndexing, TextOptions, Value,
 };
-use tantivy::tokenizer::{PreTokenizedString, Token};
 use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Term};
 
 use super::analyse::{Analyser, Script};
 use super::chunk::Unit;
 use super::lexical::Snapshot;
 use super::windows::{self, WindowLimit};
+use crate::domain::FileStamp;
 
 /// What the writer may hold before it writes a segment, in bytes; tantivy's least.
 const WRITER_MEMORY: usize = 15_000_000;
@@ -103,26 +103,33 @@ impl PackedUnit {
     }
 }
 
-/// A chunk's terms.
+/// A chunk's terms, each followed by a blank: what the index takes apart again at the blanks, which no term holds.
 struct Analysed {
-    words: Vec<Token>,
-    characters: Vec<Token>,
+    words: String,
+    /// The number of `words`.
+    count: u32,
+    characters: String,
     units: Vec<PackedUnit>,
 }
 
 impl Analysed {
     fn of(chunk: &StoredChunk, analyser: &Analyser) -> Self {
-        let mut all = Self { words: Vec::new(), characters: Vec::new(), units: Vec::with_capacity(chunk.units.len()) };
+        let mut all = Self {
+            words: String::with_capacity(2 * chunk.text.len()),
+            count: 0,
+            characters: String::new(),
+            units: Vec::with_capacity(chunk.units.len()),
+        };
         all.take(&chunk.head(), analyser);
         for unit in &chunk.units {
             let (from, to) = (unit.range.start - chunk.range.start, unit.range.end - chunk.range.start);
-            let first_term = all.words.len() as u32;
+            let first_term = all.count;
             all.take(&chunk.text[from..to], analyser);
             all.units.push(PackedUnit {
                 start: from as u32,
                 bytes: (to - from) as u32,
                 first_term,
-                terms: all.words.len() as u32 - first_term,
+                terms: all.count - first_term,
                 tokens: unit.tokens as u32,
                 fresh: unit.fresh,
             });
@@ -131,12 +138,17 @@ impl Analysed {
     }
 
     fn take(&mut self, text: &str, analyser: &Analyser) {
-        analyser.terms(text, |term| self.words.push(token(term, self.words.len())));
-        analyser.characters(text, |c| self.characters.push(token(c.encode_utf8(&mut [0; 4]), 0)));
+        analyser.terms(text, |term| {
+            self.words.extend([term, " "]);
+            self.count += 1;
+        });
+        analyser.characters(text, |c| self.characters.extend([c, ' ']));
     }
 }
 
 const FILE: &str = "file";
+/// What tantivy calls the tokenizer that cuts at blanks and does nothing else.
+const AT_BLANKS: &str = "whitespace";
 /// Lengths are kept as whole numbers of such parts: their sum is then the same in any order.
 pub(super) const WINDOW_PARTS: f64 = 1024.0;
 /// The bits of an order that count the chunks of a file.
@@ -147,7 +159,7 @@ pub(super) const MOST_CHUNKS: u64 = 0xff_ffff;
 pub struct FileState {
     pub path: String,
     /// Differs when the file may have changed.
-    pub stamp: String,
+    pub stamp: FileStamp,
     /// MD5 of the content, in hexadecimal: a change detector, not a protection.
     pub content: String,
     pub chunks: u32,
@@ -342,15 +354,14 @@ impl Shelf {
         let mut document = TantivyDocument::new();
         document.add_text(self.fields.path, &chunk.source);
         document.add_bytes(self.fields.chunk, &json(chunk)?);
-        document.add_u64(self.fields.length, analysed.words.len() as u64);
+        document.add_u64(self.fields.length, u64::from(analysed.count));
         document.add_u64(self.fields.key, key(&chunk.indexed()));
         document.add_u64(self.fields.script, script_number(Script::of(&chunk.text)));
         for value in analysed.units.into_iter().flat_map(PackedUnit::packed) {
             document.add_u64(self.fields.units, value);
         }
-        let terms = |tokens| PreTokenizedString { text: String::new(), tokens };
-        document.add_pre_tokenized_text(self.fields.words, terms(analysed.words));
-        document.add_pre_tokenized_text(self.fields.characters, terms(analysed.characters));
+        document.add_text(self.fields.words, analysed.words);
+        document.add_text(self.fields.characters, analysed.characters);
         Ok(document)
     }
 }
@@ -372,13 +383,10 @@ fn digest(bytes: &[u8]) -> [u8; 8] {
     std::array::from_fn(|at| hash[at])
 }
 
-fn token(term: &str, position: usize) -> Token {
-    Token { text: term.to_owned(), position, ..Token::default() }
-}
-
 fn schema() -> (Schema, Fields) {
     let indexed = |option| {
         let indexing = TextFieldIndexing::default().set_fieldnorms(false).set_index_option(option);
+        let indexing = indexing.set_tokenizer(AT_BLANKS);
         TextOptions::default().set_indexing_options(indexing)
     };
     let mut schema = Schema::builder();

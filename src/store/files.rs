@@ -2,13 +2,13 @@
 
 use std::io::Read;
 
-use cap_std::fs::{Dir, File, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
-use serde::Serialize;
+use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt};
 use sha2::{Digest, Sha256};
 
 use super::error::StoreError;
 use super::home::Home;
-use super::{atomic, error};
+use super::listing::{self, FileEntry};
+use super::atomic;
 use crate::domain::HomePath;
 
 /// The folders whose files may be read and written from outside.
@@ -17,9 +17,6 @@ pub const ROOTS: [&str; 4] = ["workspace", "memory", "skills", "knowledge"];
 pub const SNAPSHOT: &str = "SKILLS_SNAPSHOT.md";
 /// The largest file an editor or a tool reads whole, in bytes.
 const MAX_BYTES: u64 = 10 << 20;
-/// Listings stop at this depth and this many files: a folder symlinked or unpacked by mistake must not stop the server.
-const MAX_DEPTH: usize = 12;
-const MAX_FILES: usize = 20_000;
 
 /// A text file as it was read.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,19 +34,6 @@ pub enum Expect {
     Etag(String),
     /// No file.
     Absent,
-}
-
-/// A file in a listing.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct FileEntry {
-    pub path: HomePath,
-    pub size: u64,
-    /// Unix seconds.
-    pub modified: f64,
-    /// Differs when the content may have changed: size, both times to the nanosecond, and which file it is. A program can
-    /// set the time of change back, but not the time of the inode.
-    #[serde(skip)]
-    pub stamp: String,
 }
 
 impl Home {
@@ -141,12 +125,15 @@ impl Home {
     }
 
     /// Everything below one of the four folders, by path. Hidden files and folders are left out.
+    ///
+    /// # Errors
+    /// When the folder, or one in it that can be opened, cannot be read; [`StoreError::NotAllowed`] for another folder.
     pub fn list(&self, root: &str) -> Result<Vec<FileEntry>, StoreError> {
-        let mut found = Vec::new();
-        let dir = self.root().open_dir(root).map_err(error::StoreError::io(format!("folder {root}/")))?;
-        walk(&dir, root, 0, &mut found).map_err(StoreError::io(format!("listing {root}/")))?;
-        found.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(found)
+        let known = ROOTS.contains(&root).then(|| HomePath::parse(root).ok()).flatten();
+        let refused = || StoreError::NotAllowed { path: root.to_owned(), why: "it is none of the folders people edit" };
+        let path = known.ok_or_else(refused)?;
+        let dir = self.root().open_dir(root).map_err(StoreError::io(format!("folder {root}/")))?;
+        listing::below(&dir, &path).map_err(StoreError::io(format!("listing {root}/")))
     }
 
     /// The handle beneath which a path is opened, and the rest of the path. A file of one of the four folders is opened
@@ -222,52 +209,6 @@ pub fn etag(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn walk(dir: &Dir, above: &str, depth: usize, found: &mut Vec<FileEntry>) -> std::io::Result<()> {
-    for entry in dir.entries()? {
-        let entry = entry?;
-        let Ok(name) = entry.file_name().into_string() else { continue };
-        if name.starts_with('.') || found.len() >= MAX_FILES {
-            continue;
-        }
-        let path = format!("{above}/{name}");
-        // A symlink that leads out, or to nothing, is not part of the home.
-        let Ok(meta) = dir.metadata(&name) else { continue };
-        if meta.is_dir() && depth < MAX_DEPTH && !entry.file_type()?.is_symlink() {
-            // A folder that cannot be read hides what is in it, and nothing else.
-            if let Ok(inner) = dir.open_dir(&name) {
-                walk(&inner, &path, depth + 1, found)?;
-            }
-        } else if meta.is_file()
-            && let Ok(path) = HomePath::parse(&path)
-        {
-            let modified = meta.modified().ok().map(cap_std::time::SystemTime::into_std);
-            let modified = modified.and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
-            found.push(FileEntry {
-                path,
-                size: meta.len(),
-                modified: modified.map_or(0.0, |d| d.as_secs_f64()),
-                stamp: stamp(&meta),
-            });
-        }
-    }
-    Ok(())
-}
-
-fn stamp(meta: &Metadata) -> String {
-    let (changed, inode) = ((meta.ctime(), meta.ctime_nsec()), (meta.dev(), meta.ino()));
-    let modified = (meta.mtime(), meta.mtime_nsec());
-    format!(
-        "{:x}-{:x}.{:x}-{:x}.{:x}-{:x}.{:x}",
-        meta.len(),
-        modified.0,
-        modified.1,
-        changed.0,
-        changed.1,
-        inode.0,
-        inode.1
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -317,6 +258,15 @@ mod tests {
         assert!(home.save_text(&path("memory/out/new.md"), "x", &Expect::Anything).is_err());
         assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 1);
         assert!(home.list("memory").unwrap().is_empty());
+    }
+
+    #[test]
+    fn only_the_folders_people_edit_are_listed() {
+        let (_folder, home) = home();
+        for closed in ["sessions", "storage", "scratch", ".", "memory/..", ""] {
+            assert!(matches!(home.list(closed), Err(StoreError::NotAllowed { .. })), "{closed}");
+        }
+        assert!(home.list("workspace").unwrap().is_empty());
     }
 
     #[test]

@@ -18,9 +18,35 @@ fn a_plan_reads_only_what_changed() {
     let plan = index.plan(&[listed("k/a.md", "changed"), listed("k/c.md", "new")]);
     let read: Vec<String> = plan.read.iter().map(|file| file.path.to_string()).collect();
     assert_eq!((read, plan.gone.len()), (vec!["k/a.md".to_owned(), "k/c.md".to_owned()], 1));
-    let touched = Listed { stamp: "touched".into(), ..listed("k/a.md", "apple") };
+    let touched = Listed { stamp: FileStamp::of(5, (1, 1), (2, 2), (3, 3)), ..listed("k/a.md", "apple") };
     assert!(!index.put(&touched, Ok(b"apple".to_vec())).unwrap(), "the same content under a new stamp");
     assert!(index.plan(&[touched, listed("k/b.md", "pear")]).is_empty());
+}
+
+proptest! {
+    #[test]
+    fn a_plan_is_the_difference_of_folder_and_index(
+        before in prop::collection::btree_map("k/[a-c./-]{0,2}[a-c]", "[xy]", 0..8),
+        after in prop::collection::btree_map("k/[a-c./-]{0,2}[a-c]", "[xy]", 0..8),
+    ) {
+        let files = |of: &BTreeMap<String, String>| {
+            let files: BTreeMap<HomePath, Listed> = of
+                .iter()
+                .filter_map(|(name, text)| HomePath::parse(name).is_ok().then(|| listed(name, text)))
+                .map(|file| (file.path.clone(), file))
+                .collect();
+            files
+        };
+        let (before, after) = (files(&before), files(&after));
+        let mut index = FolderIndex::in_memory(Limits::default()).unwrap();
+        for file in before.values() {
+            index.put(file, Ok(b"text".to_vec())).unwrap();
+        }
+        let plan = index.plan(&after.values().cloned().collect::<Vec<_>>());
+        let read: Vec<Listed> = after.values().filter(|file| before.get(&file.path) != Some(file)).cloned().collect();
+        let gone: Vec<HomePath> = before.keys().filter(|path| !after.contains_key(path)).cloned().collect();
+        prop_assert_eq!((plan.read, plan.gone), (read, gone));
+    }
 }
 
 #[test]

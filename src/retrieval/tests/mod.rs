@@ -12,11 +12,13 @@ use super::search::{Asked, Found};
 use super::vectors::{Question, Vectors};
 use super::windows::WindowLimit;
 use super::{Address, FolderIndex, Limits, Listed, Ranking, Searchable, wants_words_only};
-use crate::domain::{Hit, HomePath};
+use crate::domain::{FileStamp, Hit, HomePath};
 
 pub fn listed(name: &str, text: &str) -> Listed {
     let path = HomePath::parse(name).unwrap();
-    Listed { path, stamp: format!("{:x}", crc32fast::hash(text.as_bytes())), size: text.len() as u64 }
+    let size = text.len() as u64;
+    let hash = crc32fast::hash(text.as_bytes());
+    Listed { path, stamp: FileStamp::of(size, (i64::from(hash), 0), (0, 0), (0, 0)), size }
 }
 
 pub fn put(index: &mut FolderIndex, name: &str, text: &str) {
