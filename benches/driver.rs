@@ -14,9 +14,10 @@ use std::process::ExitCode;
 use std::thread::available_parallelism;
 
 use kit::report::Report;
-use measures::{Bench, journal, memory, prompt, sessions, start, streams, turn};
+use measures::{Bench, journal, knowledge, meaning, memory, prompt, search, sessions, start, streams, turn};
 
-const NAMES: [&str; 7] = ["start", "memory", "prompt", "turn", "streams", "journal", "sessions"];
+const NAMES: [&str; 10] =
+    ["start", "memory", "prompt", "turn", "streams", "journal", "sessions", "search", "knowledge", "meaning"];
 
 fn main() -> io::Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -41,7 +42,10 @@ fn main() -> io::Result<ExitCode> {
                 "turn" => turn::measure(&bench, &mut report).await?,
                 "streams" => streams::measure(&bench, &mut report).await?,
                 "journal" => journal::measure(&bench, &mut report).await?,
-                _ => sessions::measure(&bench, &mut report).await?,
+                "sessions" => sessions::measure(&bench, &mut report).await?,
+                "search" => search::measure(&bench, &mut report).await?,
+                "knowledge" => knowledge::measure(&bench, &mut report).await?,
+                _ => meaning::measure(&bench, &mut report).await?,
             }
         }
         io::Result::Ok(())

@@ -7,6 +7,7 @@ pub mod clock;
 pub mod config;
 pub mod domain;
 pub mod engine;
+pub mod heap;
 pub mod prompt;
 pub mod provider;
 pub mod retrieval;

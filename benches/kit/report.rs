@@ -104,6 +104,9 @@ impl Figure {
 }
 
 fn number(value: f64, unit: &str) -> String {
+    if value.is_nan() {
+        return "not measured".to_owned();
+    }
     let digits = match value.abs() {
         _ if value.fract() == 0.0 => 0,
         size if size >= 100.0 => 0,

@@ -40,8 +40,13 @@ pub fn starter_home(folder: &Path, model: &Url) -> io::Result<()> {
 
 /// Makes the scripted provider at `model` the home's only model.
 pub fn configure(folder: &Path, model: &Url) -> io::Result<()> {
+    configure_more(folder, model, "")
+}
+
+/// The same with more lines of config.yml.
+pub fn configure_more(folder: &Path, model: &Url, lines: &str) -> io::Result<()> {
     let config = format!(
-        "find_local_models: false\nmodels:\n  - {{id: scripted, api_url: '{model}', api_key: none, context_window: 128000}}\n"
+        "find_local_models: false\nmodels:\n  - {{id: scripted, api_url: '{model}', api_key: none, context_window: 128000}}\n{lines}"
     );
     fs::write(folder.join("config.yml"), config)
 }
@@ -49,7 +54,17 @@ pub fn configure(folder: &Path, model: &Url) -> io::Result<()> {
 impl Server {
     /// Starts on a free port and waits until it says where it listens.
     pub fn start(home: &Path) -> io::Result<Self> {
+        Self::spawn(program(), home)
+    }
+
+    /// The same, with the models in this folder.
+    pub fn start_with_models(home: &Path, models: &Path) -> io::Result<Self> {
         let mut command = program();
+        command.env("MINICLAW_MODELS", models);
+        Self::spawn(command, home)
+    }
+
+    fn spawn(mut command: Command, home: &Path) -> io::Result<Self> {
         command.args(["serve", "--port", "0", "--home"]).arg(home).env("MINICLAW_LOG", "error");
         let mut child = command.stdout(Stdio::piped()).spawn()?;
         let mut line = String::new();

@@ -1,8 +1,11 @@
 //! What is measured, one question a file. Each adds its figures to the report.
 
 pub mod journal;
+pub mod knowledge;
+pub mod meaning;
 pub mod memory;
 pub mod prompt;
+pub mod search;
 pub mod sessions;
 pub mod start;
 pub mod streams;

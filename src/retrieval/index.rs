@@ -129,13 +129,8 @@ impl FolderIndex {
             }
             Err(problem) => (Vec::new(), Some(problem)),
         };
-        let state = FileState {
-            path: file.path.to_string(),
-            stamp: file.stamp,
-            content,
-            chunks: chunks.len() as u32,
-            problem,
-        };
+        let state =
+            FileState { path: file.path.to_string(), stamp: file.stamp, content, chunks: chunks.len() as u32, problem };
         self.shelf.put(&state, &chunks)?;
         self.files.insert(file.path.clone(), state);
         Ok(true)

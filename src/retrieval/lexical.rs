@@ -13,7 +13,8 @@ use tantivy::postings::Postings;
 use tantivy::{DocAddress, DocSet, Searcher, TERMINATED, Term};
 
 use super::analyse::{QueryTerm, Script};
-use super::shelf::{Fields, PackedUnit, StoredChunk, WINDOW_PARTS, numbered_script};
+use super::prepared::{PackedUnit, numbered_script};
+use super::shelf::{Fields, StoredChunk, WINDOW_PARTS};
 
 /// What BM25 can be told.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,6 +47,8 @@ pub struct Snapshot {
 pub(super) struct Passage {
     pub text: String,
     pub source: String,
+    /// What the chunk it was asked for stands under.
+    pub heading: String,
     /// Bytes of the file's text.
     pub range: std::ops::Range<usize>,
     pub lines: Option<(u32, u32)>,
@@ -229,11 +232,17 @@ impl Snapshot {
         self.fields.chunk(&self.searcher.doc(address)?)
     }
 
-    /// The text from one place to another, both as a chunk and bytes from its begin, of the same file and in this order.
+    /// The text from one place to another, both as a chunk and bytes from its begin, of the same file and in this order; with
+    /// the heading of a chunk in between. Every chunk is read once.
     ///
     /// # Errors
     /// As [`Snapshot::chunk`].
-    pub(super) fn passage(&self, begin: (DocAddress, u32), end: (DocAddress, u32)) -> tantivy::Result<Passage> {
+    pub(super) fn passage(
+        &self,
+        begin: (DocAddress, u32),
+        end: (DocAddress, u32),
+        centre: DocAddress,
+    ) -> tantivy::Result<Passage> {
         let first = self.chunk(begin.0)?;
         let from = first.range.start + begin.1 as usize;
         let line =
@@ -241,12 +250,16 @@ impl Snapshot {
         let mut passage = Passage {
             text: String::new(),
             source: first.source.clone(),
+            heading: String::new(),
             range: from..from,
             lines: line(&first, begin.1 as usize).map(|line| (line, line)),
         };
         let (mut order, last) = (self.order(begin.0), self.order(end.0));
-        let mut chunk = first;
+        let (mut address, mut chunk) = (begin.0, first);
         loop {
+            if address == centre {
+                passage.heading = std::mem::take(&mut chunk.heading);
+            }
             let to = if order == last { chunk.range.start + end.1 as usize } else { chunk.range.end };
             let start = passage.range.end.max(chunk.range.start);
             passage.gap(&chunk, start);
@@ -257,7 +270,7 @@ impl Snapshot {
             }
             order += 1;
             let Some(next) = self.at(order) else { break };
-            chunk = self.chunk(next)?;
+            (address, chunk) = (next, self.chunk(next)?);
         }
         let kept = passage.text.trim_end().len();
         passage.range.end -= passage.text.len() - kept;

@@ -9,6 +9,7 @@
 pub mod analyse;
 pub mod cases;
 pub mod chunk;
+mod dot;
 pub mod embed;
 pub mod extract;
 pub mod fuse;
@@ -16,6 +17,7 @@ pub mod index;
 pub mod late;
 pub mod lexical;
 mod outline;
+mod prepared;
 pub mod search;
 pub mod shelf;
 mod stop_words;

@@ -122,7 +122,9 @@ impl Searchable<'_> {
         let late = self.late(asked, &spoken, weights.reason);
         let weights = if late.is_some() { weights.with_late() } else { weights };
         let script = Script::of(asked.query);
-        let answers = Answers { searchable: self, script, matches: &matches, spoken: &spoken, cosines, late };
+        let best_of_chunks = best_of_chunks(&spoken.windows);
+        let answers =
+            Answers { searchable: self, script, matches: &matches, spoken: &spoken, cosines, late, best_of_chunks };
         let ranked = ranked(answers.candidates(), weights);
         let k = asked.k.min(MOST);
         let chosen = answers.chosen(&ranked, k + asked.near_misses);
@@ -179,36 +181,48 @@ impl Searchable<'_> {
     }
 
     /// The exact cosines of the best by vector, best first, and how near every chunk is.
-    fn cosines(&self, question: Option<&vectors::Question>) -> Result<Option<Cosines>, SearchError> {
+    fn cosines(&self, question: Option<&vectors::Question>) -> Result<Option<Cosines<'_>>, SearchError> {
         let (Some(question), Some(vectors)) = (question, self.vectors) else { return Ok(None) };
         let vectors = vectors.read().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let near: Vec<f32> = self.rows.iter().map(|&(_, row)| vectors.near(question, row)).collect();
-        let mut proposed: Vec<usize> = (0..near.len()).collect();
-        let order = |&a: &usize, &b: &usize| near[b].total_cmp(&near[a]).then(a.cmp(&b));
-        if proposed.len() > PROPOSED {
-            proposed.select_nth_unstable_by(PROPOSED, order);
-            proposed.truncate(PROPOSED);
-        }
-        let mut best = Vec::with_capacity(proposed.len());
-        for at in proposed {
+        let numbers: Vec<u32> = self.rows.iter().map(|&(_, row)| row).collect();
+        let near = vectors.near(question, &numbers);
+        let mut best = Vec::with_capacity(PROPOSED);
+        for at in highest(&near, PROPOSED) {
             let (address, row) = self.rows[at];
             best.push((address, f64::from(vectors.cosine(question, row)?)));
         }
-        Ok(Some(Cosines { best: self.best(best), near: self.rows.iter().map(|row| row.0).zip(near).collect() }))
+        Ok(Some(Cosines { best: self.best(best), rows: self.rows, near }))
     }
 }
 
-struct Cosines {
-    /// Exact, best first.
-    best: Vec<(DocAddress, f64)>,
-    /// Of all chunks that have a vector, by address.
-    near: Vec<(DocAddress, f32)>,
+/// Where the `count` highest values are, in no order; of equal ones the first.
+fn highest(values: &[f32], count: usize) -> impl Iterator<Item = usize> + use<> {
+    // Whole numbers in the opposite order of the values, then of their places: they compare faster than both.
+    let key = |(at, value): (usize, &f32)| {
+        let bits = value.to_bits();
+        let rising = if bits >> 31 == 0 { bits | 1 << 31 } else { !bits };
+        u64::from(!rising) << 32 | at as u64
+    };
+    let mut keys: Vec<u64> = values.iter().enumerate().map(key).collect();
+    if keys.len() > count {
+        keys.select_nth_unstable(count);
+        keys.truncate(count);
+    }
+    keys.into_iter().map(|key| (key & u64::from(u32::MAX)) as usize)
 }
 
-impl Cosines {
+struct Cosines<'a> {
+    /// Exact, best first.
+    best: Vec<(DocAddress, f64)>,
+    /// All chunks that have a vector, by address, with how near each is.
+    rows: &'a [(DocAddress, u32)],
+    near: Vec<f32>,
+}
+
+impl Cosines<'_> {
     fn of(&self, chunk: DocAddress) -> Option<f64> {
         let exact = self.best.iter().find(|(address, _)| *address == chunk);
-        let near = || self.near.binary_search_by_key(&chunk, |near| near.0).ok().map(|at| f64::from(self.near[at].1));
+        let near = || self.rows.binary_search_by_key(&chunk, |row| row.0).ok().map(|at| f64::from(self.near[at]));
         exact.map(|&(_, cosine)| cosine).or_else(near)
     }
 
@@ -216,7 +230,7 @@ impl Cosines {
     fn nearer_than(&self, cosine: f64) -> u32 {
         match self.best.iter().position(|&(_, other)| other <= cosine) {
             Some(at) => at as u32,
-            None => self.near.iter().filter(|(_, near)| f64::from(*near) > cosine).count() as u32,
+            None => self.near.iter().filter(|near| f64::from(**near) > cosine).count() as u32,
         }
     }
 }
@@ -228,9 +242,10 @@ struct Answers<'a> {
     script: Script,
     matches: &'a [TermMatches],
     spoken: &'a Spoken,
-    cosines: Option<Cosines>,
+    cosines: Option<Cosines<'a>>,
     /// By window.
     late: Option<Vec<f64>>,
+    best_of_chunks: Vec<f64>,
 }
 
 /// A window that shares more of its tokens with a better one is not an answer of its own.
@@ -286,7 +301,7 @@ impl Answers<'_> {
             score: window.score,
             rank: 1 + self.chunks_better_than(window.score),
             share: *lexical_share,
-            terms: self.terms(window),
+            terms: self.terms(candidate.address),
         });
         let vector = candidate.cosine.map(|cosine| VectorScore {
             cosine,
@@ -294,13 +309,12 @@ impl Answers<'_> {
             share: *vector_share,
         });
         let late = candidate.late.map(|score| LateScore { score, share: *late_share, weight: *late_weight });
-        let passage = self.searchable.snapshot.passage(window.begin, window.end)?;
-        let heading = self.searchable.snapshot.chunk(window.chunk)?.heading;
+        let passage = self.searchable.snapshot.passage(window.begin, window.end, window.chunk)?;
         Ok(Hit {
             text: passage.text,
             score: *fused,
             source: passage.source,
-            heading: (!heading.is_empty()).then_some(heading),
+            heading: (!passage.heading.is_empty()).then_some(passage.heading),
             lines: passage.lines,
             range: (passage.range.start, passage.range.end),
             how: Some(How { rank, vector_weight: *vector_weight, lexical, vector, late }),
@@ -308,7 +322,7 @@ impl Answers<'_> {
     }
 
     /// What each word and pair of words adds.
-    fn terms(&self, window: &Window) -> Vec<TermScore> {
+    fn terms(&self, window: usize) -> Vec<TermScore> {
         let label = |term: usize| self.matches[term].term.label();
         let words = (0..self.matches.len()).map(|term| (label(term), self.matches[term].texts()));
         let pairs = self
@@ -316,16 +330,24 @@ impl Answers<'_> {
             .pairs
             .iter()
             .map(|pair| (format!("{} + {}", label(pair.first), label(pair.second)), pair.texts));
-        let parts = window.parts.iter().zip(&window.times);
-        let all = words.chain(pairs).zip(parts).filter(|(_, (score, _))| **score > 0.0);
-        all.map(|((term, texts), (&score, &times))| TermScore { term, score, times, texts }).collect()
+        let all = words.chain(pairs).zip(self.spoken.parts(window)).filter(|(_, (score, _))| *score > 0.0);
+        all.map(|((term, texts), &(score, times))| TermScore { term, score, times, texts }).collect()
     }
 
     /// How many chunks have a window with a higher score.
     fn chunks_better_than(&self, score: f64) -> u32 {
-        let better = self.spoken.windows.iter().filter(|window| window.score > score);
-        better.map(|window| window.chunk).collect::<std::collections::BTreeSet<_>>().len() as u32
+        self.best_of_chunks.partition_point(|&best| best > score) as u32
     }
+}
+
+/// The best score of each chunk, the highest first.
+fn best_of_chunks(windows: &[Window]) -> Vec<f64> {
+    // A chunk's windows follow each other.
+    let chunks = windows.chunk_by(|a, b| a.chunk == b.chunk);
+    let mut best: Vec<f64> =
+        chunks.map(|chunk| chunk.iter().fold(0.0, |best, window| window.score.max(best))).collect();
+    best.sort_by(|a, b| b.total_cmp(a));
+    best
 }
 
 /// Why `missed` stands behind `last`.
@@ -361,4 +383,26 @@ fn missed_by(last: &Ranked<usize>, missed: &Ranked<usize>, hit: Hit) -> NearMiss
 
 fn micros(since: Instant) -> u64 {
     since.elapsed().as_micros() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_highest_are_those_of_a_sorted_list(
+            values in prop::collection::vec(prop_oneof![-1.0f32..1.0, Just(0.0), Just(-0.0), Just(0.5)], 0..60),
+            count in 0usize..70,
+        ) {
+            let mut sorted: Vec<usize> = (0..values.len()).collect();
+            sorted.sort_by(|&a, &b| values[b].total_cmp(&values[a]).then(a.cmp(&b)));
+            sorted.truncate(count);
+            sorted.sort_unstable();
+            let mut found: Vec<usize> = highest(&values, count).collect();
+            found.sort_unstable();
+            prop_assert_eq!(found, sorted);
+        }
+    }
 }

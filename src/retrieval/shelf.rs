@@ -12,9 +12,10 @@ use tantivy::schema::{
 };
 use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Term};
 
-use super::analyse::{Analyser, Script};
+use super::analyse::Analyser;
 use super::chunk::Unit;
 use super::lexical::Snapshot;
+use super::prepared::{PackedUnit, Prepared, json, script_number};
 use super::windows::{self, WindowLimit};
 use crate::domain::FileStamp;
 
@@ -48,102 +49,6 @@ pub(super) struct Fields {
     windows: Field,
     /// Its [`Script`], as a number.
     script: Field,
-}
-
-pub(super) fn script_number(script: Script) -> u64 {
-    match script {
-        Script::Mixed => 0,
-        Script::Spaced => 1,
-        Script::Unspaced => 2,
-    }
-}
-
-pub(super) fn numbered_script(number: u64) -> Script {
-    match number {
-        1 => Script::Spaced,
-        2 => Script::Unspaced,
-        _ => Script::Mixed,
-    }
-}
-
-/// A unit as the index keeps it: bytes from the chunk's begin and their number; the first term's position and the number
-/// of terms; tokens, and whether it is fresh.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct PackedUnit {
-    pub start: u32,
-    pub bytes: u32,
-    pub first_term: u32,
-    pub terms: u32,
-    pub tokens: u32,
-    pub fresh: bool,
-}
-
-impl PackedUnit {
-    const VALUES: usize = 3;
-
-    fn packed(self) -> [u64; Self::VALUES] {
-        let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
-        [pair(self.start, self.bytes), pair(self.first_term, self.terms), pair(u32::from(self.fresh), self.tokens)]
-    }
-
-    pub fn all(values: impl Iterator<Item = u64>) -> Vec<Self> {
-        let values: Vec<u64> = values.collect();
-        let (high, low) = (|value: u64| (value >> 32) as u32, |value: u64| value as u32);
-        let units = values.as_chunks::<{ Self::VALUES }>().0.iter();
-        units
-            .map(|&[place, terms, rest]| Self {
-                start: high(place),
-                bytes: low(place),
-                first_term: high(terms),
-                terms: low(terms),
-                tokens: low(rest),
-                fresh: high(rest) == 1,
-            })
-            .collect()
-    }
-}
-
-/// A chunk's terms, each followed by a blank: what the index takes apart again at the blanks, which no term holds.
-struct Analysed {
-    words: String,
-    /// The number of `words`.
-    count: u32,
-    characters: String,
-    units: Vec<PackedUnit>,
-}
-
-impl Analysed {
-    fn of(chunk: &StoredChunk, analyser: &Analyser) -> Self {
-        let mut all = Self {
-            words: String::with_capacity(2 * chunk.text.len()),
-            count: 0,
-            characters: String::new(),
-            units: Vec::with_capacity(chunk.units.len()),
-        };
-        all.take(&chunk.head(), analyser);
-        for unit in &chunk.units {
-            let (from, to) = (unit.range.start - chunk.range.start, unit.range.end - chunk.range.start);
-            let first_term = all.count;
-            all.take(&chunk.text[from..to], analyser);
-            all.units.push(PackedUnit {
-                start: from as u32,
-                bytes: (to - from) as u32,
-                first_term,
-                terms: all.count - first_term,
-                tokens: unit.tokens as u32,
-                fresh: unit.fresh,
-            });
-        }
-        all
-    }
-
-    fn take(&mut self, text: &str, analyser: &Analyser) {
-        analyser.terms(text, |term| {
-            self.words.extend([term, " "]);
-            self.count += 1;
-        });
-        analyser.characters(text, |c| self.characters.extend([c, ' ']));
-    }
 }
 
 const FILE: &str = "file";
@@ -191,7 +96,7 @@ impl StoredChunk {
         format!("{}\n{}", self.head(), self.text)
     }
 
-    fn head(&self) -> String {
+    pub(super) fn head(&self) -> String {
         let Self { title, heading, .. } = self;
         if heading.is_empty() {
             title.clone()
@@ -284,12 +189,12 @@ impl Shelf {
     /// When the index cannot be written; nothing is lost, the next call begins anew.
     pub fn put(&mut self, file: &FileState, chunks: &[StoredChunk]) -> Result<(), ShelfError> {
         let order = u64::from_be_bytes(digest(file.path.as_bytes())) & !MOST_CHUNKS;
-        let analysed: Vec<Analysed> = chunks.iter().map(|chunk| Analysed::of(chunk, &self.analyser)).collect();
-        let units: Vec<&[PackedUnit]> = analysed.iter().map(|chunk| chunk.units.as_slice()).collect();
+        let prepared = Prepared::all(chunks, &self.analyser)?;
+        let units: Vec<&[PackedUnit]> = prepared.iter().map(|chunk| chunk.analysed.units.as_slice()).collect();
         let lengths = windows::lengths(&units, self.plan.window);
         let mut documents = vec![self.file_document(file)?];
-        for (number, (chunk, analysed)) in chunks.iter().zip(analysed).enumerate() {
-            let mut document = self.chunk_document(chunk, analysed)?;
+        for (number, prepared) in prepared.into_iter().enumerate() {
+            let mut document = self.chunk_document(&file.path, prepared);
             document.add_u64(self.fields.order, order | (number as u64).min(MOST_CHUNKS));
             document.add_u64(self.fields.windows, (lengths[number] * WINDOW_PARTS).round() as u64);
             documents.push(document);
@@ -350,19 +255,20 @@ impl Shelf {
         Ok(document)
     }
 
-    fn chunk_document(&self, chunk: &StoredChunk, analysed: Analysed) -> Result<TantivyDocument, ShelfError> {
+    fn chunk_document(&self, path: &str, prepared: Prepared) -> TantivyDocument {
+        let Prepared { analysed, json, key, script } = prepared;
         let mut document = TantivyDocument::new();
-        document.add_text(self.fields.path, &chunk.source);
-        document.add_bytes(self.fields.chunk, &json(chunk)?);
+        document.add_text(self.fields.path, path);
+        document.add_bytes(self.fields.chunk, &json);
         document.add_u64(self.fields.length, u64::from(analysed.count));
-        document.add_u64(self.fields.key, key(&chunk.indexed()));
-        document.add_u64(self.fields.script, script_number(Script::of(&chunk.text)));
+        document.add_u64(self.fields.key, key);
+        document.add_u64(self.fields.script, script_number(script));
         for value in analysed.units.into_iter().flat_map(PackedUnit::packed) {
             document.add_u64(self.fields.units, value);
         }
         document.add_text(self.fields.words, analysed.words);
         document.add_text(self.fields.characters, analysed.characters);
-        Ok(document)
+        document
     }
 }
 
@@ -405,10 +311,6 @@ fn schema() -> (Schema, Fields) {
         script: schema.add_u64_field("script", tantivy::schema::FAST),
     };
     (schema.build(), fields)
-}
-
-fn json(value: &impl Serialize) -> tantivy::Result<Vec<u8>> {
-    serde_json::to_vec(value).map_err(|error| tantivy::TantivyError::InternalError(error.to_string()))
 }
 
 fn parsed<T: for<'de> Deserialize<'de>>(document: &TantivyDocument, field: Field) -> tantivy::Result<T> {

@@ -13,7 +13,8 @@ use tantivy::DocAddress;
 
 use super::analyse::QueryTerm;
 use super::lexical::{Snapshot, TermMatches, idf};
-use super::shelf::{MOST_CHUNKS, PackedUnit};
+use super::prepared::PackedUnit;
+use super::shelf::MOST_CHUNKS;
 
 /// Standard deviation of the kernel, as a share of the window's length.
 const SPREAD: f64 = 0.375;
@@ -55,12 +56,8 @@ pub struct Window {
     /// Where it begins: a chunk, and bytes from that chunk's begin.
     pub begin: (DocAddress, u32),
     pub end: (DocAddress, u32),
-    /// The sum of `parts`.
+    /// The sum of its parts.
     pub score: f64,
-    /// What each term adds, then what each pair adds.
-    pub parts: Vec<f64>,
-    /// How often it holds each term, then each pair; the words above it included.
-    pub times: Vec<u32>,
     /// Which stretch it is part of, which of its units is the centre, and which are in the window.
     pub(super) stretch: usize,
     pub(super) centre: usize,
@@ -181,6 +178,10 @@ pub(super) struct Candidates<'a> {
 /// What is known of the candidates by their words.
 pub(super) struct Spoken {
     pub windows: Vec<Window>,
+    /// For each window, what each term adds and then what each pair adds; and how often it holds each, the words above it
+    /// included.
+    parts: Vec<(f64, u32)>,
+    kinds: usize,
     pub pairs: Vec<Pair>,
     /// What the windows were looked for in.
     pub stretches: Vec<Stretch>,
@@ -206,11 +207,19 @@ pub(super) fn windows(
     }
     let mut scorer = Scorer { snapshot, matches, pairs: Vec::new(), places, limit, kernel: Kernel::of(limit, SPREAD) };
     scorer.pairs = scorer.pairs_in(candidates.by_words);
-    let mut found = Vec::new();
+    let kinds = matches.len() + scorer.pairs.len();
+    let mut found = Spoken { windows: Vec::new(), parts: Vec::new(), kinds, pairs: Vec::new(), stretches: Vec::new() };
     for (number, stretch) in stretches.iter().enumerate() {
         scorer.score(number, stretch, &wanted, &mut found);
     }
-    Ok(Spoken { windows: found, pairs: scorer.pairs, stretches })
+    Ok(Spoken { pairs: scorer.pairs, stretches, ..found })
+}
+
+impl Spoken {
+    /// What each term, then each pair, adds to a window (by its place), and how often the window holds it.
+    pub fn parts(&self, window: usize) -> &[(f64, u32)] {
+        &self.parts[window * self.kinds..][..self.kinds]
+    }
 }
 
 /// The candidates with enough of what stands around them, each document's in runs without a gap.
@@ -292,10 +301,19 @@ struct Scorer<'a> {
 
 /// How often terms and pairs stand in the units of a stretch, and in what stands above them.
 struct Counts {
-    /// By term or pair, then by unit.
-    units: Vec<Vec<u32>>,
+    /// By term or pair: the units that hold it, in their order, and how often. Most units hold nothing of a question.
+    units: Vec<Vec<(usize, u32)>>,
     /// By term or pair, then by chunk.
     heads: Vec<Vec<u32>>,
+}
+
+impl Counts {
+    /// The units among `around` that hold a term or pair.
+    fn within(&self, kind: usize, around: &Range<usize>) -> &[(usize, u32)] {
+        let units = &self.units[kind];
+        let place = |unit: usize| units.partition_point(|&(at, _)| at < unit);
+        &units[place(around.start)..place(around.end)]
+    }
 }
 
 impl Scorer<'_> {
@@ -321,7 +339,7 @@ impl Scorer<'_> {
         firsts.iter().copied().filter(near).collect()
     }
 
-    fn score(&self, number: usize, stretch: &Stretch, wanted: &BTreeSet<DocAddress>, found: &mut Vec<Window>) {
+    fn score(&self, number: usize, stretch: &Stretch, wanted: &BTreeSet<DocAddress>, found: &mut Spoken) {
         let counts = self.counts(stretch);
         for (place, (chunk, units)) in
             stretch.chunks.iter().enumerate().filter(|(_, (chunk, _))| wanted.contains(chunk))
@@ -330,26 +348,35 @@ impl Scorer<'_> {
             let centres: Vec<usize> = own.clone().filter(|&at| stretch.units[at].1.fresh).collect();
             let around: Vec<Range<usize>> =
                 centres.iter().map(|&centre| stretch.ruler.window(centre, self.limit)).collect();
-            let speaks = |at: usize| counts.units.iter().any(|of| of[at] > 0);
             let reached = around.first().zip(around.last()).map(|(first, last)| first.start..last.end);
-            if reached.is_some_and(|mut reached| reached.any(speaks)) {
-                let windows = centres.into_iter().zip(around);
-                found.extend(windows.map(|window| self.window((number, stretch), &counts, window)));
+            let speaks =
+                |reached: Range<usize>| (0..counts.units.len()).any(|kind| !counts.within(kind, &reached).is_empty());
+            if reached.is_some_and(speaks) {
+                for window in centres.into_iter().zip(around) {
+                    let window = self.window((number, stretch), &counts, window, &mut found.parts);
+                    found.windows.push(window);
+                }
                 continue;
             }
             // Only what stands above it, or only its meaning, speaks for it: then the whole chunk is the answer.
             let (Some(first), Some(last)) = (units.first(), units.last()) else { continue };
             let Some(&middle) = centres.get(centres.len() / 2) else { continue };
-            let whole = self.window((number, stretch), &counts, (middle, own));
-            found.push(Window { begin: (*chunk, first.start), end: (*chunk, last.start + last.bytes), ..whole });
+            let whole = self.window((number, stretch), &counts, (middle, own), &mut found.parts);
+            found.windows.push(Window {
+                begin: (*chunk, first.start),
+                end: (*chunk, last.start + last.bytes),
+                ..whole
+            });
         }
     }
 
     fn counts(&self, stretch: &Stretch) -> Counts {
         let kinds = self.matches.len() + self.pairs.len();
-        let mut counts = Counts {
-            units: vec![vec![0; stretch.units.len()]; kinds],
-            heads: vec![vec![0; stretch.chunks.len()]; kinds],
+        let mut counts = Counts { units: vec![Vec::new(); kinds], heads: vec![vec![0; stretch.chunks.len()]; kinds] };
+        // Chunks, units and positions come in their order, so that the counts do.
+        let add = |units: &mut Vec<(usize, u32)>, unit: usize| match units.last_mut() {
+            Some((last, times)) if *last == unit => *times += 1,
+            _ => units.push((unit, 1)),
         };
         let none = Vec::new();
         for (place, (chunk, units)) in stretch.chunks.iter().enumerate() {
@@ -368,14 +395,14 @@ impl Scorer<'_> {
                     if position < head || position == u32::MAX {
                         counts.heads[term][place] += 1;
                     } else if let Some(unit) = unit_at(position) {
-                        counts.units[term][unit] += 1;
+                        add(&mut counts.units[term], unit);
                     }
                 }
             }
             for (number, pair) in self.pairs.iter().enumerate() {
                 for position in self.together(pair.first, pair.second, *chunk) {
                     if let Some(unit) = unit_at(position) {
-                        counts.units[self.matches.len() + number][unit] += 1;
+                        add(&mut counts.units[self.matches.len() + number], unit);
                     }
                 }
             }
@@ -388,26 +415,27 @@ impl Scorer<'_> {
         (number, stretch): (usize, &Stretch),
         counts: &Counts,
         (centre, around): (usize, Range<usize>),
+        parts: &mut Vec<(f64, u32)>,
     ) -> Window {
         let (place, centre_unit) = stretch.units[centre];
         let weights: Vec<f64> = around.clone().map(|at| self.kernel.at(stretch.ruler.twice(at, centre))).collect();
         let head = stretch.chunks[place].1.first().map_or(0, |unit| unit.first_term);
-        let spread = |values: &dyn Fn(usize) -> u32| -> f64 {
-            around.clone().zip(&weights).map(|(at, weight)| weight * f64::from(values(at))).sum()
-        };
-        let length = f64::from(head) + spread(&|at| stretch.units[at].1.terms);
+        let units = stretch.units[around.clone()].iter().zip(&weights);
+        let length = f64::from(head) + units.map(|((_, unit), weight)| weight * f64::from(unit.terms)).sum::<f64>();
         let long = 1.0 - B + B * length / self.snapshot.average_window().max(f64::MIN_POSITIVE);
-        let mut parts = Vec::with_capacity(counts.units.len());
-        let mut times = Vec::with_capacity(counts.units.len());
-        for (kind, (in_units, in_heads)) in counts.units.iter().zip(&counts.heads).enumerate() {
-            let frequency = f64::from(in_heads[place]) + spread(&|at| in_units[at]);
+        let mut score = 0.0;
+        for (kind, in_heads) in counts.heads.iter().enumerate() {
+            let within = counts.within(kind, &around);
+            let weighed = within.iter().map(|&(at, times)| weights[at - around.start] * f64::from(times));
+            let frequency = f64::from(in_heads[place]) + weighed.sum::<f64>();
             let saturated =
                 |long: f64| if frequency > 0.0 { frequency * (K1 + 1.0) / (frequency + K1 * long) } else { 0.0 };
-            parts.push(match kind.checked_sub(self.matches.len()) {
+            let part = match kind.checked_sub(self.matches.len()) {
                 None => self.matches[kind].weight() * saturated(long),
                 Some(pair) => PAIR_WEIGHT * self.pairs[pair].idf * saturated(1.0),
-            });
-            times.push(in_heads[place] + around.clone().map(|at| in_units[at]).sum::<u32>());
+            };
+            parts.push((part, in_heads[place] + within.iter().map(|&(_, times)| times).sum::<u32>()));
+            score += part;
         }
         let (first, last) = (stretch.units[around.start], stretch.units[around.end - 1]);
         let chunk_of = |(place, _): (usize, PackedUnit)| stretch.chunks[place].0;
@@ -417,9 +445,7 @@ impl Scorer<'_> {
             order: (self.snapshot.order(stretch.chunks[place].0), centre_unit.start),
             begin: (chunk_of(first), first.1.start),
             end: (chunk_of(last), last.1.start + last.1.bytes),
-            score: parts.iter().sum(),
-            parts,
-            times,
+            score,
             stretch: number,
             centre,
             tokens: stretch.ruler.starts[around.start]..stretch.ruler.starts[around.end],

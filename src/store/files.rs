@@ -5,10 +5,10 @@ use std::io::Read;
 use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt};
 use sha2::{Digest, Sha256};
 
+use super::atomic;
 use super::error::StoreError;
 use super::home::Home;
-use super::listing::{self, FileEntry};
-use super::atomic;
+use super::listing::{FileEntry, Look};
 use crate::domain::HomePath;
 
 /// The folders whose files may be read and written from outside.
@@ -129,11 +129,24 @@ impl Home {
     /// # Errors
     /// When the folder, or one in it that can be opened, cannot be read; [`StoreError::NotAllowed`] for another folder.
     pub fn list(&self, root: &str) -> Result<Vec<FileEntry>, StoreError> {
+        let mut look = Look::default();
+        self.look(root, &mut look)?;
+        Ok(look.files())
+    }
+
+    /// Looks at one of the four folders again, and says whether anything in it may have changed since the last `look`.
+    ///
+    /// # Errors
+    /// As [`Home::list`]. The next look then says that something has changed.
+    pub fn look(&self, root: &str, look: &mut Look) -> Result<bool, StoreError> {
         let known = ROOTS.contains(&root).then(|| HomePath::parse(root).ok()).flatten();
         let refused = || StoreError::NotAllowed { path: root.to_owned(), why: "it is none of the folders people edit" };
         let path = known.ok_or_else(refused)?;
         let dir = self.root().open_dir(root).map_err(StoreError::io(format!("folder {root}/")))?;
-        listing::below(&dir, &path).map_err(StoreError::io(format!("listing {root}/")))
+        look.again(&dir, &path).map_err(|error| {
+            *look = Look::default();
+            StoreError::io(format!("listing {root}/"))(error)
+        })
     }
 
     /// The handle beneath which a path is opened, and the rest of the path. A file of one of the four folders is opened

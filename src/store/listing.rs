@@ -1,9 +1,12 @@
 //! What is below a folder: one look at each file, by several threads where there are many.
 //!
-//! Every question to an index begins with this, so that it counts in microseconds a file.
+//! Every question to an index begins with a look, so that it counts in microseconds a file: a [`Look`] is kept from one to the
+//! next, and makes nothing new of what is as it was.
 
+use std::collections::HashMap;
 use std::io;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use cap_std::fs::{Dir, Metadata, MetadataExt};
 use serde::Serialize;
@@ -14,8 +17,10 @@ use crate::domain::{FileStamp, HomePath};
 const MAX_DEPTH: usize = 12;
 const MAX_FILES: usize = 20_000;
 /// A thread is started for so many files, and this many threads at most.
-const SHARE: usize = 512;
+const SHARE: usize = 256;
 const MAX_THREADS: usize = 4;
+/// No file system here has a coarser clock.
+const COARSEST: Duration = Duration::from_secs(3);
 
 /// A file in a listing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -28,144 +33,217 @@ pub struct FileEntry {
     pub stamp: FileStamp,
 }
 
-/// Everything below the folder `root`, by path. Hidden files and folders are left out, and what is no file.
-pub(super) fn below(dir: &Dir, root: &HomePath) -> io::Result<Vec<FileEntry>> {
-    let mut names = Names { root: dir, folders: Vec::new(), count: 0 };
-    names.read(dir, root, 0)?;
-    let mut found = names.look(SHARE);
-    // Sorted folder by folder, so that little is left to do.
-    found.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(found)
-}
-
-/// The files of a folder, by name.
-struct Folder {
-    path: HomePath,
-    /// The same from the root of the listing; empty for the root itself.
-    below_root: String,
-    files: Vec<Name>,
-}
-
-struct Name {
-    text: String,
-    is_link: bool,
-}
-
-struct Names<'a> {
-    root: &'a Dir,
+/// What was below a folder at the last look. Hidden files and folders are left out, and what is no file.
+#[derive(Default)]
+pub struct Look {
     folders: Vec<Folder>,
     count: usize,
 }
 
-impl Names<'_> {
-    fn read(&mut self, dir: &Dir, path: &HomePath, depth: usize) -> io::Result<()> {
+struct Folder {
+    path: HomePath,
+    /// The same from the root of the listing; empty for the root itself.
+    below_root: String,
+    /// By name.
+    files: Vec<File>,
+    folders: Vec<String>,
+    /// When it has this one still, it holds the same names, if they are settled.
+    stamp: FileStamp,
+    since: Instant,
+    settled: bool,
+}
+
+struct File {
+    name: String,
+    is_link: bool,
+    /// Size, and when it was modified in Unix seconds; `None` where there is no file.
+    seen: Option<(FileStamp, u64, f64)>,
+}
+
+impl Look {
+    /// Looks again, and says whether anything may have changed since the last time. After an error it may not be asked for
+    /// what it saw.
+    pub(super) fn again(&mut self, dir: &Dir, root: &HomePath) -> io::Result<bool> {
+        let folders = std::mem::take(self).folders.into_iter();
+        let mut before: HashMap<String, Folder> = folders.map(|folder| (folder.below_root.clone(), folder)).collect();
+        let mut changed = self.read(dir, (root, 0), &mut before)?;
+        changed |= !before.is_empty();
+        changed |= self.stat(dir, SHARE);
+        Ok(changed)
+    }
+
+    /// All files it saw, by path.
+    pub fn files(&self) -> Vec<FileEntry> {
+        let mut found = Vec::with_capacity(self.count);
+        for folder in &self.folders {
+            found.extend(folder.files.iter().filter_map(|file| {
+                let (stamp, size, modified) = file.seen?;
+                Some(FileEntry { path: folder.path.child(&file.name).ok()?, size, modified, stamp })
+            }));
+        }
+        // Sorted folder by folder, so that little is left to do.
+        found.sort_by(|a, b| a.path.cmp(&b.path));
+        found
+    }
+
+    /// Reads the names in a folder and all in it; true when they are not what they were `before`.
+    fn read(
+        &mut self,
+        dir: &Dir,
+        (path, depth): (&HomePath, usize),
+        before: &mut HashMap<String, Folder>,
+    ) -> io::Result<bool> {
+        let below_root = path.as_str().split_once('/').map_or("", |(_, below)| below);
+        let (stamp, now) = (stamp(&dir.dir_metadata()?), Instant::now());
+        let known = before.remove(below_root);
+        let same_stamp = known.as_ref().filter(|folder| folder.stamp == stamp).map(|folder| folder.since);
+        let (folder, mut changed) = match known {
+            Some(known) if same_stamp.is_some() && known.settled => (known, false),
+            known => {
+                let (files, folders) = self.names(dir)?;
+                let since = same_stamp.unwrap_or(now);
+                // What changes from here on gives the folder another stamp: the clock has moved on since it got this one.
+                let settled =
+                    now.duration_since(since) > COARSEST && self.count + files.len() < MAX_FILES && is_local(dir);
+                match known {
+                    Some(known) if known.files.iter().map(File::key).eq(files.iter().map(File::key)) => {
+                        (Folder { folders, stamp, since, settled, ..known }, false)
+                    }
+                    _ => {
+                        let (path, below_root) = (path.clone(), below_root.to_owned());
+                        (Folder { path, below_root, files, folders, stamp, since, settled }, true)
+                    }
+                }
+            }
+        };
+        self.count += folder.files.len();
+        let at = self.folders.len();
+        self.folders.push(folder);
+        if depth >= MAX_DEPTH {
+            return Ok(changed);
+        }
+        for number in 0..self.folders[at].folders.len() {
+            let name = &self.folders[at].folders[number];
+            let Ok(path) = path.child(name) else { continue };
+            // A folder that cannot be read hides what is in it, and nothing else.
+            if let Ok(inner) = dir.open_dir(name) {
+                changed |= self.read(&inner, (&path, depth + 1), before)?;
+            }
+        }
+        Ok(changed)
+    }
+
+    /// The files and the folders in a folder, by name.
+    fn names(&self, dir: &Dir) -> io::Result<(Vec<File>, Vec<String>)> {
         let (mut files, mut folders) = (Vec::new(), Vec::new());
         for entry in dir.entries()? {
             let entry = entry?;
-            let Ok(text) = entry.file_name().into_string() else { continue };
-            if text.starts_with('.') || self.count >= MAX_FILES {
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            if name.starts_with('.') || self.count + files.len() >= MAX_FILES {
                 continue;
             }
             let mut kind = entry.file_type()?;
             if !(kind.is_file() || kind.is_dir() || kind.is_symlink()) {
                 // Some file systems do not say; a pipe or a socket says so again.
-                let Ok(meta) = dir.symlink_metadata(&text) else { continue };
+                let Ok(meta) = dir.symlink_metadata(&name) else { continue };
                 kind = meta.file_type();
             }
             if kind.is_dir() {
-                folders.push(text);
+                folders.push(name);
             } else if kind.is_file() || kind.is_symlink() {
-                files.push(Name { text, is_link: kind.is_symlink() });
-                self.count += 1;
+                files.push(File { name, is_link: kind.is_symlink(), seen: None });
             }
         }
-        files.sort_unstable_by(|a, b| a.text.cmp(&b.text));
-        let below_root = path.as_str().split_once('/').map_or("", |(_, below)| below).to_owned();
-        self.folders.push(Folder { path: path.clone(), below_root, files });
-        if depth >= MAX_DEPTH {
-            return Ok(());
-        }
+        files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         folders.sort_unstable();
-        for name in folders {
-            let Ok(path) = path.child(&name) else { continue };
-            // A folder that cannot be read hides what is in it, and nothing else.
-            if let Ok(inner) = dir.open_dir(&name) {
-                self.read(&inner, &path, depth + 1)?;
-            }
-        }
-        Ok(())
+        Ok((files, folders))
     }
 
-    /// Looks at every file; a thread has at least `share` of them.
-    fn look(&self, share: usize) -> Vec<FileEntry> {
+    /// Looks at every file, and says whether one has changed; a thread has at least `share` of them.
+    fn stat(&mut self, root: &Dir, share: usize) -> bool {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let threads = (self.count / share.max(1)).clamp(1, cores.min(MAX_THREADS));
-        let shares = self.shares(self.count.div_ceil(threads).max(1));
-        let Some((first, others)) = shares.split_first() else { return Vec::new() };
+        let mut shares = self.shares(self.count.div_ceil(threads).max(1)).into_iter();
+        let Some(first) = shares.next() else { return false };
         thread::scope(|scope| {
-            let others: Vec<_> = others.iter().map(|share| scope.spawn(|| self.look_at(share))).collect();
-            let mut found = self.look_at(first);
-            for other in others {
-                found.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            }
-            found
+            let others: Vec<_> = shares.map(|share| scope.spawn(|| stat(root, share))).collect();
+            let changed = stat(root, first);
+            let of_other = |other: thread::ScopedJoinHandle<'_, bool>| {
+                other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            others.into_iter().map(of_other).fold(changed, |all, one| all | one)
         })
     }
 
-    /// All files in shares of `most`: folders with some of their files.
-    fn shares(&self, most: usize) -> Vec<Vec<(&Folder, &[Name])>> {
-        let mut shares: Vec<Vec<(&Folder, &[Name])>> = vec![Vec::new()];
+    /// All files in shares of `most`: folders, by their path from the root, with some of their files.
+    fn shares(&mut self, most: usize) -> Vec<Vec<(&str, &mut [File])>> {
+        let mut shares = Vec::new();
+        let mut share: Vec<(&str, &mut [File])> = Vec::new();
         let mut room = most;
-        for folder in &self.folders {
-            let mut files = folder.files.as_slice();
+        for folder in &mut self.folders {
+            let mut files = folder.files.as_mut_slice();
             while !files.is_empty() {
+                let (these, rest) = files.split_at_mut(room.min(files.len()));
+                room -= these.len();
+                share.push((&folder.below_root, these));
+                files = rest;
                 if room == 0 {
-                    shares.push(Vec::new());
+                    shares.push(std::mem::take(&mut share));
                     room = most;
                 }
-                let (these, rest) = files.split_at(room.min(files.len()));
-                room -= these.len();
-                files = rest;
-                shares.last_mut().expect("there is one from the begin").push((folder, these));
             }
         }
+        shares.extend((!share.is_empty()).then_some(share));
         shares
     }
+}
 
-    fn look_at(&self, share: &[(&Folder, &[Name])]) -> Vec<FileEntry> {
-        let mut found = Vec::with_capacity(share.iter().map(|(_, files)| files.len()).sum());
-        for (folder, files) in share {
-            let opened;
-            let dir = if folder.below_root.is_empty() {
-                self.root
-            } else {
-                let Ok(dir) = self.root.open_dir(&folder.below_root) else { continue };
-                opened = dir;
-                &opened
+impl File {
+    fn key(&self) -> (&str, bool) {
+        (&self.name, self.is_link)
+    }
+}
+
+fn stat(root: &Dir, share: Vec<(&str, &mut [File])>) -> bool {
+    let mut changed = false;
+    for (folder, files) in share {
+        let opened = (!folder.is_empty()).then(|| root.open_dir(folder));
+        for file in files {
+            let seen = match &opened {
+                None => seen(root, file),
+                Some(Ok(dir)) => seen(dir, file),
+                Some(Err(_)) => None,
             };
-            found.extend(files.iter().filter_map(|file| entry(dir, &folder.path, file)));
+            changed |= seen != file.seen;
+            file.seen = seen;
         }
-        found
     }
+    changed
 }
 
-fn entry(dir: &Dir, folder: &HomePath, file: &Name) -> Option<FileEntry> {
+fn seen(dir: &Dir, file: &File) -> Option<(FileStamp, u64, f64)> {
     // A link that leads out, or to nothing, is not part of the home.
-    let meta = if file.is_link { dir.metadata(&file.text) } else { dir.symlink_metadata(&file.text) }.ok()?;
-    if !meta.is_file() {
-        return None;
-    }
-    let path = folder.child(&file.text).ok()?;
-    Some(FileEntry { path, size: meta.len(), modified: modified(&meta), stamp: stamp(&meta) })
-}
-
-fn modified(meta: &Metadata) -> f64 {
-    if meta.mtime() < 0 { 0.0 } else { meta.mtime() as f64 + meta.mtime_nsec() as f64 / 1e9 }
+    let meta = if file.is_link { dir.metadata(&file.name) } else { dir.symlink_metadata(&file.name) }.ok()?;
+    let modified = if meta.mtime() < 0 { 0.0 } else { meta.mtime() as f64 + meta.mtime_nsec() as f64 / 1e9 };
+    meta.is_file().then(|| (stamp(&meta), meta.len(), modified))
 }
 
 fn stamp(meta: &Metadata) -> FileStamp {
     let (modified, changed) = ((meta.mtime(), meta.mtime_nsec()), (meta.ctime(), meta.ctime_nsec()));
     FileStamp::of(meta.len(), modified, changed, (meta.dev(), meta.ino()))
+}
+
+/// Whether the folder is on a file system of this machine that is known to stamp a folder with every change of its names.
+#[cfg(target_os = "linux")]
+fn is_local(dir: &Dir) -> bool {
+    // ext2 to ext4, XFS, Btrfs, tmpfs, F2FS, bcachefs.
+    const KNOWN: [i64; 6] = [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0xf2f5_2010, 0xca45_1a4e];
+    rustix::fs::fstatfs(dir).is_ok_and(|of| KNOWN.contains(&(of.f_type as i64)))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_local(_dir: &Dir) -> bool {
+    false
 }
 
 #[cfg(test)]
@@ -177,8 +255,14 @@ mod tests {
         HomePath::parse("knowledge").unwrap()
     }
 
+    fn open(folder: &std::path::Path) -> Dir {
+        Dir::open_ambient_dir(folder, ambient_authority()).unwrap()
+    }
+
     fn listed(folder: &std::path::Path) -> Vec<FileEntry> {
-        below(&Dir::open_ambient_dir(folder, ambient_authority()).unwrap(), &root()).unwrap()
+        let mut look = Look::default();
+        look.again(&open(folder), &root()).unwrap();
+        look.files()
     }
 
     fn paths(folder: &std::path::Path) -> Vec<String> {
@@ -270,17 +354,81 @@ mod tests {
             write(folder.path(), &format!("{}/{}.md", number % 7, number));
             write(folder.path(), &format!("{number}.md"));
         }
-        let dir = Dir::open_ambient_dir(folder.path(), ambient_authority()).unwrap();
-        let mut names = Names { root: &dir, folders: Vec::new(), count: 0 };
-        names.read(&dir, &root(), 0).unwrap();
-        let alone = names.look(usize::MAX);
+        let dir = open(folder.path());
+        let mut look = Look::default();
+        look.read(&dir, (&root(), 0), &mut HashMap::new()).unwrap();
+        assert!(look.stat(&dir, usize::MAX));
+        let alone = look.files();
         assert_eq!(alone.len(), 122);
-        assert_eq!(names.look(10), alone);
         for most in [1, 2, 7, 50, 121, 122, 500] {
-            let shares = names.shares(most);
+            look.folders.iter_mut().flat_map(|folder| &mut folder.files).for_each(|file| file.seen = None);
+            let shares = look.shares(most);
             assert_eq!(shares.len(), 122usize.div_ceil(most), "{most}");
-            let found: Vec<FileEntry> = shares.iter().flat_map(|share| names.look_at(share)).collect();
-            assert_eq!(found, alone, "{most}");
+            assert!(shares.into_iter().all(|share| stat(&dir, share)));
+            assert_eq!(look.files(), alone, "{most}");
         }
+        assert!(!look.stat(&dir, 10), "nothing has changed");
+    }
+
+    /// Looks as if the folders had been as they are for long.
+    fn settle(look: &mut Look, dir: &Dir, folder: &std::path::Path) {
+        let (then, on_disk) = (Instant::now() - 2 * COARSEST, std::time::SystemTime::now() - 2 * COARSEST);
+        for inner in ["", "a", "b"] {
+            std::fs::File::open(folder.join(inner)).unwrap().set_modified(on_disk).unwrap();
+        }
+        look.again(dir, &root()).unwrap();
+        look.folders.iter_mut().for_each(|folder| folder.since = then);
+        assert!(!look.again(dir, &root()).unwrap());
+        assert!(look.folders.iter().all(|folder| folder.settled || !is_local(dir)));
+    }
+
+    #[test]
+    fn every_change_after_a_look_is_seen_by_the_next_whether_names_are_settled_or_not() {
+        type Change = fn(&std::path::Path);
+        let changes: [(&str, Change); 8] = [
+            ("written in place", |at| std::fs::write(at.join("a/1.md"), "longer than it was").unwrap()),
+            ("new", |at| write(at, "a/new.md")),
+            ("new folder", |at| write(at, "b/c/d/new.md")),
+            ("gone", |at| std::fs::remove_file(at.join("a/2.md")).unwrap()),
+            ("folder gone", |at| std::fs::remove_dir_all(at.join("b")).unwrap()),
+            ("renamed", |at| std::fs::rename(at.join("0.md"), at.join("9.md")).unwrap()),
+            ("replaced", |at| std::fs::rename(at.join("0.md"), at.join("a/1.md")).unwrap()),
+            ("through a link", |at| std::fs::write(at.join("b/link.md"), "the linked file").unwrap()),
+        ];
+        for (what, change) in changes {
+            for settled in [false, true] {
+                let folder = tempfile::tempdir().unwrap();
+                ["0.md", "a/1.md", "a/2.md", "b/3.md"].iter().for_each(|name| write(folder.path(), name));
+                std::os::unix::fs::symlink("../a/2.md", folder.path().join("b/link.md")).unwrap();
+                let dir = open(folder.path());
+                let mut look = Look::default();
+                assert!(look.again(&dir, &root()).unwrap(), "all is new");
+                if settled {
+                    settle(&mut look, &dir, folder.path());
+                }
+                assert!(!look.again(&dir, &root()).unwrap(), "{what}: nothing has changed yet");
+                change(folder.path());
+                assert!(look.again(&dir, &root()).unwrap(), "{what}, settled: {settled}");
+                assert_eq!(look.files(), listed(folder.path()), "{what}, settled: {settled}");
+                assert!(!look.again(&dir, &root()).unwrap(), "{what}: once");
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_not_settled_while_the_clock_stands_still() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), "a.md");
+        let dir = open(folder.path());
+        let mut look = Look::default();
+        for _ in 0..3 {
+            look.again(&dir, &root()).unwrap();
+            assert!(!look.folders[0].settled);
+        }
+        // The same stamp, and another name: what happens within one tick of a clock.
+        write(folder.path(), "b.md");
+        look.folders[0].stamp = stamp(&dir.dir_metadata().unwrap());
+        assert!(look.again(&dir, &root()).unwrap());
+        assert_eq!(look.files().len(), 2);
     }
 }

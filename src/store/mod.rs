@@ -25,7 +25,7 @@ pub use error::StoreError;
 pub use files::{Expect, ROOTS, SNAPSHOT, TextFile, etag};
 pub use home::Home;
 pub use journal::{Durability, Journal};
-pub use listing::FileEntry;
+pub use listing::{FileEntry, Look};
 pub use quarantine::Quarantined;
 pub use reading::{Archive, DeletedSession};
 pub use sessions::{Loaded, SessionSummary, Stamp};

@@ -4,14 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::{IndexState, Keep, Library, LibraryError, Progress, TESTS, View};
+use crate::heap;
 use crate::retrieval::index::Plan;
 use crate::retrieval::shelf::ShelfError;
 use crate::retrieval::{FolderIndex, Listed};
+use crate::store::Look;
 
 /// More new bytes than this are read beside, while searches go on: a second's work.
 const AT_ONCE: u64 = 4 << 20;
 /// How many bytes are read between two commits.
 const BATCH: u64 = 4 << 20;
+/// After reading so many bytes, memory is given back that it took for a moment.
+const MUCH: u64 = 256 << 10;
 
 impl Library {
     /// Brings the index in step with the files: at once, or beside when much is new.
@@ -22,7 +26,14 @@ impl Library {
         if self.building.load(Ordering::Acquire) {
             return Ok(());
         }
-        let listing = self.listing()?;
+        let mut seen = self.lock(&self.seen);
+        let changed = self.home.look(self.settings.folder, &mut seen.look);
+        seen.indexed &= matches!(changed, Ok(false));
+        changed?;
+        if seen.indexed {
+            return Ok(());
+        }
+        let listing = self.listing(&seen.look);
         let mut guard = self.lock(&self.index);
         let opened = guard.is_none();
         if opened {
@@ -34,12 +45,17 @@ impl Library {
             if opened {
                 self.publish(index)?;
             }
+            seen.indexed = true;
             return Ok(());
         }
-        if plan.read.iter().map(|file| file.size).sum::<u64>() <= AT_ONCE {
+        let bytes = plan.read.iter().map(|file| file.size).sum::<u64>();
+        if bytes <= AT_ONCE {
             self.apply(index, &plan)?;
             self.publish(index)?;
             drop(guard);
+            if bytes > MUCH {
+                heap::give_back();
+            }
             self.embed_if_used();
         } else {
             self.publish(index)?;
@@ -60,11 +76,10 @@ impl Library {
         }
     }
 
-    fn listing(&self) -> Result<Vec<Listed>, LibraryError> {
+    fn listing(&self, look: &Look) -> Vec<Listed> {
         let tests = format!("{}/{TESTS}", self.settings.folder);
-        let files = self.home.list(self.settings.folder)?.into_iter();
-        let documents = files.filter(|file| file.path.as_str() != tests);
-        Ok(documents.map(|file| Listed { path: file.path, stamp: file.stamp, size: file.size }).collect())
+        let documents = look.files().into_iter().filter(|file| file.path.as_str() != tests);
+        documents.map(|file| Listed { path: file.path, stamp: file.stamp, size: file.size }).collect()
     }
 
     /// An index on disk that cannot be used is a cache: it is made anew. Where it cannot be kept (a full disk), it is
@@ -115,6 +130,7 @@ impl Library {
             if let Err(error) = library.build(plan) {
                 tracing::warn!(folder = library.settings.folder, %error, "building the index stopped");
             }
+            heap::give_back();
             library.building.store(false, Ordering::Release);
             library.report(Progress { state: IndexState::Ready, ..Progress::default() });
             library.embed_if_used();

@@ -9,6 +9,7 @@ use crate::retrieval::Address;
 use super::{IndexState, Library, Progress};
 use crate::domain::knowledge::{ModelName, WeightReason};
 use crate::domain::{EmbedError, Embedder, Side};
+use crate::heap;
 use crate::retrieval::shelf::key;
 use crate::retrieval::vectors::Question;
 use crate::retrieval::{Snapshot, Vectors};
@@ -109,6 +110,7 @@ impl Library {
                 let loader = std::thread::Builder::new().name(format!("load {}", self.settings.folder));
                 let spawned = loader.spawn(move || {
                     let _ = library.store();
+                    heap::give_back();
                     library.loading.store(false, Ordering::Release);
                 });
                 if spawned.is_err() {
@@ -185,6 +187,7 @@ impl Library {
                 library.embed(&store);
             }
             library.make_pieces();
+            heap::give_back();
             library.embedding.store(false, Ordering::Release);
             let view = library.view();
             library.show(view.snapshot.clone(), view.store.clone());

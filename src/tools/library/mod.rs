@@ -7,6 +7,8 @@ pub mod exam;
 mod follow;
 mod meaning;
 mod pieces;
+#[cfg(test)]
+mod tests;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
@@ -20,7 +22,7 @@ use crate::retrieval::analyse::Analyser;
 use crate::retrieval::shelf::{FileState, ShelfError, StoredChunk};
 use crate::retrieval::windows::WindowLimit;
 use crate::retrieval::{Asked, FolderIndex, Limits, Ranking, SearchError, Searchable, Snapshot, wants_words_only};
-use crate::store::{Home, StoreError};
+use crate::store::{Home, Look, StoreError};
 
 use meaning::Store;
 use pieces::Pieces;
@@ -90,7 +92,11 @@ pub enum LibraryError {
 pub struct Library {
     home: Home,
     settings: Settings,
+    /// [`LARGE`], but for tests.
+    large: usize,
     analyser: Analyser,
+    /// Locked before `index`.
+    seen: Mutex<Seen>,
     /// Opened with the first look at the folder.
     index: Mutex<Option<FolderIndex>>,
     view: RwLock<Arc<View>>,
@@ -105,6 +111,14 @@ pub struct Library {
     tell: OnceLock<Box<dyn Fn(Progress) + Send + Sync>>,
 }
 
+/// The folder at the last look.
+#[derive(Default)]
+struct Seen {
+    look: Look,
+    /// The index holds what was seen then.
+    indexed: bool,
+}
+
 /// What searches see until the next change.
 #[derive(Default)]
 struct View {
@@ -113,6 +127,9 @@ struct View {
     /// Each chunk that has a vector, with its row.
     rows: Vec<(Address, u32)>,
 }
+
+/// With so many chunks, looking for changed files is done beside searching.
+const LARGE: usize = 20_000;
 
 impl View {
     fn embedded(&self) -> Embedded {
@@ -154,7 +171,9 @@ impl Library {
         Self {
             home,
             settings,
+            large: LARGE,
             analyser: Analyser::default(),
+            seen: Mutex::default(),
             index: Mutex::default(),
             view: RwLock::default(),
             store: Mutex::default(),
@@ -183,19 +202,43 @@ impl Library {
     /// When the folder or its index cannot be read.
     pub fn search(self: &Arc<Self>, query: &str, wish: Wish) -> Result<Search, LibraryError> {
         let started = Instant::now();
-        self.follow()?;
-        let refresh = started.elapsed().as_micros() as u64;
-        let wanted = wish.vector_weight.is_none().then(|| wants_words_only(query)).flatten();
-        let mut found = self.ask(query, wish, wanted)?;
-        if found.hits.is_empty() && wanted.is_some() && wish.k > 0 {
-            // The very words stand nowhere: then what is near in meaning is better than nothing.
-            found = self.ask(query, wish, None)?;
-        }
+        let look = || self.follow().map(|()| started.elapsed().as_micros() as u64);
+        let (looked, ahead) = if self.view().snapshot.as_ref().is_some_and(|all| all.len() >= self.large) {
+            // Looking takes about as long as searching: both are begun, and the answer counts if nothing has changed.
+            std::thread::scope(|scope| {
+                let looking = scope.spawn(look);
+                let ahead = self.answer(query, wish);
+                (looking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), Some(ahead))
+            })
+        } else {
+            (look(), None)
+        };
+        let refresh = looked?;
+        let (mut found, _) = match ahead {
+            Some(Ok((found, view))) if Arc::ptr_eq(&view, &self.view()) => (found, view),
+            _ => self.answer(query, wish)?,
+        };
         found.took_us.refresh = refresh;
         Ok(found)
     }
 
-    fn ask(self: &Arc<Self>, query: &str, wish: Wish, wanted: Option<WeightReason>) -> Result<Search, LibraryError> {
+    /// The best pieces of what is indexed, and what that was.
+    fn answer(self: &Arc<Self>, query: &str, wish: Wish) -> Result<(Search, Arc<View>), LibraryError> {
+        let wanted = wish.vector_weight.is_none().then(|| wants_words_only(query)).flatten();
+        let mut found = self.ask(query, wish, wanted)?;
+        if found.0.hits.is_empty() && wanted.is_some() && wish.k > 0 {
+            // The very words stand nowhere: then what is near in meaning is better than nothing.
+            found = self.ask(query, wish, None)?;
+        }
+        Ok(found)
+    }
+
+    fn ask(
+        self: &Arc<Self>,
+        query: &str,
+        wish: Wish,
+        wanted: Option<WeightReason>,
+    ) -> Result<(Search, Arc<View>), LibraryError> {
         let started = Instant::now();
         let (meaning, words_only) = match wanted {
             Some(reason) => (None, Some(reason)),
@@ -241,7 +284,7 @@ impl Library {
             window: WindowLimit(self.settings.limits.tokens),
         };
         let found = searchable.search(&asked)?;
-        Ok(Search {
+        let search = Search {
             query: query.to_owned(),
             folder: self.settings.folder.to_owned(),
             k: wish.k as u32,
@@ -253,7 +296,8 @@ impl Library {
             hits: found.hits,
             near_misses: found.near_misses,
             took_us: Took { embed, ..found.took },
-        })
+        };
+        Ok((search, view))
     }
 
     /// The `k` best pieces.

@@ -1,0 +1,111 @@
+//! Documents and questions of made-up words, the same in every run.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// How many different words there are. The n-th is as frequent as 1/n of the first, as in languages.
+const WORDS: f64 = 20_000.0;
+/// Questions ask for less frequent words than these: the most frequent say nothing.
+const TELLING: f64 = 30.0;
+/// Chinese texts are made of so many characters.
+const CHARACTERS: f64 = 3_000.0;
+
+/// Numbers that look random (SplitMix64).
+pub struct Dice(u64);
+
+impl Dice {
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// At least 0 and less than 1.
+    pub fn share(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// A place in a list by frequency, at least `from` and less than `to`.
+    fn place(&mut self, from: f64, to: f64) -> u64 {
+        (from * (to / from).powf(self.share())) as u64
+    }
+
+    fn word(&mut self, from: f64) -> String {
+        word(self.place(from, WORDS))
+    }
+
+    fn character(&mut self) -> char {
+        char::from_u32(0x4e00 + self.place(1.0, CHARACTERS) as u32).unwrap_or('一')
+    }
+
+    /// A sentence of twelve words, or of twenty characters.
+    pub fn sentence(&mut self, language: Language) -> String {
+        match language {
+            Language::English => {
+                let words: Vec<String> = (0..12).map(|_| self.word(1.0)).collect();
+                format!("{}.", words.join(" "))
+            }
+            Language::Chinese => (0..20).map(|_| self.character()).chain(['。']).collect(),
+        }
+    }
+
+    /// Six words that tell something.
+    pub fn question(&mut self) -> String {
+        let words: Vec<String> = (0..6).map(|_| self.word(TELLING)).collect();
+        format!("{}?", words.join(" "))
+    }
+}
+
+#[derive(Clone, Copy)]
+pub enum Language {
+    English,
+    Chinese,
+}
+
+/// The n-th most frequent word: syllables without a meaning, the more the rarer it is.
+fn word(number: u64) -> String {
+    const SYLLABLES: [&str; 30] = [
+        "ka", "lo", "mi", "ru", "te", "sa", "no", "ve", "pi", "du", "ga", "be", "zo", "fi", "ho", "na", "so", "re",
+        "tu", "li", "mo", "pa", "ke", "vi", "da", "bo", "ze", "fu", "gi", "ra",
+    ];
+    let mut rest = number + SYLLABLES.len() as u64;
+    let mut word = String::new();
+    while rest > 0 {
+        word.push_str(SYLLABLES[(rest % SYLLABLES.len() as u64) as usize]);
+        rest /= SYLLABLES.len() as u64;
+    }
+    word
+}
+
+/// One of the words that no text of these has.
+pub fn rare_word(number: usize) -> String {
+    word(WORDS as u64 * 2 + number as u64)
+}
+
+/// How many sections a file of [`fill`] has; each is one chunk.
+const SECTIONS: usize = 10;
+
+/// Writes English files of ten sections of some 200 words each until there are `chunks` sections, a hundred files a folder.
+pub fn fill(folder: &Path, chunks: usize) -> io::Result<()> {
+    let mut dice = Dice::new(chunks as u64);
+    for file in 0..chunks.div_ceil(SECTIONS) {
+        let within = folder.join(format!("part-{:03}", file / 100));
+        fs::create_dir_all(&within)?;
+        let mut text = format!("# {} {file}\n", dice.word(TELLING));
+        for _ in 0..SECTIONS {
+            text.push_str(&format!("\n## {} {}\n\n", dice.word(TELLING), dice.word(TELLING)));
+            let sentences: Vec<String> = (0..17).map(|_| dice.sentence(Language::English)).collect();
+            text.push_str(&sentences.join(" "));
+            text.push('\n');
+        }
+        fs::write(within.join(format!("file-{file:05}.md")), text)?;
+    }
+    Ok(())
+}

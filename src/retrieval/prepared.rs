@@ -1,0 +1,147 @@
+//! Chunks made ready for the index: their terms and units, as the index keeps them. It is most of the work of indexing, and
+//! needs nothing but the chunk.
+
+use std::thread;
+
+use serde::Serialize;
+
+use super::analyse::{Analyser, Script};
+use super::shelf::{StoredChunk, key};
+
+/// A thread is started for so many chunks of a file, and this many threads at most.
+const SHARE: usize = 48;
+const MAX_THREADS: usize = 4;
+
+/// A chunk with all that the index keeps of it and that needs no other chunk.
+pub(super) struct Prepared {
+    pub analysed: Analysed,
+    pub json: Vec<u8>,
+    pub key: u64,
+    pub script: Script,
+}
+
+impl Prepared {
+    fn of(chunk: &StoredChunk, analyser: &Analyser) -> tantivy::Result<Self> {
+        let (analysed, key) = (Analysed::of(chunk, analyser), key(&chunk.indexed()));
+        Ok(Self { analysed, json: json(chunk)?, key, script: Script::of(&chunk.text) })
+    }
+
+    /// All chunks of a file prepared, by several threads where there are many.
+    pub fn all(chunks: &[StoredChunk], analyser: &Analyser) -> tantivy::Result<Vec<Self>> {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let threads = (chunks.len() / SHARE).clamp(1, cores.min(MAX_THREADS));
+        let prepare = |share: &[StoredChunk]| -> tantivy::Result<Vec<Self>> {
+            share.iter().map(|chunk| Self::of(chunk, analyser)).collect()
+        };
+        let mut shares = chunks.chunks(chunks.len().div_ceil(threads).max(1));
+        let Some(first) = shares.next() else { return Ok(Vec::new()) };
+        thread::scope(|scope| {
+            let others: Vec<_> = shares.map(|share| scope.spawn(move || prepare(share))).collect();
+            let mut all = prepare(first)?;
+            for other in others {
+                all.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+            }
+            Ok(all)
+        })
+    }
+}
+
+/// A chunk's terms, each followed by a blank: what the index takes apart again at the blanks, which no term holds.
+pub(super) struct Analysed {
+    pub words: String,
+    /// The number of `words`.
+    pub count: u32,
+    pub characters: String,
+    pub units: Vec<PackedUnit>,
+}
+
+impl Analysed {
+    fn of(chunk: &StoredChunk, analyser: &Analyser) -> Self {
+        let mut all = Self {
+            words: String::with_capacity(2 * chunk.text.len()),
+            count: 0,
+            characters: String::new(),
+            units: Vec::with_capacity(chunk.units.len()),
+        };
+        all.take(&chunk.head(), analyser);
+        for unit in &chunk.units {
+            let (from, to) = (unit.range.start - chunk.range.start, unit.range.end - chunk.range.start);
+            let first_term = all.count;
+            all.take(&chunk.text[from..to], analyser);
+            all.units.push(PackedUnit {
+                start: from as u32,
+                bytes: (to - from) as u32,
+                first_term,
+                terms: all.count - first_term,
+                tokens: unit.tokens as u32,
+                fresh: unit.fresh,
+            });
+        }
+        all
+    }
+
+    fn take(&mut self, text: &str, analyser: &Analyser) {
+        analyser.terms(text, |term| {
+            self.words.extend([term, " "]);
+            self.count += 1;
+        });
+        analyser.characters(text, |c| self.characters.extend([c, ' ']));
+    }
+}
+
+/// A unit as the index keeps it: bytes from the chunk's begin and their number; the first term's position and the number
+/// of terms; tokens, and whether it is fresh.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct PackedUnit {
+    pub start: u32,
+    pub bytes: u32,
+    pub first_term: u32,
+    pub terms: u32,
+    pub tokens: u32,
+    pub fresh: bool,
+}
+
+impl PackedUnit {
+    const VALUES: usize = 3;
+
+    pub fn packed(self) -> [u64; Self::VALUES] {
+        let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
+        [pair(self.start, self.bytes), pair(self.first_term, self.terms), pair(u32::from(self.fresh), self.tokens)]
+    }
+
+    pub fn all(values: impl Iterator<Item = u64>) -> Vec<Self> {
+        let values: Vec<u64> = values.collect();
+        let (high, low) = (|value: u64| (value >> 32) as u32, |value: u64| value as u32);
+        let units = values.as_chunks::<{ Self::VALUES }>().0.iter();
+        units
+            .map(|&[place, terms, rest]| Self {
+                start: high(place),
+                bytes: low(place),
+                first_term: high(terms),
+                terms: low(terms),
+                tokens: low(rest),
+                fresh: high(rest) == 1,
+            })
+            .collect()
+    }
+}
+
+pub(super) fn script_number(script: Script) -> u64 {
+    match script {
+        Script::Mixed => 0,
+        Script::Spaced => 1,
+        Script::Unspaced => 2,
+    }
+}
+
+pub(super) fn numbered_script(number: u64) -> Script {
+    match number {
+        1 => Script::Spaced,
+        2 => Script::Unspaced,
+        _ => Script::Mixed,
+    }
+}
+
+pub(super) fn json(value: &impl Serialize) -> tantivy::Result<Vec<u8>> {
+    serde_json::to_vec(value).map_err(|error| tantivy::TantivyError::InternalError(error.to_string()))
+}

@@ -1,0 +1,63 @@
+//! What a library answers while its files change.
+
+use std::sync::Arc;
+
+use super::{Keep, Library, Settings, Wish};
+use crate::domain::EmbedError;
+use crate::retrieval::{Limits, Ranking};
+use crate::store::Home;
+
+fn library(folder: &std::path::Path, large: usize) -> Arc<Library> {
+    let settings = Settings {
+        folder: "knowledge",
+        keep: Keep::OnDisk,
+        limits: Limits::default(),
+        ranking: Ranking::default(),
+        embedder: Arc::new(|| Err(EmbedError::Missing("there is none here".to_owned()))),
+        tokens: Arc::new(|| Ok(None)),
+    };
+    let mut library = Library::new(Home::open(folder).unwrap(), settings);
+    library.large = large;
+    Arc::new(library)
+}
+
+fn answers(library: &Arc<Library>, query: &str) -> Vec<String> {
+    let found = library.search(query, Wish::best(5)).unwrap();
+    found.hits.into_iter().map(|hit| hit.text).collect()
+}
+
+#[test]
+fn a_change_before_a_question_is_in_its_answer_also_when_search_does_not_wait_for_the_look() {
+    for large in [0, usize::MAX] {
+        let folder = tempfile::tempdir().unwrap();
+        let library = library(folder.path(), large);
+        let path = folder.path().join("knowledge/birds.md");
+        assert!(answers(&library, "penguins").is_empty());
+        for number in 0..20 {
+            let line = format!("Penguins swim{}", " far".repeat(number));
+            std::fs::write(&path, &line).unwrap();
+            assert_eq!(answers(&library, "penguins"), [line.as_str()], "large from {large} on");
+            assert_eq!(answers(&library, "penguins"), [line.as_str()]);
+        }
+        std::fs::write(folder.path().join("knowledge/zoo.md"), "The zoo has penguins.").unwrap();
+        assert_eq!(answers(&library, "penguins").len(), 2);
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(answers(&library, "penguins"), ["The zoo has penguins."]);
+    }
+}
+
+#[test]
+fn a_look_that_failed_is_not_taken_for_one_that_found_nothing_new() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = library(folder.path(), usize::MAX);
+    let (knowledge, aside) = (folder.path().join("knowledge"), folder.path().join("aside"));
+    std::fs::write(knowledge.join("birds.md"), "Penguins swim.").unwrap();
+    assert_eq!(answers(&library, "penguins"), ["Penguins swim."]);
+    std::fs::rename(&knowledge, &aside).unwrap();
+    assert!(library.search("penguins", Wish::best(5)).is_err());
+    std::fs::create_dir(&knowledge).unwrap();
+    assert!(answers(&library, "penguins").is_empty());
+    std::fs::remove_dir(&knowledge).unwrap();
+    std::fs::rename(&aside, &knowledge).unwrap();
+    assert_eq!(answers(&library, "penguins"), ["Penguins swim."]);
+}
