@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use super::{Bench, fast_model};
 use crate::kit::asking::{Asked, Embedded, search, settled};
-use crate::kit::numbers::{Samples, ms};
+use crate::kit::numbers::Samples;
 use crate::kit::report::Report;
 use crate::kit::server::{Server, configure_more, starter_home};
 use crate::kit::texts::{Dice, Language, fill, rare_word};
