@@ -65,6 +65,7 @@ test-frontend: frontend/dist/index.html ## Tests of the web UI without a browser
 test-rust: frontend/dist/index.html embedder ## Tests of the server, and of the web UI in a real browser
 	@scripts/install-tools.sh browser
 	@scripts/install-tools.sh disk
+	@scripts/install-tools.sh sandbox
 	cargo fmt --all --check
 	cargo test --locked
 	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked --test embedder

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what a step needs and is not there yet: `model` (a C++ compiler for llama.cpp), `browser` (for UI tests), or
-# `disk` (for tests of power cuts and disk errors).
+# Installs what a step needs and is not there yet: `model` (a C++ compiler for llama.cpp), `browser` (for UI tests), `disk`
+# (for tests of power cuts and disk errors) or `sandbox` (what the sandbox's everyday jobs use, and its level strict).
 set -euo pipefail
 
 missing=()
@@ -28,8 +28,17 @@ case "${1:-}" in
     need mkfs.xfs xfsprogs
     need strace strace
     ;;
+  sandbox)
+    need bwrap bubblewrap
+    need git git
+    need gcc gcc
+    need node nodejs
+    need sqlite3 sqlite3
+    need python3 python3
+    need curl curl
+    ;;
   *)
-    echo "usage: $0 model|browser|disk" >&2
+    echo "usage: $0 model|browser|disk|sandbox" >&2
     exit 2
     ;;
 esac

@@ -73,8 +73,10 @@ struct EmbeddedModel {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum SandboxLevel {
+    Strict,
     #[default]
     Standard,
+    /// Known, so that the refusal can say where it belongs.
     Off,
 }
 
@@ -127,6 +129,9 @@ pub enum ConfigError {
     #[error("{file} cannot be used: {reason}")]
     Bad { file: String, reason: String },
 }
+
+/// A file can be changed by whatever may write it, also while nobody looks; a command line is a person's.
+const SANDBOX_OFF: &str = "sandbox: it cannot be switched off here, only by starting with --sandbox off";
 
 /// The weights that `make model` gets.
 const WEIGHTS: &str = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf";
@@ -211,8 +216,9 @@ impl Config {
             embedding,
             rerank: embedding::rerank(&file.embedding, environment),
             sandbox: match file.sandbox {
+                SandboxLevel::Strict => Level::Strict,
                 SandboxLevel::Standard => Level::Standard,
-                SandboxLevel::Off => Level::Off,
+                SandboxLevel::Off => return Err(bad("config.yml", SANDBOX_OFF)),
             },
             fetch_allow_hosts: file.fetch_allow_hosts,
             retrieval: retrieval(&file.retrieval)?,
@@ -460,6 +466,15 @@ mod tests {
         assert_eq!(first(&config), ("http://127.0.0.1:9999/v1", "mine", String::new(), "environment"));
         let nothing = load(&[], &[("OPENAI_BASE_URL", "https://api.openai.com/v1")]).unwrap();
         assert!(nothing.endpoints.is_empty());
+    }
+
+    #[test]
+    fn the_sandbox_s_level_is_configured_but_not_its_absence() {
+        let level = |text: &str| load(&[("config.yml", text)], &[]).map(|config| config.sandbox);
+        assert_eq!(level("port: 1\n").unwrap(), Level::Standard);
+        assert_eq!(level("sandbox: strict\n").unwrap(), Level::Strict);
+        assert!(level("sandbox: off\n").unwrap_err().to_string().contains("--sandbox off"));
+        assert!(level("sandbox: none\n").unwrap_err().to_string().contains("none"));
     }
 
     #[test]

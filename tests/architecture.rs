@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// The modules by floor: a module uses only lower ones, and modules of one floor do not use each other, except at the top.
 const FLOORS: [&[&str]; 6] = [
     &["domain", "clock"],
-    &["store", "provider", "retrieval", "skills", "sandbox", "tokens", "heap"],
+    &["store", "provider", "retrieval", "skills", "sandbox", "tokens", "egress", "heap"],
     &["tools", "prompt"],
     &["agent"],
     &["engine"],
@@ -95,6 +95,7 @@ fn every_check_fails_where_it_must() {
     fails(doors, "engine/x.rs", "let file = File::open(path)?;", "opens files");
     fails(doors, "cli/x.rs", "use cap_std::fs::Dir;", "opens files");
     fails(doors, "engine/x.rs", "reqwest::get(url)", "talks HTTP");
+    fails(doors, "sandbox/x.rs", "TcpStream::connect(address)", "talks HTTP");
     fails(doors, "engine/x.rs", "use axum::Json;", "serves HTTP");
     passes(doors, "store/x.rs", "use std::fs::File; use cap_std::fs::Dir;");
     passes(doors, "retrieval/x.rs", "use std::fs::File;\nfn hold(opened_by_the_store: File) {}");
@@ -169,7 +170,7 @@ fn doors(source: &Source) -> Vec<String> {
                 "fs::write",
             ],
         ),
-        ("talks HTTP", &["provider/", "tools/fetch_url"], &["reqwest", "hyper::", "TcpStream"]),
+        ("talks HTTP", &["provider/", "tools/fetch_url", "egress/"], &["reqwest", "hyper::", "TcpStream"]),
         ("serves HTTP", &["api/", "provider/scripted/"], &["axum"]),
     ];
     // A handle that the store opened may be held, read and written anywhere.

@@ -2,12 +2,15 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
 
 use super::load_config;
 use crate::config::known_variables;
 use crate::engine::embedder::{LocalModel, Source};
 use crate::provider::find_local;
-use crate::sandbox::{Sandbox, SandboxConfig};
+use crate::sandbox::{self, Exit, Job, Sandbox, SandboxConfig};
 
 /// The parts of a home that the prompt is made of.
 const PARTS: [&str; 5] =
@@ -44,11 +47,32 @@ pub fn doctor(home: &Path) -> anyhow::Result<ExitCode> {
     println!("vectors    {}", vectors(&config.embedding));
     let rerank = config.rerank.as_deref().map(|models| local(LocalModel::E5Small, models));
     println!("rerank     {}", rerank.as_deref().unwrap_or("none"));
-    println!("sandbox    {}", Sandbox::new(SandboxConfig::new(config.sandbox)).describe());
+    let sandbox = Sandbox::new(SandboxConfig::new(config.sandbox));
+    println!("sandbox    {}: {}", config.sandbox.name(), sandbox.describe());
+    println!("           {}", runtime.block_on(tried(&sandbox))?);
     for warning in &config.warnings {
         println!("warning    {warning}");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What became of a command that does nothing, in a folder made for it.
+async fn tried(sandbox: &Sandbox) -> anyhow::Result<String> {
+    let cwd = sandbox::empty_folder()?;
+    let job = Job {
+        argv: vec!["true".to_owned()],
+        cwd: cwd.path().to_owned(),
+        readable: Vec::new(),
+        env: Vec::new(),
+        wall: Duration::from_secs(10),
+        output_cap: 1_000,
+        network: false,
+    };
+    Ok(match sandbox.run(job, CancellationToken::new()).await {
+        Ok(done) if done.exit == Exit::Code(0) => format!("a trial command ran, in {} ms", done.took.as_millis()),
+        Ok(done) => format!("a trial command failed: {:?} {}", done.exit, done.stderr.text()),
+        Err(error) => error.to_string(),
+    })
 }
 
 /// Where vectors for search come from.

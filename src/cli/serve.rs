@@ -17,6 +17,7 @@ use crate::api::{Access, App, PageSecret};
 use crate::clock;
 use crate::config::Config;
 use crate::domain::EmbedError;
+use crate::egress::{Guard, Proxy, system_lookup};
 use crate::engine::approvals::Approvals;
 use crate::engine::embedder::Embedders;
 use crate::engine::hub::Hub;
@@ -25,7 +26,7 @@ use crate::engine::models::Models;
 use crate::engine::watch::{self, Saves, Skills};
 use crate::engine::{ChangedBy, Engine, Notice, Runs, Services};
 use crate::provider::find_local;
-use crate::sandbox::{Interpreter, Level, Sandbox, SandboxConfig};
+use crate::sandbox::{Interpreter, Level, Sandbox, SandboxConfig, keep_memory_private};
 use crate::store::{Home, ROOTS};
 use crate::tokens::Counter;
 use crate::tools::files::Moment;
@@ -45,6 +46,9 @@ pub struct ServeArguments {
     /// 0 picks a free one; the first line on standard output names it.
     #[arg(long)]
     port: Option<u16>,
+    /// What commands of the agent may do: strict, standard, or off (all you may do). Wins over config.yml.
+    #[arg(long, value_parser = level)]
+    sandbox: Option<Level>,
 }
 
 const DEFAULT_PORT: u16 = 8002;
@@ -53,7 +57,13 @@ const EMBEDDED: &str = "local";
 /// How long a stop may take before it is forced.
 const STOP_GRACE: Duration = Duration::from_secs(9);
 
+pub fn level(text: &str) -> Result<Level, String> {
+    let known = [Level::Strict, Level::Standard, Level::Off];
+    known.into_iter().find(|level| level.name() == text).ok_or_else(|| "it is strict, standard or off".to_owned())
+}
+
 pub fn serve(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
+    keep_memory_private()?;
     tracing_subscriber::fmt()
         .with_env_filter(
             tracing_subscriber::EnvFilter::try_from_env("MINICLAW_LOG").unwrap_or_else(|_| "warn,miniclaw=info".into()),
@@ -64,7 +74,8 @@ pub fn serve(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     if !folder.join("workspace").is_dir() {
         init::fill(&folder)?;
     }
-    let (config, _) = load_config(&folder)?;
+    let (mut config, _) = load_config(&folder)?;
+    config.sandbox = arguments.sandbox.unwrap_or(config.sandbox);
     let host = arguments.host.clone().or_else(|| config.host.clone()).unwrap_or_else(|| "127.0.0.1".to_owned());
     let ip: IpAddr =
         if host == "localhost" { [127, 0, 0, 1].into() } else { host.parse().context("--host is no IP address")? };
@@ -72,6 +83,13 @@ pub fn serve(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         eprintln!(
             "miniclaw: {ip} can be reached by other machines, and this server would obey all of them. Set MINICLAW_TOKEN \
              (in the environment or in .env) to a long random word and start again, or use --host 127.0.0.1."
+        );
+        return Ok(ExitCode::from(EX_CONFIG));
+    }
+    if !ip.is_loopback() && config.sandbox == Level::Off {
+        eprintln!(
+            "miniclaw: {ip} can be reached by other machines, and without the sandbox whoever gets in there has all your \
+             rights. Leave out --sandbox off, or use --host 127.0.0.1."
         );
         return Ok(ExitCode::from(EX_CONFIG));
     }
@@ -92,7 +110,9 @@ async fn run(folder: PathBuf, config: Config, address: SocketAddr) -> anyhow::Re
 
     let hub = Arc::new(Hub::new());
     let tokens = Arc::new(Counter::new());
-    let sandbox = Sandbox::new(SandboxConfig::new(config.sandbox));
+    // Nothing on this machine or its network is allowed to commands, whatever fetch_url may reach.
+    let way_out = Proxy::start(Guard::new(&[]), system_lookup()).await?;
+    let sandbox = Sandbox::new(SandboxConfig::new(config.sandbox)).with_way_out(Arc::new(way_out));
     let materials =
         Materials { config: &config, home: &home, sandbox: &sandbox, tokens: &tokens, own_port: bound.port() };
     let embedders = Embedders::new(config.embedding.clone(), tokio::runtime::Handle::current());
@@ -138,10 +158,7 @@ async fn run(folder: PathBuf, config: Config, address: SocketAddr) -> anyhow::Re
         access: Arc::new(Access::new(bound, &config.host_names, config.token.clone())),
         problems: Arc::new(problems(&config, &home, &sandbox)),
         sandbox: sandbox.describe().into(),
-        sandbox_level: match config.sandbox {
-            Level::Standard => "standard",
-            Level::Off => "off",
-        },
+        sandbox_level: config.sandbox.name(),
         started_at,
         stopping: CancellationToken::new(),
     };
@@ -308,6 +325,10 @@ fn problems(config: &Config, home: &Home, sandbox: &Sandbox) -> Vec<String> {
     }
     if config.sandbox == Level::Off {
         problems.push("The sandbox is off: tools run with all your rights.".to_owned());
+    }
+    if let Some(weakness) = sandbox.weakness(&home.scratch()) {
+        tracing::warn!("{weakness}");
+        problems.push(weakness);
     }
     problems
 }

@@ -12,6 +12,7 @@ pub mod path;
 pub mod session;
 pub mod stamp;
 pub mod tool;
+pub mod way_out;
 pub mod work;
 pub mod written;
 
@@ -25,4 +26,5 @@ pub use path::HomePath;
 pub use session::Session;
 pub use stamp::FileStamp;
 pub use tool::{Effect, ToolAnswer, ToolSpec};
+pub use way_out::{Contact, Pass, WayOut};
 pub use work::{Outcome, Usage, Work};

@@ -11,11 +11,12 @@ use seccompiler::{
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
+/// No network, not even unix sockets (one could lead to a container engine); pipes and socketpair() stay.
+const GOING_OUT: [i64; 2] = [SYS_socket, SYS_connect];
+
 /// Refused whatever their arguments.
 const REFUSED: &[i64] = &[
-    // No network, not even unix sockets (one could lead to a container engine); pipes and socketpair() stay.
-    SYS_socket,
-    SYS_connect,
+    // Nobody may come to a job, also when it may go out.
     SYS_bind,
     SYS_listen,
     SYS_accept,
@@ -92,17 +93,23 @@ const X32_BIT: i64 = 0x4000_0000;
 /// ptrace, process_vm_readv, process_vm_writev.
 const X32_ONLY: [i64; 3] = [521, 539, 540];
 
-/// The filters, in the order they are put on. A refused call fails with EPERM.
-pub fn filters() -> Result<[BpfProgram; 2], BackendError> {
+/// The filters, in the order they are put on. A refused call fails with EPERM. With `network` a job has TCP sockets;
+/// where they lead is Landlock's business.
+pub fn filters(network: bool) -> Result<[BpfProgram; 2], BackendError> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;
     let mut rules: Rules = REFUSED.iter().chain(REFUSED_HERE).map(|call| (*call, Vec::new())).collect();
+    if network {
+        only_tcp(&mut rules)?;
+    } else {
+        rules.extend(GOING_OUT.map(|call| (call, Vec::new())));
+    }
 
     // A datagram pair could still address other sockets by path.
     let datagram = Condition::new(1, Len::Dword, Op::MaskedEq(0xf), SOCK_DGRAM as u64)?;
     rules.insert(SYS_socketpair, vec![SeccompRule::new(vec![datagram])?]);
     // send() is sendto() without an address; with one it is the network.
     let addressed = Condition::new(4, Len::Qword, Op::Ne, 0)?;
-    rules.insert(SYS_sendto, vec![SeccompRule::new(vec![addressed])?]);
+    rules.entry(SYS_sendto).or_default().push(SeccompRule::new(vec![addressed])?);
     // Typing into the terminal the server was started from.
     for request in [TIOCSTI, TIOCLINUX] {
         let condition = Condition::new(1, Len::Dword, Op::Eq, request)?;
@@ -123,6 +130,25 @@ pub fn filters() -> Result<[BpfProgram; 2], BackendError> {
     Ok([program(rules, EPERM, arch)?, program(no_clone3, ENOSYS, arch)?])
 }
 
+/// Of all sockets those of TCP over IPv4 and IPv6; other stream protocols (MPTCP, SCTP, SMC) pass Landlock by. So does a
+/// connection that is opened by sending (TCP fast open), which is refused too.
+fn only_tcp(rules: &mut Rules) -> Result<(), BackendError> {
+    let other_than = |argument, allowed: [i32; 2]| {
+        let each = allowed.map(|value| Condition::new(argument, Len::Dword, Op::Ne, value as u64));
+        each.into_iter().collect::<Result<Vec<_>, _>>().and_then(SeccompRule::new)
+    };
+    let mut refused = vec![other_than(0, [AF_INET, AF_INET6])?, other_than(2, [0, IPPROTO_TCP])?];
+    for kind in (0..16).filter(|kind| *kind != SOCK_STREAM) {
+        refused.push(SeccompRule::new(vec![Condition::new(1, Len::Dword, Op::MaskedEq(0xf), kind as u64)?])?);
+    }
+    rules.insert(SYS_socket, refused);
+    for (call, flags) in [(SYS_sendmsg, 2), (SYS_sendmmsg, 3), (SYS_sendto, 3)] {
+        let opening = Condition::new(flags, Len::Dword, Op::MaskedEq(MSG_FASTOPEN as u64), MSG_FASTOPEN as u64)?;
+        rules.entry(call).or_default().push(SeccompRule::new(vec![opening])?);
+    }
+    Ok(())
+}
+
 fn program(rules: Rules, errno: i32, arch: TargetArch) -> Result<BpfProgram, BackendError> {
     let rules = if cfg!(target_arch = "x86_64") { with_x32(rules) } else { rules };
     SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(errno as u32), arch)?.try_into()
@@ -141,8 +167,10 @@ mod tests {
 
     #[test]
     fn the_filters_compile_and_fit_the_kernel() {
-        for program in filters().unwrap() {
-            assert!(program.len() > 4 && program.len() < 4096, "{}", program.len());
+        for network in [false, true] {
+            for program in filters(network).unwrap() {
+                assert!(program.len() > 4 && program.len() < 4096, "{}", program.len());
+            }
         }
     }
 }

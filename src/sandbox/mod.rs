@@ -2,11 +2,13 @@
 //!
 //! A **job** is a command a model asked for. It runs behind a **supervisor** (a second start of this program) with an
 //! environment of its own, none of the server's descriptors, a limit of time, and inside a **fence**: Landlock for files,
-//! TCP and signals, seccomp for the rest, limits on resources. When it ends, is stopped, or the server dies, every
+//! TCP and signals, seccomp for the rest, limits on resources. Level `strict` puts all of that into namespaces of its own
+//! (bubblewrap), where the rest of the machine is not even there. When a job ends, is stopped, or the server dies, every
 //! process it started dies with it. A **service** is a helper program of ours; it is trusted and has no fence.
 //!
 //! The fence holds or nothing runs: a kernel that cannot put it up in full is an error, never a reason to go without.
 
+mod bubblewrap;
 mod calls;
 mod captured;
 mod interpreter;
@@ -17,31 +19,40 @@ mod service;
 mod spawn;
 mod supervisor;
 mod sys;
+mod user;
 mod wire;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
+
+use crate::domain::{Contact, Pass, WayOut};
 
 pub use captured::{Captured, grouped};
 pub use interpreter::Interpreter;
 pub use process::{Line, Process};
 pub use service::{Service, ServiceProcess};
 pub use supervisor::supervise_if_asked;
+pub use sys::keep_memory_private;
 
 /// The job's folder for temporary files, in its working directory.
 const TEMPORARY: &str = ".tmp";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
+    /// All of `Standard`, inside namespaces made by bubblewrap: other processes, other files and the machine's network are
+    /// not there at all.
+    Strict,
     /// Files: writes only in the working directory, reads only system files and what the job lists. No network.
     Standard,
-    /// No fence. Only where a person said so in the configuration.
+    /// No fence. Only where a person said so on the command line.
     Off,
 }
 
 impl Level {
     pub fn name(self) -> &'static str {
         match self {
+            Level::Strict => "strict",
             Level::Standard => "standard",
             Level::Off => "off",
         }
@@ -77,7 +88,7 @@ pub struct Job {
     pub wall: Duration,
     /// Bytes kept of each output stream: half from its beginning, half from its end.
     pub output_cap: usize,
-    /// Whether it may reach other machines; a person was asked. Not before [`Sandbox::can_network`] says so.
+    /// Whether it may reach public addresses, through the proxy of [`Sandbox::with_way_out`].
     pub network: bool,
 }
 
@@ -102,6 +113,8 @@ pub struct Finished {
     pub stdout: Captured,
     pub stderr: Captured,
     pub took: Duration,
+    /// With whom it asked to be connected; empty without network.
+    pub contacts: Vec<Contact>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -117,44 +130,128 @@ pub enum SandboxError {
     Lost,
     #[error("the supervisor could not be started: {0}")]
     Supervisor(#[source] std::io::Error),
+    #[error("a command cannot be given the network here: {0}")]
+    NoNetwork(String),
 }
 
 /// Starts processes. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Sandbox {
     config: SandboxConfig,
+    /// Where bubblewrap is; looked for when the level needs it.
+    bubblewrap: Option<PathBuf>,
+    way_out: Option<Arc<dyn WayOut>>,
 }
 
 impl Sandbox {
     pub fn new(config: SandboxConfig) -> Self {
-        Self { config }
+        let bubblewrap = if config.level == Level::Strict { bubblewrap::find() } else { None };
+        Self { config, bubblewrap, way_out: None }
+    }
+
+    /// With a proxy for jobs that are allowed the network. Without one none is.
+    pub fn with_way_out(self, way_out: Arc<dyn WayOut>) -> Self {
+        Self { way_out: Some(way_out), ..self }
     }
 
     pub fn level(&self) -> Level {
         self.config.level
     }
 
-    /// Whether a job can be given the network. No job can, yet.
+    /// Whether a job can be given the network. With level `off` every job has it.
     pub fn can_network(&self) -> bool {
-        false
+        self.config.level == Level::Off || self.pass().is_ok()
+    }
+
+    fn pass(&self) -> Result<Box<dyn Pass>, SandboxError> {
+        let kernel = sys::landlock_abi();
+        if kernel < paths::TCP_ABI {
+            let version = paths::TCP_ABI;
+            let why = format!(
+                "Landlock here has version {kernel}; keeping a command to the proxy takes {version} (Linux 6.7)"
+            );
+            return Err(SandboxError::NoNetwork(why));
+        }
+        match &self.way_out {
+            Some(way_out) => Ok(way_out.pass()),
+            None => Err(SandboxError::NoNetwork("this server has no proxy for it".to_owned())),
+        }
     }
 
     /// Whether a job could read all that lies below `path`, because the system's own folders are open to it.
-    pub fn exposes(&self, path: &std::path::Path) -> bool {
+    pub fn exposes(&self, path: &Path) -> bool {
         match self.config.level {
             Level::Off => false,
-            Level::Standard => paths::is_system(path),
+            Level::Standard | Level::Strict => paths::is_system(path),
         }
     }
 
     /// One sentence for people: what commands may do here, as it really is on this machine.
     pub fn describe(&self) -> String {
         match self.config.level {
-            Level::Off => "The sandbox is off by configuration: commands run with all rights of the user who started \
-                           miniclaw."
+            Level::Off => "The sandbox is off, as the command line says: commands run with all rights of the user who \
+                           started miniclaw."
                 .to_owned(),
             Level::Standard => describe_standard(sys::landlock_abi()),
+            Level::Strict => match &self.bubblewrap {
+                None => format!("Commands are refused: {}.", bubblewrap::MISSING),
+                Some(program) => describe_strict(sys::landlock_abi(), program),
+            },
         }
+    }
+
+    /// What a person should know before commands work in `folder`: none when the limits hold there.
+    pub fn weakness(&self, folder: &Path) -> Option<String> {
+        let stays_root = match self.config.level {
+            Level::Off => false,
+            // There the folders on the way are bubblewrap's own.
+            Level::Strict => user::is_root() && !user::can_change(),
+            Level::Standard => user::is_root() && !(user::can_change() && user::lets_nobody_through(folder)),
+        };
+        stays_root.then(|| {
+            "miniclaw runs as root and commands stay user 0 (without its privileges, inside the same fence), because user \
+             65534 could not get to their folder: the limit on their number of processes does not hold. Run miniclaw as an \
+             ordinary user, or move the home out of folders that are closed to others."
+                .to_owned()
+        })
+    }
+}
+
+/// A folder for one command that is to leave nothing; removed when dropped.
+pub struct EmptyFolder(PathBuf);
+
+/// Makes one among the system's temporary files.
+///
+/// # Errors
+/// When it cannot be made.
+pub fn empty_folder() -> std::io::Result<EmptyFolder> {
+    let path = std::env::temp_dir().join(format!("miniclaw-{}", crate::clock::new_secret()));
+    std::fs::create_dir(&path).map(|()| EmptyFolder(path))
+}
+
+impl EmptyFolder {
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for EmptyFolder {
+    fn drop(&mut self) {
+        // What is left is a temporary file, which the system removes in time.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn describe_strict(kernel: i32, bubblewrap: &Path) -> String {
+    let standard = describe_standard(kernel);
+    match standard.strip_prefix("Commands run in a sandbox (Landlock and seccomp)") {
+        Some(rest) => {
+            let bubblewrap = bubblewrap.display();
+            format!(
+                "Commands run in namespaces of their own ({bubblewrap}) and in there in a sandbox (Landlock and seccomp){rest}"
+            )
+        }
+        None => standard,
     }
 }
 
@@ -200,6 +297,6 @@ mod tests {
         assert!(describe_standard(0).starts_with("Commands are refused"));
         assert!(describe_standard(4).contains("can still send signals"));
         assert!(!describe_standard(6).contains("signals"));
-        assert!(Sandbox::new(SandboxConfig::new(Level::Off)).describe().contains("off by configuration"));
+        assert!(Sandbox::new(SandboxConfig::new(Level::Off)).describe().contains("is off"));
     }
 }

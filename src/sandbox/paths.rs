@@ -5,13 +5,17 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
-    RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath, PathFd, Ruleset,
+    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
 };
+
+use super::wire::Order;
 
 /// The least version of Landlock that is enough. From 3 on (Linux 6.2) files can neither be changed nor truncated
 /// outside; TCP (4) and abstract sockets (6) are also refused by the system call filter.
 pub const LEAST_ABI: i32 = 3;
+/// From here on a process can be kept to one TCP port (Linux 6.7).
+pub const TCP_ABI: i32 = 4;
 /// From here on signals to processes outside are refused too (Linux 6.12).
 pub const SIGNALS_ABI: i32 = 6;
 
@@ -38,18 +42,22 @@ fn abi(kernel: i32) -> ABI {
 }
 
 /// The ruleset for a process that works in `cwd`. Every right named here is demanded of the kernel, never "if possible":
-/// a ruleset that cannot be had in full is an error.
-pub fn ruleset(kernel: i32, cwd: &Path, readable: &[PathBuf]) -> Result<RulesetCreated, RulesetError> {
+/// a ruleset that cannot be had in full is an error. TCP is closed but for connections to the `port` of the proxy.
+pub fn ruleset(kernel: i32, order: &Order) -> Result<RulesetCreated, RulesetError> {
+    let (cwd, readable) = (&order.cwd, &order.readable);
     let abi = abi(kernel);
     let mut rules =
         Ruleset::default().set_compatibility(CompatLevel::HardRequirement).handle_access(AccessFs::from_all(abi))?;
-    if kernel >= 4 {
+    if kernel >= TCP_ABI {
         rules = rules.handle_access(AccessNet::from_all(abi))?;
     }
     if kernel >= SIGNALS_ABI {
         rules = rules.scope(Scope::from_all(abi))?;
     }
     let mut rules = rules.create()?;
+    if let Some(port) = order.proxy_port {
+        rules = rules.add_rule(NetPort::new(port, AccessNet::ConnectTcp))?;
+    }
 
     let read = AccessFs::from_read(abi);
     let system = SYSTEM.iter().map(PathBuf::from);

@@ -10,6 +10,7 @@ use super::captured::Collector;
 use super::spawn::{Control, Input};
 use super::wire::{End, Report};
 use super::{Exit, Job, Sandbox, SandboxError};
+use crate::domain::{Contact, Pass};
 
 /// The longest line that is accepted from a process.
 const LINE_LIMIT: usize = 4 << 20;
@@ -33,19 +34,25 @@ pub struct Process {
     stdin: ChildStdin,
     stdout: ChildStdout,
     pending: Vec<u8>,
+    pass: Option<Box<dyn Pass>>,
 }
 
 impl Sandbox {
     /// Starts a process that stays, with piped input and output. `job.wall` bounds only the start.
     pub async fn open(&self, job: Job) -> Result<Process, SandboxError> {
-        let mut supervised = self.start_supervisor(Input::Piped)?;
-        let order = self.order(&job);
-        timeout(job.wall, supervised.control.begin(&order)).await.map_err(|_| SandboxError::Lost)??;
+        let (order, pass) = self.order(&job)?;
+        let mut supervised = self.start_supervisor(&job, Input::Piped)?;
+        let begun = timeout(job.wall, supervised.control.begin(&order)).await.map_err(|_| SandboxError::Lost)?;
         let mut child = supervised.child;
         let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
             return Err(SandboxError::Lost);
         };
+        if let Err(error) = begun {
+            let mut said = Collector::new(STDERR_CAP);
+            let _ = timeout(job.wall, said.fill(stderr)).await;
+            return Err(self.explain(error, &said.finish().text()));
+        }
         // Read so that it never blocks on a full pipe; it says why a start failed, when it did.
         tokio::spawn(async move {
             let mut collector = Collector::new(STDERR_CAP);
@@ -55,7 +62,7 @@ impl Sandbox {
                 tracing::debug!(text, "a tool's process wrote to stderr");
             }
         });
-        Ok(Process { child, control: supervised.control, stdin, stdout, pending: Vec::new() })
+        Ok(Process { child, control: supervised.control, stdin, stdout, pending: Vec::new(), pass })
     }
 }
 
@@ -91,6 +98,11 @@ impl Process {
                 Err(_) => return Line::Late,
             }
         }
+    }
+
+    /// With whom it asked to be connected so far; empty without network.
+    pub fn contacts(&self) -> Vec<Contact> {
+        self.pass.as_ref().map(|pass| pass.contacts()).unwrap_or_default()
     }
 
     /// Ctrl-C for the process itself, not for what it started.

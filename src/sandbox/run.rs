@@ -20,13 +20,14 @@ impl Sandbox {
     /// until then is kept in every case. Dropping the future kills it too.
     pub async fn run(&self, job: Job, cancel: CancellationToken) -> Result<Finished, SandboxError> {
         let started = Instant::now();
-        let mut supervised = self.start_supervisor(Input::Null)?;
-        let mut order = self.order(&job);
+        let (mut order, pass) = self.order(&job)?;
+        let mut supervised = self.start_supervisor(&job, Input::Null)?;
         // The wall limit ends a sleeper, this one a process the kernel cannot take from us in time.
         order.cpu_seconds = Some(job.wall.as_secs().saturating_mul(4) + 10);
         let mut out = Collector::new(job.output_cap);
         let mut err = Collector::new(job.output_cap);
         let (stdout, stderr) = (supervised.child.stdout.take(), supervised.child.stderr.take());
+        let mut begun = false;
         let exit = {
             let pump = async {
                 let out = async {
@@ -44,22 +45,25 @@ impl Sandbox {
             tokio::pin!(pump);
             let end = async {
                 supervised.control.begin(&order).await?;
+                begun = true;
                 until_end(&mut supervised.control, started + job.wall, &cancel).await
             };
             tokio::pin!(end);
             tokio::select! {
                 exit = &mut end => {
-                    let exit = exit?;
                     let _ = timeout(DRAIN, pump).await;
                     exit
                 }
-                () = &mut pump => end.await?,
+                () = &mut pump => end.await,
             }
         };
         if timeout(DRAIN, supervised.child.wait()).await.is_err() {
             let _ = supervised.child.start_kill();
         }
-        Ok(Finished { exit, stdout: out.finish(), stderr: err.finish(), took: started.elapsed() })
+        let (stdout, stderr) = (out.finish(), err.finish());
+        let exit = exit.map_err(|error| if begun { error } else { self.explain(error, &stderr.text()) })?;
+        let contacts = pass.map(|pass| pass.contacts()).unwrap_or_default();
+        Ok(Finished { exit, stdout, stderr, took: started.elapsed(), contacts })
     }
 }
 

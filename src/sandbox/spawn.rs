@@ -1,7 +1,8 @@
 //! Every start of a process by the server goes through here.
 
+use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdStream;
 use std::path::Path;
 use std::process::Stdio;
@@ -12,7 +13,11 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, Command};
 
 use super::wire::{self, ARGUMENT, Fence, NotStarted, Order, Report, SOCKET};
-use super::{Job, Level, SEARCH_PATH, Sandbox, SandboxError, TEMPORARY, sys};
+use super::{Job, Level, SEARCH_PATH, Sandbox, SandboxError, TEMPORARY, bubblewrap, sys};
+use crate::domain::Pass;
+
+/// Every spelling that programs look for.
+const PROXY_VARIABLES: [&str; 6] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
 
 /// What the process reads.
 #[derive(Clone, Copy)]
@@ -35,27 +40,49 @@ pub struct Control {
 }
 
 impl Sandbox {
-    pub(super) fn start_supervisor(&self, input: Input) -> Result<Supervised, SandboxError> {
+    pub(super) fn start_supervisor(&self, job: &Job, input: Input) -> Result<Supervised, SandboxError> {
         let (ours, theirs) = StdStream::pair().map_err(SandboxError::Supervisor)?;
         let stdin = match input {
             Input::Null => Stdio::null(),
             Input::Piped => Stdio::piped(),
         };
-        let mut command = clean(&self.config.supervisor_exe);
+        let (mut command, program) = match self.config.level {
+            Level::Off | Level::Standard => (clean(&self.config.supervisor_exe), None),
+            Level::Strict => {
+                let bubblewrap = self.bubblewrap.as_ref().ok_or(SandboxError::Fence(bubblewrap::MISSING.to_owned()))?;
+                let mut command = clean(bubblewrap);
+                command.args(bubblewrap::arguments(job));
+                (command, Some(self.supervisor_program().map_err(SandboxError::Supervisor)?))
+            }
+        };
         command.arg(ARGUMENT).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let socket = theirs.as_raw_fd();
-        // SAFETY: two system calls, no allocation.
+        let (socket, opened) = (theirs.as_raw_fd(), program.as_ref().map(AsRawFd::as_raw_fd));
+        let passed = if program.is_some() { bubblewrap::PROGRAM } else { SOCKET };
+        // SAFETY: a few system calls, no allocation.
         unsafe {
             command.pre_exec(move || {
                 sys::move_to(socket, SOCKET)?;
-                sys::close_on_exec_from(SOCKET as u32 + 1)
+                if let Some(opened) = opened {
+                    sys::move_to(opened, bubblewrap::PROGRAM)?;
+                }
+                sys::close_on_exec_from(passed as u32 + 1)
             });
         }
         let child = command.spawn().map_err(SandboxError::Supervisor)?;
         Ok(Supervised { child, control: Control::new(ours).map_err(SandboxError::Supervisor)? })
     }
 
-    pub(super) fn order(&self, job: &Job) -> Order {
+    /// The supervisor's program, open under a number that is in nobody's way.
+    fn supervisor_program(&self) -> io::Result<OwnedFd> {
+        sys::duplicate_above(File::open(&self.config.supervisor_exe)?, 64)
+    }
+
+    /// What the supervisor is to do, and the job's pass if it may go out. The pass must live as long as the job.
+    pub(super) fn order(&self, job: &Job) -> Result<(Order, Option<Box<dyn Pass>>), SandboxError> {
+        let pass = match self.config.level {
+            Level::Off => None,
+            Level::Standard | Level::Strict => job.network.then(|| self.pass()).transpose()?,
+        };
         let cwd = job.cwd.to_string_lossy().into_owned();
         let temporary = job.cwd.join(TEMPORARY).to_string_lossy().into_owned();
         let fixed = [
@@ -65,17 +92,33 @@ impl Sandbox {
             ("LANG", "C.UTF-8".to_owned()),
             ("TERM", "dumb".to_owned()),
         ];
-        let fixed = fixed.map(|(name, value)| (name.to_owned(), value));
-        Order {
+        let proxy = pass.as_ref().map(|pass| pass.proxy());
+        let proxied = proxy.iter().flat_map(|proxy| PROXY_VARIABLES.map(|name| (name, proxy.clone())));
+        // For programs that look at the others only when told so (Node.js).
+        let told = proxy.iter().map(|_| ("NODE_USE_ENV_PROXY", "1".to_owned()));
+        let all = fixed.into_iter().chain(proxied).chain(told).map(|(name, value)| (name.to_owned(), value));
+        let order = Order {
             argv: job.argv.clone(),
             cwd: job.cwd.clone(),
             readable: job.readable.clone(),
-            env: fixed.into_iter().chain(job.env.iter().cloned()).collect(),
+            env: all.chain(job.env.iter().cloned()).collect(),
             fence: match self.config.level {
-                Level::Standard => Fence::Standard,
+                Level::Standard | Level::Strict => Fence::Standard,
                 Level::Off => Fence::None,
             },
             cpu_seconds: None,
+            proxy_port: pass.as_ref().map(|pass| pass.port()),
+        };
+        Ok((order, pass))
+    }
+
+    /// What a start that was never reported means: in level `strict` bubblewrap had its say on standard error.
+    pub(super) fn explain(&self, error: SandboxError, said: &str) -> SandboxError {
+        match (error, self.config.level, said.lines().next()) {
+            (SandboxError::Lost, Level::Strict, Some(said)) if said.starts_with("bwrap: ") => {
+                SandboxError::Fence(format!("bubblewrap could not do its part ({said})"))
+            }
+            (error, ..) => error,
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -15,11 +15,10 @@ use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use super::sys::{self, Pid, Reaped};
+use super::user::{NOBODY, may_become_nobody};
 use super::wire::{ARGUMENT, End, Fence, INTERRUPT, NotStarted, Order, Report, SOCKET};
 use super::{calls, paths};
 
-/// The user and group a tool gets when the server runs as root: "nobody".
-const NOBODY: u32 = 65534;
 /// How long the last of a tool's processes may take to die of SIGKILL.
 const REAPING: Duration = Duration::from_secs(5);
 /// An order is a command line and a few paths.
@@ -230,9 +229,9 @@ fn limits(order: &Order, user: u32) -> Vec<(libc::__rlimit_resource_t, u64)> {
     let now: u64 = processes().filter(|process| process.user == user).map(|process| process.threads).sum();
     let mut limits = vec![
         (libc::RLIMIT_CORE, 0),
-        (libc::RLIMIT_FSIZE, 256 << 20),
+        (libc::RLIMIT_FSIZE, 128 << 20),
         (libc::RLIMIT_NOFILE, 1024),
-        (libc::RLIMIT_AS, 4 << 30),
+        (libc::RLIMIT_AS, 3 << 30),
         (libc::RLIMIT_NPROC, now + 256),
     ];
     limits.extend(order.cpu_seconds.map(|seconds| (libc::RLIMIT_CPU, seconds)));
@@ -260,8 +259,8 @@ impl Prepared {
                 sys::change_owner(&order.cwd, id).map_err(|error| error.to_string())?;
             }
         }
-        let rules = paths::ruleset(kernel, &order.cwd, &order.readable).map_err(|error| error.to_string())?;
-        let filters = calls::filters().map_err(|error| error.to_string())?;
+        let rules = paths::ruleset(kernel, order).map_err(|error| error.to_string())?;
+        let filters = calls::filters(order.proxy_port.is_some()).map_err(|error| error.to_string())?;
         Ok(Self { rules: Some(rules), filters, user })
     }
 
@@ -285,38 +284,4 @@ impl Prepared {
         }
         Ok(())
     }
-}
-
-/// Whether user 65534 can work for this order: the server is root and may change users, and every folder on the way to
-/// the order's paths lets others through. A home below `/root` does not; there the tool stays user 0 without
-/// capabilities, inside the same fence, and only the limit on processes is lost.
-fn may_become_nobody(order: &Order) -> bool {
-    sys::is_root()
-        && has_capabilities(&[6, 7]) // CAP_SETGID, CAP_SETUID
-        && is_mapped("/proc/self/uid_map")
-        && is_mapped("/proc/self/gid_map")
-        && order.cwd.parent().is_some_and(lets_others_through)
-        && order.readable.iter().all(|path| lets_others_through(path))
-}
-
-fn lets_others_through(path: &Path) -> bool {
-    path.ancestors().all(|path| match fs::metadata(path) {
-        Ok(meta) => !meta.is_dir() || meta.permissions().mode() & 0o001 != 0,
-        Err(_) => true,
-    })
-}
-
-fn has_capabilities(wanted: &[u32]) -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let effective = effective.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0);
-    wanted.iter().all(|bit| effective & (1 << bit) != 0)
-}
-
-/// Whether id 65534 exists in this user namespace.
-fn is_mapped(map: &str) -> bool {
-    fs::read_to_string(map).unwrap_or_default().lines().any(|line| {
-        let numbers: Vec<u64> = line.split_whitespace().filter_map(|number| number.parse().ok()).collect();
-        matches!(numbers[..], [inside, _, count] if (inside..inside.saturating_add(count)).contains(&u64::from(NOBODY)))
-    })
 }

@@ -38,6 +38,14 @@ pub fn move_to(fd: RawFd, number: RawFd) -> io::Result<()> {
     check(unsafe { libc::dup2(fd, number) })
 }
 
+/// The same open file under a number of at least `least`, closed by the next `exec`.
+pub fn duplicate_above(fd: impl AsRawFd, least: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: fcntl takes numbers; the new descriptor is ours.
+    let copy = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, least) };
+    check(copy)?;
+    Ok(unsafe { OwnedFd::from_raw_fd(copy) })
+}
+
 /// The socket the server put at `number` before it started us.
 ///
 /// # Errors
@@ -79,6 +87,16 @@ pub fn die_with_parent() -> io::Result<()> {
 pub fn no_new_privileges() -> io::Result<()> {
     // SAFETY: takes numbers only.
     check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })
+}
+
+/// Other processes of the same user can no longer look into this one's memory and environment, where keys are, and a
+/// crash leaves no copy of it. Holds until the next `exec`, so what we start is not affected.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn keep_memory_private() -> io::Result<()> {
+    // SAFETY: takes numbers only.
+    check(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) })
 }
 
 /// After the next `exec` not even user 0 has capabilities. Needs CAP_SETPCAP; without it there are none to lose.

@@ -24,6 +24,8 @@ pub struct Order {
     pub fence: Fence,
     /// Seconds of processor time for each process; absent for a process that serves many calls.
     pub cpu_seconds: Option<u64>,
+    /// The one TCP port it may connect to; without one it has no network at all.
+    pub proxy_port: Option<u16>,
 }
 
 /// How far the process is kept in.

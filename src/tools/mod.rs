@@ -110,7 +110,7 @@ impl Workshop {
     /// What the model is told a command can do here.
     fn bounds(&self) -> &'static str {
         match self.sandbox.level() {
-            Level::Standard => "Can write only there; no network.",
+            Level::Standard | Level::Strict => "Can write only there; no network.",
             Level::Off => "",
         }
     }
@@ -121,6 +121,7 @@ impl Workshop {
             SandboxError::Fence(_) => "No command can run here; go on without, and tell the user.",
             SandboxError::Program { .. } => "A command over 128 KB is too long; otherwise tell the user.",
             SandboxError::Lost => "Look at what it changed before you run it again.",
+            SandboxError::NoNetwork(_) => "Do it without, or read pages with fetch_url.",
             SandboxError::Supervisor(_) => "The system may be out of memory or processes; try once more.",
         };
         ToolAnswer::failed(format!("{error}. {advice}"))
@@ -139,14 +140,14 @@ impl Workshop {
         ];
         match self.sandbox.level() {
             Level::Off => None,
-            Level::Standard if OFFLINE.iter().any(|sign| output.contains(sign)) => {
+            Level::Standard | Level::Strict if OFFLINE.iter().any(|sign| output.contains(sign)) => {
                 Some("There is no network here; use fetch_url to read a page.")
             }
-            Level::Standard if FENCED.iter().any(|sign| output.contains(sign)) => Some(
+            Level::Standard | Level::Strict if FENCED.iter().any(|sign| output.contains(sign)) => Some(
                 "This sandbox may write only in scratch/ (the working directory) and read only system files; network \
                  is off.",
             ),
-            Level::Standard => None,
+            Level::Standard | Level::Strict => None,
         }
     }
 }

@@ -7,7 +7,8 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 use reqwest::{Client, Response, StatusCode};
 use url::Url;
 
-use super::guard::{Guard, GuardedResolver, LeadsInside, Lookup, Reach, Refused};
+use super::resolver::GuardedResolver;
+use crate::egress::{Guard, LeadsInside, Lookup, Reach, Refused};
 
 /// Bytes of a page, after decompression.
 pub const SIZE_LIMIT: usize = 3 << 20;

@@ -3,9 +3,9 @@
 mod defang;
 mod depth;
 mod get;
-mod guard;
 mod html;
 mod page;
+mod resolver;
 
 use std::time::{Duration, Instant};
 
@@ -13,12 +13,12 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use self::get::{FetchError, Fetched, Getter};
-use self::guard::Guard;
 use super::{Call, EndRun, OUTPUT_LIMIT, Tool, line};
 use crate::domain::{Effect, Shown, ToolAnswer, ToolSpec};
+use crate::egress::Guard;
 use crate::sandbox::grouped;
 
-pub use self::guard::{Lookup, system_lookup};
+pub use crate::egress::{Lookup, system_lookup};
 
 /// From the first look-up to the last byte.
 const TIME: Duration = Duration::from_secs(15);

@@ -165,7 +165,7 @@ fn signal_name(signal: i32) -> &'static str {
         libc::SIGABRT => " (aborted)",
         libc::SIGKILL => " (killed, perhaps for its use of memory or processor time)",
         libc::SIGXCPU => " (processor time)",
-        libc::SIGXFSZ => " (a file larger than 256 MiB)",
+        libc::SIGXFSZ => " (a file larger than 128 MiB)",
         libc::SIGPIPE => " (output closed)",
         _ => "",
     }

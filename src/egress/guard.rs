@@ -1,16 +1,15 @@
-//! Where `fetch_url` may go: public addresses by HTTP, and what a person listed in the configuration.
+//! Where the agent may go: public addresses by HTTP, and what a person listed in the configuration.
 //!
 //! A page can name any address and the model follows it, so nothing on this machine or its network may be reachable:
 //! routers, databases, cloud metadata, miniclaw itself. Three checks are needed: of the URL (a client asks no resolver
 //! for literal addresses), of every address a name resolves to (the one that is checked is the one that is dialled), and
-//! both again at every redirect.
+//! both again at every redirect or new connection.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
 /// Ports web servers use; others could be databases, mail or printers that take an HTTP request for commands.
@@ -35,7 +34,7 @@ pub enum Refused {
     Userinfo,
     #[error("port {0} is not fetched; only 80, 443, 8080 and 8443 are")]
     Port(u16),
-    #[error("{0} is on this machine or a private network, which this tool may not reach")]
+    #[error("{0} is on this machine or a private network, which may not be reached from here")]
     Private(String),
 }
 
@@ -148,34 +147,23 @@ pub fn system_lookup() -> Lookup {
 
 /// The error of a name that leads only to places that may not be reached.
 #[derive(Debug, thiserror::Error)]
-#[error("{0} is on this machine or a private network, which this tool may not reach")]
+#[error("{0} is on this machine or a private network, which may not be reached from here")]
 pub struct LeadsInside(pub String);
 
-/// Gives a client only addresses it may dial.
-pub struct GuardedResolver {
-    pub lookup: Lookup,
-    pub reach: Reach,
-}
-
-impl Resolve for GuardedResolver {
-    fn resolve(&self, name: Name) -> Resolving {
-        let (asked, reach, name) = ((self.lookup)(name.as_str().to_owned()), self.reach, name.as_str().to_owned());
-        Box::pin(async move {
-            let found = asked.await?;
-            let dialled: Vec<SocketAddr> = found
-                .iter()
-                .filter(|address| match reach {
-                    Reach::Public => is_public(**address),
-                    Reach::Allowed => true,
-                })
-                .map(|address| SocketAddr::new(*address, 0))
-                .collect();
-            if dialled.is_empty() && !found.is_empty() {
-                return Err(LeadsInside(name).into());
-            }
-            Ok(Box::new(dialled.into_iter()) as Addrs)
+/// Of the addresses a name has, those that may be dialled.
+///
+/// # Errors
+/// When it has addresses and none of them may be dialled.
+pub fn dialable(name: &str, found: Vec<IpAddr>, reach: Reach) -> Result<Vec<IpAddr>, LeadsInside> {
+    let there_are_some = !found.is_empty();
+    let dialled: Vec<IpAddr> = found
+        .into_iter()
+        .filter(|address| match reach {
+            Reach::Public => is_public(*address),
+            Reach::Allowed => true,
         })
-    }
+        .collect();
+    if dialled.is_empty() && there_are_some { Err(LeadsInside(name.to_owned())) } else { Ok(dialled) }
 }
 
 #[cfg(test)]
@@ -255,27 +243,12 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn a_name_that_changes_its_address_is_checked_every_time() {
-        let calls = std::sync::atomic::AtomicUsize::new(0);
-        let lookup: Lookup = Arc::new(move |_| {
-            let first = calls.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0;
-            let address: IpAddr = if first { [93, 184, 216, 34].into() } else { [127, 0, 0, 1].into() };
-            Box::pin(async move { Ok(vec![address]) })
-        });
-        let resolver = GuardedResolver { lookup, reach: Reach::Public };
-        let resolve = || resolver.resolve("flip.test".parse().unwrap());
-        assert_eq!(resolve().await.unwrap().count(), 1);
-        let second = resolve().await.err().unwrap();
-        assert!(second.downcast_ref::<LeadsInside>().is_some(), "{second}");
-    }
-
-    #[tokio::test]
-    async fn private_addresses_among_public_ones_are_dropped() {
-        let lookup: Lookup =
-            Arc::new(|_| Box::pin(async { Ok(vec![[127, 0, 0, 1].into(), [93, 184, 216, 34].into()]) }));
-        let resolver = GuardedResolver { lookup, reach: Reach::Public };
-        let addresses: Vec<SocketAddr> = resolver.resolve("mixed.test".parse().unwrap()).await.unwrap().collect();
-        assert_eq!(addresses, [SocketAddr::from(([93, 184, 216, 34], 0))]);
+    #[test]
+    fn private_addresses_among_public_ones_are_dropped() {
+        let (inside, outside): (IpAddr, IpAddr) = ([127, 0, 0, 1].into(), [93, 184, 216, 34].into());
+        assert_eq!(dialable("mixed.test", vec![inside, outside], Reach::Public).unwrap(), [outside]);
+        assert!(dialable("inside.test", vec![inside], Reach::Public).is_err());
+        assert_eq!(dialable("listed.test", vec![inside], Reach::Allowed).unwrap(), [inside]);
+        assert!(dialable("nowhere.test", Vec::new(), Reach::Public).unwrap().is_empty());
     }
 }

@@ -1,0 +1,180 @@
+//! A small HTTP proxy on the loopback interface: tunnels (`CONNECT`) and plain `http://`, for holders of a pass, to
+//! addresses the guard allows. It looks names up itself and dials what it has checked, so a name that changes its address
+//! in between leads nowhere else.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncWriteExt, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use url::{Host, Url};
+
+use super::guard::{Guard, Lookup, Reach, dialable};
+use super::passes::{Holder, Passes};
+use super::request::{self, Request};
+use crate::domain::{Pass, WayOut};
+
+/// How long a client may take to say what it wants, and a server to take the connection.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Connections at a time, of all commands together.
+const CONNECTIONS: usize = 256;
+
+/// Gives passes. It listens for as long as the runtime it was started on.
+#[derive(Clone)]
+pub struct Proxy {
+    port: u16,
+    passes: Passes,
+}
+
+impl std::fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Proxy({})", self.port)
+    }
+}
+
+struct Office {
+    guard: Guard,
+    lookup: Lookup,
+    passes: Passes,
+}
+
+impl Proxy {
+    /// Listens on a free port of the loopback interface.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub async fn start(guard: Guard, lookup: Lookup) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let port = listener.local_addr()?.port();
+        let passes = Passes::default();
+        let office = Arc::new(Office { guard, lookup, passes: passes.clone() });
+        tokio::spawn(receive(listener, office));
+        Ok(Self { port, passes })
+    }
+}
+
+impl WayOut for Proxy {
+    fn pass(&self) -> Box<dyn Pass> {
+        self.passes.give(self.port)
+    }
+}
+
+async fn receive(listener: TcpListener, office: Arc<Office>) {
+    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    while let Ok(place) = room.clone().acquire_owned().await {
+        match listener.accept().await {
+            Ok((client, _)) => {
+                let office = office.clone();
+                tokio::spawn(async move {
+                    if let Err(error) = office.serve(client).await {
+                        tracing::debug!(%error, "a connection of a command ended");
+                    }
+                    drop(place);
+                });
+            }
+            // Out of descriptors: the others must end first.
+            Err(error) => {
+                tracing::warn!(%error, "a command's connection could not be taken");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+impl Office {
+    async fn serve(&self, mut client: TcpStream) -> io::Result<()> {
+        let request = match timeout(PATIENCE, request::read(&mut client)).await {
+            Ok(Ok(Some(request))) => request,
+            Ok(Ok(None)) | Err(_) => return Ok(()),
+            Ok(Err(error)) if error.kind() == io::ErrorKind::InvalidData => {
+                return refuse(&mut client, "400 Bad Request", "this is no request to a proxy").await;
+            }
+            Ok(Err(error)) => return Err(error),
+        };
+        let Some(holder) = request.credentials().and_then(|given| self.passes.holder(&given)) else {
+            return refuse(&mut client, "407 Proxy Authentication Required", "no pass, or one that is void").await;
+        };
+        tokio::select! {
+            done = self.connect(client, request, &holder) => done,
+            () = holder.over.cancelled() => Ok(()),
+        }
+    }
+
+    async fn connect(&self, mut client: TcpStream, request: Request, holder: &Holder) -> io::Result<()> {
+        let Some(url) = request.destination() else {
+            return refuse(&mut client, "400 Bad Request", "this names no host and port").await;
+        };
+        let name = shown(&url);
+        let dialled = if request.is_tunnel() || url.scheme() == "http" {
+            self.dial(&url).await
+        } else {
+            Err("a proxy is asked for https:// by CONNECT".to_owned())
+        };
+        holder.note(name.clone(), dialled.is_err());
+        let mut server = match dialled {
+            Ok(server) => server,
+            Err(why) => return refuse(&mut client, "403 Forbidden", &format!("{name}: {why}")).await,
+        };
+        if request.is_tunnel() {
+            client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
+        } else {
+            server.write_all(&request.for_server(&url)).await?;
+        }
+        server.write_all(&request.rest).await?;
+        copy_bidirectional(&mut client, &mut server).await.map(|_| ())
+    }
+
+    /// A connection to an address that was checked, or why there is none.
+    async fn dial(&self, url: &Url) -> Result<TcpStream, String> {
+        let reach = self.guard.check(url).map_err(|why| why.to_string())?;
+        let port = url.port_or_known_default().unwrap_or(443);
+        let addresses = self.addresses(url, reach).await?;
+        let mut why = "the name has no address".to_owned();
+        for address in addresses {
+            match timeout(PATIENCE, TcpStream::connect(SocketAddr::new(address, port))).await {
+                Ok(Ok(server)) => return Ok(server),
+                Ok(Err(error)) => why = error.to_string(),
+                Err(_) => "it did not answer in time".clone_into(&mut why),
+            }
+        }
+        Err(why)
+    }
+
+    async fn addresses(&self, url: &Url, reach: Reach) -> Result<Vec<IpAddr>, String> {
+        let found = match url.host() {
+            Some(Host::Ipv4(address)) => vec![address.into()],
+            Some(Host::Ipv6(address)) => vec![address.into()],
+            Some(Host::Domain(name)) => {
+                let asked = timeout(PATIENCE, (self.lookup)(name.to_owned())).await;
+                let found = asked.map_err(|_| "no name server answered in time".to_owned())?;
+                found.map_err(|error| error.to_string())?
+            }
+            None => Vec::new(),
+        };
+        dialable(url.host_str().unwrap_or_default(), found, reach).map_err(|why| why.to_string())
+    }
+}
+
+/// The host, with its port where that is not the web's.
+fn shown(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default().to_ascii_lowercase();
+    match url.port_or_known_default() {
+        Some(80 | 443) | None => host,
+        Some(port) => format!("{host}:{port}"),
+    }
+}
+
+async fn refuse(client: &mut TcpStream, status: &str, why: &str) -> io::Result<()> {
+    let why = format!("miniclaw's proxy: {why}\n");
+    let answer = format!(
+        "HTTP/1.1 {status}\r\nProxy-Authenticate: Basic realm=\"miniclaw\"\r\nContent-Type: text/plain\r\n\
+         Content-Length: {}\r\nConnection: close\r\n\r\n{why}",
+        why.len()
+    );
+    client.write_all(answer.as_bytes()).await?;
+    client.shutdown().await
+}

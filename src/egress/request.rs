@@ -1,0 +1,177 @@
+//! The head of a request to a proxy: read, judged, and rewritten for the server it is meant for.
+
+use std::io;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use url::Url;
+
+/// No request line with headers is longer.
+const HEAD_LIMIT: usize = 64 << 10;
+
+/// What is meant only for the proxy, or for one connection.
+const NOT_PASSED_ON: [&str; 5] =
+    ["proxy-authorization", "proxy-connection", "connection", "keep-alive", "proxy-authenticate"];
+
+#[derive(Debug)]
+pub struct Request {
+    method: String,
+    /// `host:port` of a tunnel, or a whole URL.
+    target: String,
+    version: String,
+    headers: Vec<(String, String)>,
+    /// What came behind the head already.
+    pub rest: Vec<u8>,
+}
+
+/// Reads a head. None when the client has closed without asking.
+///
+/// # Errors
+/// When the connection breaks, or what comes is no head of an HTTP request.
+pub async fn read(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<Request>> {
+    let mut bytes = Vec::new();
+    let end = loop {
+        if let Some(at) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
+            break at;
+        }
+        if bytes.len() > HEAD_LIMIT {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        if from.read_buf(&mut bytes).await? == 0 {
+            return if bytes.is_empty() { Ok(None) } else { Err(io::ErrorKind::UnexpectedEof.into()) };
+        }
+    };
+    let rest = bytes.split_off(end + 4);
+    parse(&bytes[..end], rest).map(Some).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+fn parse(head: &[u8], rest: Vec<u8>) -> Option<Request> {
+    let head = std::str::from_utf8(head).ok()?;
+    // A lone control character would be a line end to some servers and none to others.
+    if head.replace("\r\n", "").contains(|c: char| c.is_control() && c != '\t') {
+        return None;
+    }
+    let mut lines = head.split("\r\n");
+    let mut words = lines.next()?.split(' ');
+    let (method, target, version) = (words.next()?, words.next()?, words.next()?);
+    let is_token = |text: &str| {
+        !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.!#$%&'*+^`|~".contains(&b))
+    };
+    if words.next().is_some() || !version.starts_with("HTTP/1.") || !is_token(method) {
+        return None;
+    }
+    let headers = lines
+        .map(|line| line.split_once(':').filter(|(name, _)| is_token(name)))
+        .map(|pair| pair.map(|(name, value)| (name.to_owned(), value.trim().to_owned())))
+        .collect::<Option<Vec<_>>>()?;
+    let [method, target, version] = [method, target, version].map(str::to_owned);
+    Some(Request { method, target, version, headers, rest })
+}
+
+impl Request {
+    pub fn is_tunnel(&self) -> bool {
+        self.method == "CONNECT"
+    }
+
+    /// The credentials, as `user:password`.
+    pub fn credentials(&self) -> Option<String> {
+        let given = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("proxy-authorization"));
+        let (scheme, coded) = given?.1.split_once(' ')?;
+        let plain = scheme.eq_ignore_ascii_case("basic").then(|| BASE64_STANDARD.decode(coded.trim()).ok())??;
+        String::from_utf8(plain).ok()
+    }
+
+    /// Where it wants to go, for the guard to judge.
+    pub fn destination(&self) -> Option<Url> {
+        if !self.is_tunnel() {
+            return Url::parse(&self.target).ok();
+        }
+        // The whole target must be host and port: nothing of it may end up as a path or a user.
+        let has_more = self.target.contains(['/', '\\', '?', '#', '@']);
+        let port = self.target.rsplit_once(':')?.1;
+        let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+        if has_more || !is_port { None } else { Url::parse(&format!("https://{}/", self.target)).ok() }
+    }
+
+    /// The head for the server itself: the path alone, the host as the URL has it, nothing of the proxy's.
+    pub fn for_server(&self, url: &Url) -> Vec<u8> {
+        let mut path = url.path().to_owned();
+        if let Some(query) = url.query() {
+            path.push('?');
+            path.push_str(query);
+        }
+        let host = &url[url::Position::BeforeHost..url::Position::AfterPort];
+        let mut head = format!("{} {path} {}\r\nHost: {host}\r\nConnection: close\r\n", self.method, self.version);
+        for (name, value) in &self.headers {
+            let lower = name.to_ascii_lowercase();
+            if lower != "host" && !NOT_PASSED_ON.contains(&lower.as_str()) {
+                head.push_str(&format!("{name}: {value}\r\n"));
+            }
+        }
+        head.push_str("\r\n");
+        head.into_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn request(text: &str) -> Option<Request> {
+        read(&mut text.as_bytes()).await.ok().flatten()
+    }
+
+    #[tokio::test]
+    async fn a_request_is_rewritten_for_the_server_and_keeps_no_credentials() {
+        let text = "POST http://Example.com:8080/a%20b?c#d HTTP/1.1\r\nHost: other.test\r\nProxy-Authorization: Basic dTpw\r\n\
+                    Proxy-Connection: keep-alive\r\nConnection: keep-alive\r\nX: y\r\nContent-Length: 2\r\n\r\nhi";
+        let request = request(text).await.unwrap();
+        assert_eq!(request.credentials().as_deref(), Some("u:p"));
+        let url = request.destination().unwrap();
+        assert_eq!(
+            String::from_utf8(request.for_server(&url)).unwrap(),
+            "POST /a%20b?c HTTP/1.1\r\nHost: example.com:8080\r\nConnection: close\r\nX: y\r\nContent-Length: 2\r\n\r\n"
+        );
+        assert_eq!(request.rest, b"hi");
+    }
+
+    #[tokio::test]
+    async fn a_tunnel_names_a_host_and_a_port_and_nothing_else() {
+        for (target, destination) in [
+            ("example.com:443", Some("https://example.com/")),
+            ("[::1]:8443", Some("https://[::1]:8443/")),
+            ("127.0.0.1:80", Some("https://127.0.0.1:80/")),
+            ("example.com", None),
+            ("example.com:", None),
+            ("example.com:443/x", None),
+            ("user@example.com:443", None),
+            ("example.com:443@127.0.0.1:80", None),
+            ("example.com:x", None),
+            (":443", None),
+        ] {
+            let request = request(&format!("CONNECT {target} HTTP/1.1\r\n\r\n")).await.unwrap();
+            assert_eq!(request.destination().map(String::from).as_deref(), destination, "{target}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_no_request_is_refused() {
+        for text in [
+            "GET http://a/\r\n\r\n",
+            "GET http://a/ HTTP/2\r\n\r\n",
+            "GET http://a/ b HTTP/1.1\r\n\r\n",
+            "G\u{e9}T http://a/ HTTP/1.1\r\n\r\n",
+            "GET http://a/ HTTP/1.1\r\nno colon\r\n\r\n",
+            "GET http://a/ HTTP/1.1\r\nA: b\r\n folded\r\n\r\n",
+            "GET http://a/ HTTP/1.1\r\nA: b\nHost: c\r\n\r\n",
+            "GET http://a/ HTTP/1.1\r\nA : b\r\n\r\n",
+            "GET http://a/ HTTP/1.1\r\n",
+            "",
+        ] {
+            assert!(request(text).await.is_none(), "{text:?}");
+        }
+        let endless = format!("GET http://a/ HTTP/1.1\r\nA: {}", "b".repeat(HEAD_LIMIT * 2));
+        assert!(request(&endless).await.is_none());
+    }
+}

@@ -1,0 +1,106 @@
+//! Persona, memory, skills, knowledge, sessions and configuration lie beside the folder a command may write, never in it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use miniclaw::sandbox::Level;
+
+use crate::kit::{Home, Place, fenced_levels, home, is_root};
+
+/// Ways to change a file one may read, or to make one that is not there yet; `F` is the file, `D` its folder.
+const WAYS: [&str; 12] = [
+    "echo EVIL > F",
+    "echo EVIL >> F",
+    "rm -f F",
+    "echo EVIL > new && mv -f new F",
+    "cp /etc/hostname F",
+    "echo EVIL > D/made-by-the-job.md",
+    "mkdir D/made-by-the-job",
+    "mv D D-moved && mkdir D && echo EVIL > F",
+    "rm -rf D && ln -s $PWD D",
+    "ln F hard && echo EVIL > hard",
+    "ln -s F soft && echo EVIL > soft",
+    "chmod 777 F D; chown 65534 F D; touch -d 2001-01-01 F; setfattr -n user.x -v y F; truncate -s0 F",
+];
+
+const FILES: [&str; 9] = [
+    "workspace/SOUL.md",
+    "workspace/USER.md",
+    "memory/MEMORY.md",
+    "skills/weather/SKILL.md",
+    "knowledge/notes.md",
+    "sessions/one.json",
+    "config.yml",
+    "config.json",
+    ".env",
+];
+
+/// What is compared of a file.
+#[derive(Clone, Copy, PartialEq)]
+enum Look {
+    /// Bytes, mode, owner.
+    All,
+    /// Landlock has no say over modes and times of files that belong to the job's own user (docs/sandbox.md).
+    Content,
+}
+
+/// Every file with what it holds.
+fn state(folder: &Path, look: Look) -> BTreeMap<String, (String, u32, u32)> {
+    use std::os::unix::fs::MetadataExt;
+    let mut all = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let (path, meta) = (entry.path(), entry.metadata().unwrap());
+        if entry.file_name() == "scratch" {
+            continue;
+        }
+        if meta.is_dir() {
+            all.extend(state(&path, look));
+        }
+        let text = if meta.is_file() { std::fs::read_to_string(&path).unwrap() } else { String::new() };
+        let (mode, owner) = if look == Look::All { (meta.mode(), meta.uid()) } else { (0, 0) };
+        all.insert(path.display().to_string(), (text, mode, owner));
+    }
+    all
+}
+
+fn filled(level: Level, place: Place) -> Home {
+    let home = home(level, place);
+    // Two of the files are missing: what is not there yet must be protected too.
+    for file in FILES.iter().filter(|file| !["workspace/USER.md", "config.json"].contains(file)) {
+        let path = home.path(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, format!("the person's {file}")).unwrap();
+    }
+    home
+}
+
+async fn attack(home: &Home, files: &[&str]) {
+    for file in files {
+        let path = home.path(file);
+        let script = WAYS.join("\n").replace('F', "\"$FILE\"").replace('D', "\"$FOLDER\"");
+        let mut job = home.job(&["/bin/bash", "-c", &script]);
+        job.readable = ["workspace", "memory", "skills", "knowledge"].map(|folder| home.path(folder)).into();
+        job.env.push(("FILE".to_owned(), path.display().to_string()));
+        job.env.push(("FOLDER".to_owned(), path.parent().unwrap().display().to_string()));
+        let _ = home.run(job).await;
+    }
+}
+
+#[tokio::test]
+async fn no_command_changes_a_file_of_the_home_by_any_way() {
+    for level in fenced_levels() {
+        for place in [Place::Open, Place::Private] {
+            let home = filled(level, place);
+            let is_another_user = is_root() && place == Place::Open;
+            let look = if level == Level::Strict || is_another_user { Look::All } else { Look::Content };
+            let before = state(home.root.path(), look);
+            attack(&home, &FILES).await;
+            assert_eq!(state(home.root.path(), look), before, "{level:?} {place:?}");
+        }
+    }
+    // Negative control: the same commands without a fence leave nothing as it was.
+    let home = filled(Level::Off, Place::Open);
+    let before = state(home.root.path(), Look::Content);
+    attack(&home, &["memory/MEMORY.md"]).await;
+    assert_ne!(state(home.root.path(), Look::Content), before);
+}

@@ -1,0 +1,134 @@
+//! A home with something to protect beside it, and a sandbox of some level on it.
+
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use miniclaw::sandbox::{Finished, Job, Level, Sandbox, SandboxConfig};
+use tokio_util::sync::CancellationToken;
+
+/// How a job can be kept in.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Place {
+    /// A folder others may pass through: as root, the job becomes user 65534.
+    Open,
+    /// A folder below a private one: in level `standard` the job stays the server's user.
+    Private,
+}
+
+pub struct Home {
+    pub root: tempfile::TempDir,
+    pub sandbox: Sandbox,
+}
+
+/// The program under test; another copy of it where a test runs as a user that cannot see the build's folder.
+pub fn program() -> PathBuf {
+    std::env::var_os("MINICLAW_UNDER_TEST").map_or_else(|| env!("CARGO_BIN_EXE_miniclaw").into(), PathBuf::from)
+}
+
+pub fn sandbox(level: Level) -> Sandbox {
+    Sandbox::new(SandboxConfig { supervisor_exe: program(), level })
+}
+
+pub fn home(level: Level, place: Place) -> Home {
+    let root = tempfile::tempdir().unwrap();
+    let mode = match place {
+        Place::Open => 0o755,
+        Place::Private => 0o700,
+    };
+    std::fs::set_permissions(root.path(), std::fs::Permissions::from_mode(mode)).unwrap();
+    std::fs::create_dir(root.path().join("scratch")).unwrap();
+    std::fs::create_dir(root.path().join("skills")).unwrap();
+    std::fs::write(root.path().join("skills/SKILL.md"), "skill").unwrap();
+    std::fs::write(root.path().join("secret.key"), "SECRET").unwrap();
+    std::fs::write(root.path().join("victim.txt"), "untouched").unwrap();
+    Home { root, sandbox: sandbox(level) }
+}
+
+pub fn open() -> Home {
+    home(Level::Standard, Place::Open)
+}
+
+impl Home {
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    pub fn job(&self, argv: &[&str]) -> Job {
+        Job {
+            argv: argv.iter().map(|word| word.to_string()).collect(),
+            cwd: self.path("scratch"),
+            readable: vec![self.path("skills")],
+            env: vec![("HOME_ROOT".to_owned(), self.root.path().display().to_string())],
+            wall: Duration::from_secs(60),
+            output_cap: 20_000,
+            network: false,
+        }
+    }
+
+    pub async fn run(&self, job: Job) -> Finished {
+        self.sandbox.run(job, CancellationToken::new()).await.unwrap()
+    }
+
+    pub async fn bash(&self, script: &str) -> Finished {
+        self.run(self.job(&["/bin/bash", "-c", script])).await
+    }
+
+    pub async fn bash_within(&self, script: &str, wall: Duration) -> Finished {
+        self.run(Job { wall, ..self.job(&["/bin/bash", "-c", script]) }).await
+    }
+}
+
+/// The levels with a fence that this machine has. One that is missing is said, past the test's captured output.
+pub fn fenced_levels() -> Vec<Level> {
+    if has("bwrap") {
+        return vec![Level::Standard, Level::Strict];
+    }
+    skipped("level strict", "bubblewrap is not installed (scripts/install-tools.sh sandbox)");
+    vec![Level::Standard]
+}
+
+pub fn has(program: &str) -> bool {
+    ["/usr/local/bin", "/usr/bin", "/bin"].iter().any(|folder| PathBuf::from(folder).join(program).exists())
+}
+
+pub fn is_root() -> bool {
+    // SAFETY: no arguments, cannot fail.
+    unsafe { libc::geteuid() == 0 }
+}
+
+/// Says what was left out and why, where the person who runs the tests sees it.
+pub fn skipped(what: &str, why: &str) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {what}: {why}");
+}
+
+/// Processes whose command line holds `marker`, zombies left out.
+pub fn processes_with(marker: &str) -> usize {
+    pids_with(marker).len()
+}
+
+pub fn pids_with(marker: &str) -> Vec<i32> {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter(|pid| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(marker)
+    })
+    .collect()
+}
+
+pub async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < Duration::from_secs(20), "never happened: {what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// A number of seconds for `sleep` no other process uses.
+pub fn marker() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!("{}.{:05}{:03}", 1000, std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}

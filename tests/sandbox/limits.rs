@@ -1,0 +1,107 @@
+//! Time, memory, files, processes and output are bounded, for the user the job really is.
+
+use std::time::Duration;
+
+use miniclaw::sandbox::{Exit, Level};
+
+use crate::kit::{Place, fenced_levels, home, is_root, open};
+
+/// What the test's process holds at most, in bytes.
+fn peak_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.split_whitespace().next().unwrap().parse::<u64>().unwrap() * 1024
+}
+
+#[tokio::test]
+async fn output_is_bounded_and_its_ends_are_kept() {
+    let home = open();
+    let before = peak_memory();
+    for endless in ["yes", "head -c 1000000000 /dev/zero", "head -c 100000000 /dev/zero | tr '\\0' x"] {
+        let done = home.bash(endless).await;
+        let closed = [Exit::Signal(libc::SIGPIPE), Exit::Code(128 + libc::SIGPIPE), Exit::Code(1)];
+        assert!(closed.contains(&done.exit), "{endless}: a writer without end finds its pipe closed: {:?}", done.exit);
+        assert!(done.stdout.head.len() + done.stdout.tail.len() <= 20_000);
+        assert!(done.took < Duration::from_secs(40), "{endless} took {:?}", done.took);
+    }
+    assert!(peak_memory() - before < 100 << 20, "the output went through, not into memory");
+
+    let done = home.bash("echo first; head -c 50000000 /dev/zero | tr '\\0' x; echo; echo last").await;
+    assert_eq!((done.exit, done.stdout.total_bytes), (Exit::Code(0), 50_000_012));
+    assert!(done.stdout.text().starts_with("first\nxxx") && done.stdout.text().ends_with("xxx\nlast\n"));
+
+    let done = home.bash(r"printf 'a\xff\xfe\x00b\x1b[31m'; cat; echo end").await;
+    assert_eq!(done.stdout.text(), "a\u{fffd}\u{fffd}\0b\u{1b}[31mend\n", "bytes are safe, and stdin is empty");
+
+    let done = home.bash("sleep 1000 & echo held").await;
+    assert_eq!((done.exit, done.stdout.text()), (Exit::Code(0), "held\n".into()), "somebody held the output open");
+    assert!(done.took < Duration::from_secs(20), "{:?}", done.took);
+}
+
+#[tokio::test]
+async fn memory_and_files_are_bounded() {
+    for level in fenced_levels() {
+        let home = home(level, Place::Open);
+        let done = home.bash("python3 -c 'x=bytearray(3<<30)' 2>&1 | tail -1").await;
+        assert_eq!(done.stdout.text(), "MemoryError\n", "{level:?}");
+        let done = home.bash("head -c 200000000 /dev/zero > big; echo $?; stat -c %s big").await;
+        assert_eq!(done.stdout.text(), format!("{}\n{}\n", 128 + libc::SIGXFSZ, 128 << 20), "{level:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_job_that_spins_is_ended_with_its_time() {
+    for level in fenced_levels() {
+        let done = home(level, Place::Open).bash_within("while :; do :; done", Duration::from_secs(1)).await;
+        assert_eq!(done.exit, Exit::TimedOut, "{level:?}");
+        assert!(done.took < Duration::from_secs(10));
+    }
+}
+
+/// Forks up to 1000 times and says how often it could, and as whom.
+const FORK: &str = "import os,time\nn=0\ntry:\n while n<1000:\n  if os.fork()==0: time.sleep(60); os._exit(0)\n  n+=1\n\
+                    except OSError as error: print(error.errno, end=' ')\nprint(n, os.getuid())";
+
+#[tokio::test]
+async fn forking_without_end_stops_at_the_limit() {
+    for level in fenced_levels() {
+        let home = home(level, Place::Open);
+        let text = home.run(home.job(&["python3", "-c", FORK])).await.stdout.text();
+        let words: Vec<u32> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
+        let [errno, forked, user] = words[..] else { panic!("{level:?}: no limit: {text}") };
+        assert_eq!(errno, libc::EAGAIN as u32, "{text}");
+        assert!(forked <= 300, "{level:?}: {text}");
+        assert_ne!(user, 0, "the limit does not hold for user 0");
+        assert_eq!(home.sandbox.weakness(&home.path("scratch")), None, "{level:?}");
+    }
+}
+
+#[tokio::test]
+async fn where_the_limit_on_processes_cannot_hold_the_server_says_so() {
+    let home = home(Level::Standard, Place::Private);
+    let weakness = home.sandbox.weakness(&home.path("scratch"));
+    if !is_root() {
+        assert_eq!(weakness, None);
+        return;
+    }
+    assert!(weakness.is_some_and(|text| text.contains("stay user 0") && text.contains("ordinary user")));
+    assert_eq!(home.bash("id -u").await.stdout.text(), "0\n");
+    if fenced_levels().contains(&Level::Strict) {
+        let home = crate::kit::home(Level::Strict, Place::Private);
+        assert_eq!(home.sandbox.weakness(&home.path("scratch")), None);
+        assert_eq!(home.bash("id -u").await.stdout.text(), "65534\n", "the folders on the way are bubblewrap's own");
+    }
+}
+
+#[tokio::test]
+async fn what_a_job_of_another_user_made_can_be_used_and_removed_by_the_server() {
+    for level in fenced_levels() {
+        let home = home(level, Place::Open);
+        home.bash("mkdir -p a/b && echo made > a/b/f && chmod 600 a/b/f").await;
+        let made = home.path("scratch/a/b/f");
+        assert_eq!(std::fs::read_to_string(&made).unwrap(), "made\n");
+        std::fs::write(&made, "changed").unwrap();
+        assert_eq!(home.bash("cat a/b/f").await.stdout.text(), "changed");
+        std::fs::remove_dir_all(home.path("scratch/a")).unwrap();
+    }
+}

@@ -1,0 +1,51 @@
+//! The same for a server that does not run as root. Root can start it; others can only be themselves, which is a test too.
+
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use crate::kit::{Place, fenced_levels, is_root, program, skipped};
+use crate::{escapes, everyday};
+
+/// A user that owns nothing on this machine.
+const USER: u32 = 4242;
+
+/// Not a test: what [`a_server_that_is_not_root_holds_its_commands_just_as_well`] starts as another user.
+#[tokio::test]
+#[ignore = "needs to be started as another user"]
+async fn as_another_user() {
+    assert!(!is_root());
+    for level in fenced_levels() {
+        escapes::all_hold(level, Place::Open).await;
+        everyday::all_work(level, Place::Open).await;
+    }
+    escapes::most_get_out_without_a_fence(8).await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_root_holds_its_commands_just_as_well() {
+    if !is_root() {
+        skipped("the batteries as user 4242", "only root can become another user; they ran as this user");
+        return;
+    }
+    // The build's folder may be closed to others.
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let (tests, server) = (folder.path().join("tests"), folder.path().join("miniclaw"));
+    place(&std::env::current_exe().unwrap(), &tests);
+    place(&program(), &server);
+    let mut again = Command::new(tests);
+    again.args(["--ignored", "--exact", "other_user::as_another_user", "--nocapture"]).uid(USER).gid(USER);
+    again.env_clear().env("MINICLAW_UNDER_TEST", server).env("TMPDIR", folder.path()).env("PATH", "/usr/bin:/bin");
+    let output = tokio::task::spawn_blocking(move || again.output()).await.unwrap().unwrap();
+    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    said.lines().filter(|line| line.starts_with("SKIPPED")).for_each(|line| skipped("as user 4242", line));
+}
+
+fn place(from: &Path, to: &Path) {
+    if std::fs::hard_link(from, to).is_err() {
+        std::fs::copy(from, to).unwrap();
+    }
+}

@@ -1,0 +1,99 @@
+//! A job gets nothing it was not given: no environment, no descriptors, no look at other processes.
+
+use std::os::fd::{AsRawFd, IntoRawFd};
+use std::time::Duration;
+
+use miniclaw::sandbox::{Level, Line};
+
+use crate::kit::{Place, fenced_levels, home, marker, pids_with, program, until};
+
+const CANARY: &str = "canary-8471";
+
+/// What the server would have in its environment, set once for all tests of this program; none reads it.
+fn with_a_key() {
+    // SAFETY: other tests of this binary do not read this variable.
+    unsafe { std::env::set_var("CANARY_API_KEY", CANARY) };
+}
+
+#[tokio::test]
+async fn a_job_inherits_neither_environment_nor_descriptors() {
+    // A descriptor of the server that was opened without close-on-exec.
+    let leak = std::fs::File::open("/etc/passwd").unwrap();
+    // SAFETY: duplicating a valid descriptor to another number; std would set close-on-exec.
+    let leaked = unsafe { libc::dup(leak.as_raw_fd()) };
+    let _ = leak.into_raw_fd();
+    assert!(leaked > 2);
+    with_a_key();
+
+    for level in fenced_levels().into_iter().chain([Level::Off]) {
+        let home = home(level, Place::Open);
+        let script = "import os\nopen_fds=[]\nfor fd in range(3,1024):\n try: os.fstat(fd); open_fds.append(fd)\n \
+                      except OSError: pass\nprint(open_fds, sorted(os.environ))";
+        let done = home.run(home.job(&["python3", "-c", script])).await;
+        let names = "['HOME', 'HOME_ROOT', 'LANG', 'PATH', 'TERM', 'TMPDIR']";
+        let seen = done.stdout.text().replace("'LC_CTYPE', ", "").replace("'PWD', ", "");
+        assert_eq!(seen.trim(), format!("[] {names}"), "{level:?} {}", done.stderr.text());
+    }
+}
+
+#[tokio::test]
+async fn no_environment_of_any_process_can_be_read_from_inside() {
+    with_a_key();
+    let look = "cat /proc/*/environ /proc/self/environ 2>/dev/null | tr '\\0' '\\n' | grep -c .";
+    for level in fenced_levels() {
+        for place in [Place::Open, Place::Private] {
+            let done = home(level, place).bash(look).await;
+            assert_eq!(done.stdout.text().trim(), "0", "{level:?} {place:?}");
+        }
+    }
+    // Negative control: without the fence, and as the same user, the server's environment is one file away.
+    let off = home(Level::Off, Place::Private);
+    assert_ne!(off.bash(look).await.stdout.text().trim(), "0");
+}
+
+/// Bubblewrap is the first process in there, and what it was started with would stand in `/proc/1/environ`.
+#[tokio::test]
+async fn neither_the_supervisor_nor_bubblewrap_carry_the_server_s_environment() {
+    with_a_key();
+    for level in fenced_levels() {
+        let home = home(level, Place::Open);
+        let mark = marker();
+        let script = format!("echo ready; exec sleep {mark}");
+        let mut process = home.sandbox.open(home.job(&["/bin/bash", "-c", &script])).await.unwrap();
+        assert_eq!(process.line(Duration::from_secs(20)).await, Line::Text("ready".into()));
+        until("it sleeps", || !pids_with(&format!("sleep\0{mark}")).is_empty()).await;
+        let mut pid = pids_with(&format!("sleep\0{mark}"))[0];
+        let mut between = 0;
+        while pid != std::process::id() as i32 {
+            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            assert!(
+                !String::from_utf8_lossy(&environment).contains(CANARY),
+                "{level:?}: process {between} above the job"
+            );
+            let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+            pid = status.lines().find_map(|line| line.strip_prefix("PPid:")).unwrap().trim().parse().unwrap();
+            between += 1;
+        }
+        assert!(
+            between >= if level == Level::Strict { 3 } else { 2 },
+            "{level:?}: only {between} processes were looked at"
+        );
+        process.kill().await;
+    }
+}
+
+/// The server itself, whose environment holds the keys.
+#[tokio::test]
+async fn other_processes_of_the_same_user_cannot_look_into_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = tokio::process::Command::new(program());
+    server.args(["serve", "--port", "0", "--home"]).arg(folder.path().join("home")).kill_on_drop(true);
+    let mut server = server.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut lines = tokio::io::AsyncBufReadExt::lines(tokio::io::BufReader::new(server.stdout.take().unwrap()));
+    assert!(lines.next_line().await.unwrap().unwrap().starts_with("listening on "));
+    let environment = format!("/proc/{}/environ", server.id().unwrap());
+    // A process whose memory is private belongs to root in /proc, whoever runs it.
+    let owner = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(environment).unwrap());
+    assert_eq!(owner, 0);
+    server.kill().await.unwrap();
+}
