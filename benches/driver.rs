@@ -14,10 +14,21 @@ use std::process::ExitCode;
 use std::thread::available_parallelism;
 
 use kit::report::Report;
-use measures::{Bench, journal, knowledge, meaning, memory, prompt, search, sessions, start, streams, turn};
+use measures::{Bench, journal, knowledge, meaning, memory, prompt, sandbox, search, sessions, start, streams, turn};
 
-const NAMES: [&str; 10] =
-    ["start", "memory", "prompt", "turn", "streams", "journal", "sessions", "search", "knowledge", "meaning"];
+const NAMES: [&str; 11] = [
+    "start",
+    "memory",
+    "prompt",
+    "turn",
+    "streams",
+    "journal",
+    "sandbox",
+    "sessions",
+    "search",
+    "knowledge",
+    "meaning",
+];
 
 fn main() -> io::Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -42,6 +53,7 @@ fn main() -> io::Result<ExitCode> {
                 "turn" => turn::measure(&bench, &mut report).await?,
                 "streams" => streams::measure(&bench, &mut report).await?,
                 "journal" => journal::measure(&bench, &mut report).await?,
+                "sandbox" => sandbox::measure(&bench, &mut report).await?,
                 "sessions" => sessions::measure(&bench, &mut report).await?,
                 "search" => search::measure(&bench, &mut report).await?,
                 "knowledge" => knowledge::measure(&bench, &mut report).await?,

@@ -32,6 +32,10 @@ impl Home {
     }
 }
 
+fn stays_root(home: &Home) -> bool {
+    home.workshop.sandbox.weakness(&home.workshop.scratch).is_some()
+}
+
 async fn python(repl: &PythonRepl, code: &str) -> ToolAnswer {
     call(repl, "s", json!({"code": code})).await
 }
@@ -109,7 +113,24 @@ async fn terminal_explains_its_failures() {
     assert!(!answer.ok && answer.text.starts_with("not run: this command would delete"), "{}", answer.text);
     assert_eq!(answer.operation_code, ["cd / && rm -rf /*"]);
 
+    for (command, reason) in [
+        ("python3 -c 'x = bytearray(3 << 30)'", "3 GiB of memory"),
+        ("head -c 200000000 /dev/zero > big", "larger than 128 MiB"),
+        ("head -c 200000000 /dev/zero > big; true; exit 153", "larger than 128 MiB"),
+        ("python3 -c 'open(\"big\", \"wb\").write(bytes(200_000_000))'", "files of up to 128 MiB"),
+        ("for i in $(seq 1000); do sleep 100 & done", "about 256 processes"),
+        ("python3 -c 'import os\nfor i in range(1000):\n if not os.fork(): os.pause()'", "about 256 processes"),
+    ] {
+        let answer = bash(&terminal, command).await;
+        // User 0 is free of the limit on processes (docs/sandbox.md), and a build below a private folder is run as that.
+        if !reason.contains("processes") || !stays_root(&home) {
+            assert!(!answer.ok && answer.text.contains(reason), "{command}: {}", answer.text);
+        }
+    }
+
     let quick = Terminal::new(home.workshop.clone()).with_limit(Duration::from_secs(1));
+    let answer = bash(&quick, "while :; do :; done").await;
+    assert!(!answer.ok && answer.text.starts_with("[stopped after 1 s"), "{}", answer.text);
     let answer = bash(&quick, "echo partial; sleep 100").await;
     assert!(!answer.ok && answer.text.starts_with("partial\n[stopped after 1 s"), "{}", answer.text);
 

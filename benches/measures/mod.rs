@@ -5,6 +5,7 @@ pub mod knowledge;
 pub mod meaning;
 pub mod memory;
 pub mod prompt;
+pub mod sandbox;
 pub mod search;
 pub mod sessions;
 pub mod start;

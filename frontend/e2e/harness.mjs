@@ -22,6 +22,8 @@ async function launch(args, extraEnv = {}) {
     log += data
   })
   const lines = createInterface({ input: child.stdout })
+  const said = []
+  lines.on('line', line => said.push(line))
   const url = await new Promise((resolve, reject) => {
     const fail = why => reject(new Error(`miniclaw ${args[0]} ${why}\n${log}`))
     const timer = setTimeout(() => fail('said nothing'), PATIENCE)
@@ -41,7 +43,7 @@ async function launch(args, extraEnv = {}) {
       child.once('exit', resolve)
       child.kill('SIGTERM')
     })
-  return { url, stop, log: () => log }
+  return { url, stop, log: () => log, said: () => said }
 }
 
 const ALLOWING = 'approvals: {effects: {write: allow, execute: allow, network: allow}}\n'
@@ -53,7 +55,7 @@ const OTHERWISE = [
 ]
 
 /** `extra` are variables of the server; without any it has no embedding model, whatever this machine has. */
-export async function startMiniclaw(replies = [], extra = {}, config = ALLOWING) {
+export async function startMiniclaw(replies = [], extra = {}, config = ALLOWING, flags = []) {
   const root = await mkdtemp(join(tmpdir(), 'miniclaw-e2e-'))
   const home = join(root, 'home')
   const script = join(root, 'script.json')
@@ -62,7 +64,7 @@ export async function startMiniclaw(replies = [], extra = {}, config = ALLOWING)
   // Nothing is asked about, unless a test wants to be asked.
   await writeFile(join(home, 'config.yml'), config)
   const mock = await launch(['mock-llm', '--script', script, '--port', '0'])
-  const server = await launch(['serve', '--home', home, '--port', '0'], {
+  const server = await launch(['serve', '--home', home, '--port', '0', ...flags], {
     OPENAI_API_KEY: 'test',
     OPENAI_BASE_URL: `${mock.url}/v1`,
     OPENAI_MODEL: 'mock',
@@ -72,6 +74,15 @@ export async function startMiniclaw(replies = [], extra = {}, config = ALLOWING)
   return {
     url: server.url,
     home,
+    /** The one-time link of a server that was started with --token. */
+    link: async () => {
+      const line = await until(
+        () => server.said().find(line => line.startsWith('open ')),
+        line => line !== undefined,
+        'the link',
+      )
+      return line.split(' ')[1]
+    },
     requests: async () => (await fetch(`${mock.url}/requests`)).json(),
     openGate: name => fetch(`${mock.url}/gates/${name}`, { method: 'POST' }),
     stop: async () => {

@@ -7,6 +7,7 @@ import { queryClient } from '@/api/queries'
 import { follow } from '@/app/follow'
 import { Shell } from '@/app/Shell'
 import { loadThread } from '@/app/threads'
+import { followLink } from '@/features/auth/link'
 import { isDirty } from '@/features/editor/buffer'
 import { openPassage, placeInAddress } from '@/features/editor/passage'
 import { cspNonce } from '@/lib/nonce'
@@ -18,12 +19,22 @@ setNonce(cspNonce)
 const root = document.getElementById('root')
 if (!root) throw new Error('index.html has lost its #root')
 
-// History first: it says from which event on the stream is still news.
-const opened = /^\/s\/([^/]+)/.exec(location.pathname)?.[1]
-void (opened ? loadThread(decodeURIComponent(opened)) : Promise.resolve(null)).then(follow)
+function start(page: HTMLElement) {
+  // History first: it says from which event on the stream is still news.
+  const opened = /^\/s\/([^/]+)/.exec(location.pathname)?.[1]
+  void (opened ? loadThread(decodeURIComponent(opened)) : Promise.resolve(null)).then(follow)
 
-const place = placeInAddress(location.search)
-if (place) void openPassage(place)
+  const place = placeInAddress(location.search)
+  if (place) void openPassage(place)
+
+  createRoot(page).render(
+    <StrictMode>
+      <QueryClientProvider client={queryClient}>
+        <Shell />
+      </QueryClientProvider>
+    </StrictMode>,
+  )
+}
 
 // Typed text that is not saved yet must not go with the page without a question.
 addEventListener('beforeunload', event => {
@@ -31,10 +42,5 @@ addEventListener('beforeunload', event => {
   if (files.some(file => file.phase === 'open' && isDirty(file.buffer))) event.preventDefault()
 })
 
-createRoot(root).render(
-  <StrictMode>
-    <QueryClientProvider client={queryClient}>
-      <Shell />
-    </QueryClientProvider>
-  </StrictMode>,
-)
+// Who came by a one-time link is signed in before anything is asked for.
+void followLink().then(() => start(root))

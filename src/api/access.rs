@@ -1,20 +1,38 @@
 //! Who may ask: which names this server answers to, and the token that a bind beyond loopback needs.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 
+use super::tries::Tries;
+use crate::clock;
+
+/// How long the one-time link works.
+const CODE_LIFE: Duration = Duration::from_secs(600);
+
+/// What somebody offers to be let in.
+#[derive(Clone, Copy, Debug)]
+pub enum Given<'a> {
+    Token(&'a str),
+    Code(&'a str),
+}
+
 /// The rules for one bound server.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Access {
     /// Lower-case `host:port` names that a request may use, as `Host` and inside `Origin`.
     hosts: Vec<String>,
     token: Option<SecretString>,
+    /// The digest of the one-time code that was not used yet, and until when it may be.
+    code: Mutex<Option<([u8; 32], Instant)>>,
+    tries: Tries,
 }
 
-/// The cookie that carries the token in a browser.
-pub const COOKIE: &str = "miniclaw_token";
+/// The cookie of a browser that has signed in.
+pub const COOKIE: &str = "miniclaw_session";
 
 impl Access {
     /// The names of `bound`, and those in `names` (host names without a port) at its port.
@@ -30,7 +48,7 @@ impl Access {
                 hosts.iter().filter_map(|host| host.strip_suffix(":80").map(str::to_owned)).collect();
             hosts.extend(bare);
         }
-        Self { hosts, token }
+        Self { hosts, token, code: Mutex::default(), tries: Tries::default() }
     }
 
     pub fn is_our_host(&self, host: &str) -> bool {
@@ -42,13 +60,82 @@ impl Access {
         origin.strip_prefix("http://").is_some_and(|host| self.is_our_host(host))
     }
 
+    /// With a code that signs one browser in, once, within ten minutes.
+    pub fn with_code(mut self, code: &str) -> Self {
+        self.code = Mutex::new(Some((Sha256::digest(code).into(), Instant::now() + CODE_LIFE)));
+        self
+    }
+
     pub fn needs_token(&self) -> bool {
         self.token.is_some()
     }
 
-    pub fn accepts(&self, given: &str) -> bool {
-        self.token.as_ref().is_none_or(|token| is_same(token, given))
+    /// Whether the source may offer a token or code now, and whether it is right. A wrong one counts.
+    ///
+    /// # Errors
+    /// The seconds to wait, when there were too many wrong ones.
+    pub fn accepts(&self, given: Given<'_>, source: IpAddr) -> Result<bool, u64> {
+        let Some(token) = &self.token else { return Ok(true) };
+        let now = Instant::now();
+        self.tries.may_try(source, now)?;
+        let right = match given {
+            Given::Token(given) => equal(&digest(token.expose_secret()), &digest(given)),
+            Given::Code(given) => self.takes(given, now),
+        };
+        if !right {
+            self.tries.was_wrong(source, now);
+        }
+        Ok(right)
     }
+
+    fn takes(&self, given: &str, now: Instant) -> bool {
+        let mut code = self.code.lock().unwrap_or_else(PoisonError::into_inner);
+        let right = code.is_some_and(|(known, until)| now < until && equal(&known, &digest(given)));
+        if right {
+            *code = None;
+        }
+        right
+    }
+
+    /// The value of a new cookie: a name and the proof that who has the token made it. The token is not in it, and a
+    /// server that starts again with the same token knows it.
+    pub fn new_cookie(&self) -> Option<String> {
+        let name = clock::new_secret();
+        let proof = self.proof(&name)?;
+        Some(format!("{name}.{proof}"))
+    }
+
+    /// No guess counts here: the proof has 256 bits, and an old cookie is no attack.
+    pub fn knows_cookie(&self, value: &str) -> bool {
+        let Some((name, proof)) = value.split_once('.') else { return false };
+        self.proof(name).is_some_and(|right| equal(&digest(&right), &digest(proof)))
+    }
+
+    /// HMAC-SHA-256 of a cookie's name, keyed by the token, in hexadecimal.
+    fn proof(&self, name: &str) -> Option<String> {
+        let key = digest(self.token.as_ref()?.expose_secret());
+        Some(hmac(&key, format!("cookie {name}").as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
+fn digest(text: &str) -> [u8; 32] {
+    Sha256::digest(text).into()
+}
+
+/// Takes the same time wherever they differ.
+fn equal(a: &[u8; 32], b: &[u8; 32]) -> bool {
+    a.iter().zip(b).fold(0, |differences, (a, b)| differences | (a ^ b)) == 0
+}
+
+/// RFC 2104 with a key shorter than the hash's block.
+fn hmac(key: &[u8; 32], message: &[u8]) -> [u8; 32] {
+    let padded = |pad: u8| {
+        let mut block = [pad; 64];
+        block.iter_mut().zip(key).for_each(|(byte, key)| *byte ^= key);
+        block
+    };
+    let inner = Sha256::new().chain_update(padded(0x36)).chain_update(message).finalize();
+    Sha256::new().chain_update(padded(0x5c)).chain_update(inner).finalize().into()
 }
 
 /// What the page is given and no tool can read: who has it may answer for the person. New at each start of the server.
@@ -61,7 +148,7 @@ impl PageSecret {
     }
 
     pub fn is(&self, given: &str) -> bool {
-        is_same(&self.0, given)
+        equal(&digest(self.0.expose_secret()), &digest(given))
     }
 
     /// For the page alone.
@@ -74,12 +161,6 @@ impl Default for PageSecret {
     fn default() -> Self {
         Self::new()
     }
-}
-
-/// Compares digests, so that the time taken says nothing about the secret.
-fn is_same(secret: &SecretString, given: &str) -> bool {
-    let digests = Sha256::digest(secret.expose_secret()).into_iter().zip(Sha256::digest(given));
-    digests.fold(0, |differences, (a, b)| differences | (a ^ b)) == 0
 }
 
 #[cfg(test)]
@@ -103,10 +184,49 @@ mod tests {
         }
     }
 
+    fn locked(token: &str) -> Access {
+        Access::new("0.0.0.0:8002".parse().unwrap(), &[], Some(token.to_owned().into()))
+    }
+
     #[test]
     fn a_token_is_compared_whole() {
-        let access = Access::new("0.0.0.0:8002".parse().unwrap(), &[], Some("abcdef".to_owned().into()));
-        assert!(access.accepts("abcdef"));
-        assert!(!access.accepts("abcde") && !access.accepts("") && !access.accepts("abcdefg"));
+        let (access, source) = (locked("abcdef"), IpAddr::from([127, 0, 0, 1]));
+        for (given, right) in [("abcdef", true), ("abcde", false), ("", false), ("abcdefg", false), ("abcdef", true)] {
+            assert_eq!(access.accepts(Given::Token(given), source), Ok(right), "{given}");
+        }
+    }
+
+    #[test]
+    fn a_code_works_once_and_not_in_place_of_the_token() {
+        let (access, source) = (locked("abcdef").with_code("1234"), IpAddr::from([127, 0, 0, 1]));
+        for given in [Given::Token("1234"), Given::Code("abcdef"), Given::Code("12345"), Given::Code("")] {
+            assert_eq!(access.accepts(given, source), Ok(false), "{given:?}");
+        }
+        assert_eq!(access.accepts(Given::Code("1234"), source), Ok(true));
+        assert_eq!(access.accepts(Given::Code("1234"), source), Ok(false));
+        assert_eq!(locked("abcdef").accepts(Given::Code(""), source), Ok(false), "no code was given out");
+    }
+
+    #[test]
+    fn a_cookie_is_known_by_its_proof_also_after_a_restart_and_holds_no_token() {
+        let cookie = locked("abcdef").new_cookie().unwrap();
+        assert!(locked("abcdef").knows_cookie(&cookie) && !cookie.contains("abcdef"));
+        assert_ne!(locked("abcdef").new_cookie().unwrap(), cookie);
+        let (name, proof) = cookie.split_once('.').unwrap();
+        let forged =
+            [format!("x{name}.{proof}"), format!("{name}.{}", "0".repeat(64)), name.to_owned(), ".".to_owned()];
+        for wrong in forged.iter().map(String::as_str).chain(["", "abcdef", "abcdef.abcdef"]) {
+            assert!(!locked("abcdef").knows_cookie(wrong), "{wrong}");
+        }
+        assert!(!locked("other").knows_cookie(&cookie));
+    }
+
+    #[test]
+    fn the_proof_is_hmac_sha_256() {
+        // RFC 4231, test case 2 has a shorter key; a key is padded with zeros, so the same key padded here is the same.
+        let mut key = [0; 32];
+        key[..4].copy_from_slice(b"Jefe");
+        let code = hmac(&key, b"what do ya want for nothing?");
+        assert_eq!(code[..8], [0x5b, 0xdc, 0xc1, 0x46, 0xbf, 0x60, 0x75, 0x4e]);
     }
 }

@@ -37,17 +37,25 @@ pub struct ApiError {
     pub code: &'static str,
     pub message: String,
     pub etag: Option<String>,
+    /// Seconds after which to try again.
+    pub retry_after: Option<u64>,
 }
 
 impl ApiError {
     pub fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into(), etag: None }
+        Self { status, code, message: message.into(), etag: None, retry_after: None }
     }
 
     /// What is answered in place of a handler that panicked.
     pub fn panicked() -> Response {
         let message = "an internal error ended this request; the log has more";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message).into_response()
+    }
+
+    pub fn too_many_tries(seconds: u64) -> Self {
+        let message = format!("too many wrong tokens came from your address; try again in {seconds} s");
+        let error = Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_tries", message);
+        Self { retry_after: Some(seconds), ..error }
     }
 
     pub fn bad_request(code: &'static str, message: impl Into<String>) -> Self {
@@ -63,7 +71,11 @@ impl IntoResponse for ApiError {
             message: self.message,
             etag: self.etag,
         };
-        (self.status, Json(body)).into_response()
+        let mut answer = (self.status, Json(body)).into_response();
+        if let Some(seconds) = self.retry_after {
+            answer.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+        }
+        answer
     }
 }
 
@@ -106,7 +118,7 @@ impl From<StoreError> for ApiError {
             StoreError::Locked { .. } => (StatusCode::CONFLICT, "locked", None),
             StoreError::Io { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "io", None),
         };
-        Self { status, code, message: error.to_string(), etag }
+        Self { status, code, message: error.to_string(), etag, retry_after: None }
     }
 }
 
@@ -156,6 +168,6 @@ impl From<BadPath> for ApiError {
 
 impl From<JsonRejection> for ApiError {
     fn from(rejection: JsonRejection) -> Self {
-        Self { status: rejection.status(), code: "bad_json", message: rejection.body_text(), etag: None }
+        Self::new(rejection.status(), "bad_json", rejection.body_text())
     }
 }

@@ -1,12 +1,14 @@
 //! Every request passes here first: `Host`, `Origin`, `Sec-Fetch-Site`, content type, token; and every answer leaves with
 //! the security headers. Stops DNS rebinding and cross-site requests (W1–W3).
 
-use axum::extract::{Request, State};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::access::COOKIE;
+use super::access::{COOKIE, Given};
 use super::app::App;
 use super::error::{ApiError, worded};
 
@@ -48,11 +50,29 @@ fn check(app: &App, request: &Request) -> Result<(), ApiError> {
         let message = "send a JSON body with Content-Type: application/json";
         return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", message));
     }
-    if !is_open(request) && !may_use(app, headers) {
-        let message = "this server needs its token: sign in at /, or send Authorization: Bearer <token>";
-        return Err(ApiError::new(StatusCode::UNAUTHORIZED, "signed_out", message));
-    }
-    Ok(())
+    if !app.access.needs_token() || is_open(request) { Ok(()) } else { authorised(app, request) }
+}
+
+/// A bearer token, which then alone decides, or the cookie of a browser that has signed in.
+fn authorised(app: &App, request: &Request) -> Result<(), ApiError> {
+    let headers = request.headers();
+    let mut given = headers.get_all(header::AUTHORIZATION).iter();
+    let right = match (given.next(), given.next()) {
+        (None, _) => has_cookie(app, headers),
+        (Some(value), None) => {
+            let token = value.to_str().ok().and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
+            app.access.accepts(Given::Token(token), source(request)).map_err(ApiError::too_many_tries)?
+        }
+        (Some(_), Some(_)) => false,
+    };
+    let message = "this server needs its token: sign in at /, or send Authorization: Bearer <token>";
+    if right { Ok(()) } else { Err(ApiError::new(StatusCode::UNAUTHORIZED, "signed_out", message)) }
+}
+
+/// Where the connection comes from. What a request says about that (X-Forwarded-For) is anyone's word.
+fn source(request: &Request) -> IpAddr {
+    let known = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    known.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(address)| address.ip())
 }
 
 fn is_cross_site(headers: &HeaderMap) -> bool {
@@ -77,17 +97,16 @@ fn is_open(request: &Request) -> bool {
     path == "/health" || path == "/api/login" || !path.starts_with("/api/")
 }
 
-/// Whether the API is open to this request.
+/// Whether the page that asks may use the API.
 pub(super) fn may_use(app: &App, headers: &HeaderMap) -> bool {
-    !app.access.needs_token() || has_token(app, headers)
+    !app.access.needs_token() || has_cookie(app, headers)
 }
 
-fn has_token(app: &App, headers: &HeaderMap) -> bool {
-    let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+fn has_cookie(app: &App, headers: &HeaderMap) -> bool {
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let cookie =
-        cookies.flat_map(|line| line.split(';')).find_map(|pair| pair.trim().strip_prefix(COOKIE)?.strip_prefix('='));
-    bearer.or(cookie).is_some_and(|token| app.access.accepts(token))
+    let mut ours =
+        cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().strip_prefix(COOKIE)?.strip_prefix('='));
+    ours.any(|value| app.access.knows_cookie(value))
 }
 
 /// Headers of every answer. The UI's page replaces the policy by its own, which adds a nonce for styles.

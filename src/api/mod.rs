@@ -22,6 +22,7 @@ mod settings;
 mod status;
 mod tokens;
 mod transfer;
+mod tries;
 mod web;
 
 pub use access::{Access, PageSecret};

@@ -1,5 +1,7 @@
 //! The server: routes, guard and limits put together, for as long as it runs.
 
+use std::net::SocketAddr;
+
 use axum::extract::DefaultBodyLimit;
 use axum::{Router, middleware};
 use tokio::net::TcpListener;
@@ -30,5 +32,6 @@ pub async fn serve(app: App, listener: TcpListener) -> std::io::Result<()> {
             tracing::debug!(%error, "no TCP_NODELAY");
         }
     });
+    let router = router.into_make_service_with_connect_info::<SocketAddr>();
     axum::serve(listener, router).with_graceful_shutdown(async move { stopping.cancelled().await }).await
 }

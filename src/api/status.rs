@@ -1,12 +1,14 @@
 //! How the server is: health, status, models, signing in.
 
+use std::net::SocketAddr;
+
 use axum::Json;
-use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
+use axum::extract::{ConnectInfo, State};
 use axum::http::{HeaderName, StatusCode, header};
 use serde::{Deserialize, Serialize};
 
-use super::access::COOKIE;
+use super::access::{COOKIE, Given};
 use super::app::App;
 use super::error::{ApiError, ErrorBody};
 use crate::domain::Effect;
@@ -73,7 +75,10 @@ pub struct Models {
 
 #[derive(Deserialize, utoipa::ToSchema)]
 pub struct Login {
-    token: String,
+    /// The server's token …
+    token: Option<String>,
+    /// … or the code of its one-time link.
+    code: Option<String>,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -129,18 +134,32 @@ pub async fn models(State(app): State<App>) -> Json<Models> {
     Json(Models { current: models.status(), available: models.candidates() })
 }
 
-/// Trades the token for a cookie that only this browser's requests to this server carry.
+/// Trades the token, or the code of the one-time link, for a cookie that only this browser sends.
 #[utoipa::path(post, path = "/api/login", tag = "status", request_body = Login,
-    responses((status = 200, body = SignedIn), (status = 401, body = ErrorBody)))]
+    responses((status = 200, body = SignedIn), (status = 401, body = ErrorBody), (status = 429, body = ErrorBody)))]
 pub async fn login(
     State(app): State<App>,
+    ConnectInfo(source): ConnectInfo<SocketAddr>,
     request: Result<Json<Login>, JsonRejection>,
 ) -> Result<([(HeaderName, String); 1], Json<SignedIn>), ApiError> {
-    let Json(Login { token }) = request?;
-    let plain = token.bytes().all(|byte| byte.is_ascii_graphic() && byte != b';' && byte != b',' && byte != b'"');
-    if !app.access.needs_token() || !plain || !app.access.accepts(&token) {
-        return Err(ApiError::new(StatusCode::UNAUTHORIZED, "wrong_token", "this is not the server's token"));
-    }
-    let cookie = format!("{COOKIE}={token}; HttpOnly; SameSite=Strict; Path=/");
+    let Json(Login { token, code }) = request?;
+    let given = match (&token, &code) {
+        (Some(token), None) => Given::Token(token),
+        (None, Some(code)) => Given::Code(code),
+        (None, None) | (Some(_), Some(_)) => {
+            return Err(ApiError::bad_request("bad_json", "give either `token` or `code`"));
+        }
+    };
+    let right = app.access.accepts(given, source.ip()).map_err(ApiError::too_many_tries)?;
+    let Some(cookie) = app.access.new_cookie().filter(|_| right) else {
+        let message = match given {
+            Given::Token(_) => "this is not the server's token",
+            Given::Code(_) => {
+                "this link was used before or is too old; sign in with the token, or start the server again"
+            }
+        };
+        return Err(ApiError::new(StatusCode::UNAUTHORIZED, "wrong_token", message));
+    };
+    let cookie = format!("{COOKIE}={cookie}; HttpOnly; SameSite=Strict; Path=/");
     Ok(([(header::SET_COOKIE, cookie)], Json(SignedIn { signed_in: true })))
 }

@@ -1,6 +1,6 @@
 //! `miniclaw serve`: puts the floors together and runs until it is told to stop.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -46,6 +46,10 @@ pub struct ServeArguments {
     /// 0 picks a free one; the first line on standard output names it.
     #[arg(long)]
     port: Option<u16>,
+    /// Ask everybody for a credential, also on this machine: MINICLAW_TOKEN, or a new one when that is not set. A link that
+    /// signs one browser in is printed.
+    #[arg(long)]
+    token: bool,
     /// What commands of the agent may do: strict, standard, or off (all you may do). Wins over config.yml.
     #[arg(long, value_parser = level)]
     sandbox: Option<Level>,
@@ -76,13 +80,17 @@ pub fn serve(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     }
     let (mut config, _) = load_config(&folder)?;
     config.sandbox = arguments.sandbox.unwrap_or(config.sandbox);
+    if arguments.token && config.token.is_none() {
+        config.token = Some(clock::new_secret().into());
+    }
     let host = arguments.host.clone().or_else(|| config.host.clone()).unwrap_or_else(|| "127.0.0.1".to_owned());
     let ip: IpAddr =
         if host == "localhost" { [127, 0, 0, 1].into() } else { host.parse().context("--host is no IP address")? };
     if !ip.is_loopback() && config.token.is_none() {
         eprintln!(
             "miniclaw: {ip} can be reached by other machines, and this server would obey all of them. Set MINICLAW_TOKEN \
-             (in the environment or in .env) to a long random word and start again, or use --host 127.0.0.1."
+             (in the environment or in .env) to a long random word and start again, or add --token, or use --host \
+             127.0.0.1."
         );
         return Ok(ExitCode::from(EX_CONFIG));
     }
@@ -95,13 +103,20 @@ pub fn serve(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     }
     let port = arguments.port.or(config.port).unwrap_or(DEFAULT_PORT);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let served = runtime.block_on(run(folder, config, SocketAddr::new(ip, port)));
+    let code = arguments.token.then(clock::new_secret);
+    let served = runtime.block_on(run(folder, config, Bind { address: SocketAddr::new(ip, port), code }));
     // What still blocks (a stuck disk) must not hold the exit up.
     runtime.shutdown_timeout(Duration::from_secs(1));
     served
 }
 
-async fn run(folder: PathBuf, config: Config, address: SocketAddr) -> anyhow::Result<ExitCode> {
+/// Where to listen, and the code of the one-time link if one is wanted.
+struct Bind {
+    address: SocketAddr,
+    code: Option<String>,
+}
+
+async fn run(folder: PathBuf, config: Config, Bind { address, code }: Bind) -> anyhow::Result<ExitCode> {
     let started_at = clock::now();
     let stop = stop_signal()?;
     let home = Home::open(&folder)?;
@@ -150,12 +165,14 @@ async fn run(folder: PathBuf, config: Config, address: SocketAddr) -> anyhow::Re
     if repaired > 0 {
         tracing::warn!(sessions = repaired, "closed what a crash had left open");
     }
+    let access = Access::new(bound, &config.host_names, config.token.clone());
+    let access = code.iter().fold(access, |access, code| access.with_code(code));
     let app = App {
         engine: engine.clone(),
         skills: skills.clone(),
         saves: saves.clone(),
         secret: PageSecret::new(),
-        access: Arc::new(Access::new(bound, &config.host_names, config.token.clone())),
+        access: Arc::new(access),
         problems: Arc::new(problems(&config, &home, &sandbox)),
         sandbox: sandbox.describe().into(),
         sandbox_level: config.sandbox.name(),
@@ -163,6 +180,11 @@ async fn run(folder: PathBuf, config: Config, address: SocketAddr) -> anyhow::Re
         stopping: CancellationToken::new(),
     };
     println!("listening on http://{bound}");
+    if let Some(code) = code {
+        let here = if bound.ip().is_unspecified() { Ipv4Addr::LOCALHOST.into() } else { bound.ip() };
+        // Behind the #: that part of an address is sent to nobody, and so stands in no log and no Referer.
+        println!("open http://{}/#code={code} (works once, for ten minutes)", SocketAddr::new(here, bound.port()));
+    }
     choose_model(&models, config);
     watch::start(&engine, skills, saves);
     index_memory(memory, home);

@@ -138,6 +138,18 @@ impl Workshop {
             "Couldn't connect to server",
             "Failed to establish a new connection",
         ];
+        const LIMITS: [(&str, &str); 7] = [
+            ("Resource temporarily unavailable", "This sandbox allows about 256 processes."),
+            ("BlockingIOError: [Errno 11]", "This sandbox allows about 256 processes."),
+            ("MemoryError", "This sandbox allows each process 3 GiB of memory."),
+            ("Cannot allocate memory", "This sandbox allows each process 3 GiB of memory."),
+            ("memory exhausted", "This sandbox allows each process 3 GiB of memory."),
+            ("File too large", "This sandbox allows files of up to 128 MiB."),
+            ("File size limit exceeded", "This sandbox allows files of up to 128 MiB."),
+        ];
+        if let Some((_, limit)) = LIMITS.iter().find(|(sign, _)| output.contains(sign)) {
+            return Some(limit);
+        }
         match self.sandbox.level() {
             Level::Off => None,
             Level::Standard | Level::Strict if OFFLINE.iter().any(|sign| output.contains(sign)) => {

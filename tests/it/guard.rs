@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::http::{open, raw};
 use crate::script::{says, script};
-use crate::world::{Server, World, files};
+use crate::world::{World, files};
 
 const JSON: &str = "Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
 
@@ -283,17 +283,6 @@ async fn with_a_token_everything_but_health_and_the_page_needs_it() {
     }
     assert!(checked > 20, "only {checked} routes were checked");
 
-    assert_eq!(server.post("/api/login", json!({"token": "wrong"})).await.refused().0, 401);
-    assert_eq!(server.post("/api/login", json!({"token": ""})).await.refused().0, 401);
-    let login = server.post("/api/login", json!({"token": TOKEN})).await;
-    let cookie = login.head.header("set-cookie").unwrap().to_owned();
-    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
-    let pair = cookie.split(';').next().unwrap().to_owned();
-    let with =
-        async |server: &Server<'_>, cookie: &str| server.send("GET", "/api/status", &[("Cookie", cookie)], b"").await;
-    assert_eq!(with(&server, &pair).await.status(), 200);
-    assert_eq!(with(&server, "miniclaw_token=wrong").await.status(), 401);
-    assert_eq!(with(&server, &format!("other=1; {pair}")).await.status(), 200);
     drop(server);
     assert!(!world.log().contains(TOKEN));
     for path in files(&world.home()) {

@@ -119,10 +119,16 @@ impl World {
     }
 
     pub async fn serve_with(&self, arguments: &[&str]) -> Server<'_> {
+        self.serve_prepared(arguments, |_| {}).await
+    }
+
+    /// A server whose start is prepared in a way of the test's own.
+    pub async fn serve_prepared(&self, arguments: &[&str], prepare: impl FnOnce(&mut Command)) -> Server<'_> {
         let home = self.home();
         let mut all = vec!["serve", "--home", home.to_str().expect("a UTF-8 path")];
         all.extend(arguments);
         let mut command = self.command(&all);
+        prepare(&mut command);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the server starts");
         let (first, line) = tokio::sync::oneshot::channel();
         let readers = [

@@ -26,6 +26,9 @@ const session = (id: string): string => `/api/sessions/${encodeURIComponent(id)}
 export const signIn = (token: string) =>
   call<{ signed_in: boolean }>('/api/login', { method: 'POST', body: { token } })
 
+export const signInByCode = (code: string) =>
+  call<{ signed_in: boolean }>('/api/login', { method: 'POST', body: { code } })
+
 export const getStatus = () => call<Status>('/api/status')
 
 export const listSessions = () => call<SessionList>('/api/sessions')

@@ -171,7 +171,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Trades the token for a cookie that only this browser's requests to this server carry. */
+        /** Trades the token, or the code of the one-time link, for a cookie that only this browser sends. */
         post: operations["login"];
         delete?: never;
         options?: never;
@@ -1241,7 +1241,10 @@ export interface components {
             terms: components["schemas"]["TermScore"][];
         };
         Login: {
-            token: string;
+            /** @description The server's token … */
+            token?: string | null;
+            /** @description … or the code of its one-time link. */
+            code?: string | null;
         };
         /**
          * @description Why a near miss lost against the last hit.
@@ -2176,6 +2179,14 @@ export interface operations {
                 };
             };
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -116,6 +116,10 @@ impl Terminal {
         match done.exit {
             Exit::Code(0) | Exit::Cancelled => None,
             Exit::Code(127) => Some("That program is not installed; nothing can be installed here.".to_owned()),
+            // A shell's way to say that a signal ended what it ran.
+            Exit::Code(code) if code > 128 && !signal_name(code - 128).is_empty() => {
+                Some(format!("Exit code {code} is signal {}{}.", code - 128, signal_name(code - 128)))
+            }
             Exit::TimedOut => Some("Split the work, or let it print less and stop by itself.".to_owned()),
             Exit::Signal(libc::SIGPIPE) => Some("It wrote more than 64 MiB; pipe it through head.".to_owned()),
             Exit::Code(_) | Exit::Signal(_) => self.workshop.hint(text).map(str::to_owned),

@@ -1,0 +1,66 @@
+//! What the sandbox adds to starting a command.
+
+use std::io;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use miniclaw::sandbox::{Exit, Job, Level, Sandbox, SandboxConfig};
+use tokio_util::sync::CancellationToken;
+
+use super::Bench;
+use crate::kit::numbers::Samples;
+use crate::kit::report::Report;
+use crate::kit::server::binary;
+
+pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
+    report.section("Sandbox");
+    let cwd = bench.folder("sandbox");
+    std::fs::create_dir_all(&cwd)?;
+    let (mut plain, mut standard, mut strict) = (Samples::default(), Samples::default(), Samples::default());
+    let (inside, namespaces) = (sandbox(Level::Standard), sandbox(Level::Strict));
+    let has_bubblewrap = !namespaces.describe().contains("not installed");
+    // In turns, so that the machine's other work falls on all of them alike.
+    for _ in 0..bench.times(300) {
+        plain.push_ms(spawned(&cwd).await?);
+        standard.push_ms(ran(&inside, &cwd).await?);
+        if has_bubblewrap {
+            strict.push_ms(ran(&namespaces, &cwd).await?);
+        }
+    }
+    report.figure("start and end of `true`, plain, p50", plain.p50(), "ms").note(format!("n = {}", plain.len()));
+    let note = format!("± {:.2}; the whole call {:.2} ms", standard.spread(), standard.p50());
+    report.figure("beyond that in level standard, p50", standard.p50() - plain.p50(), "ms").at_most(2.0).note(note);
+    report.figure("the same, p95 of the whole call", standard.p95(), "ms");
+    if has_bubblewrap {
+        report.figure("beyond that in level strict, p50", strict.p50() - plain.p50(), "ms");
+    }
+    report.show();
+    Ok(())
+}
+
+fn sandbox(level: Level) -> Sandbox {
+    Sandbox::new(SandboxConfig { supervisor_exe: binary(), level })
+}
+
+async fn spawned(cwd: &Path) -> io::Result<Duration> {
+    let began = Instant::now();
+    let mut command = tokio::process::Command::new("/usr/bin/true");
+    command.env_clear().current_dir(cwd).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn()?.wait_with_output().await?;
+    Ok(began.elapsed())
+}
+
+async fn ran(sandbox: &Sandbox, cwd: &Path) -> io::Result<Duration> {
+    let job = Job {
+        argv: vec!["/usr/bin/true".to_owned()],
+        cwd: cwd.to_owned(),
+        readable: Vec::new(),
+        env: Vec::new(),
+        wall: Duration::from_secs(10),
+        output_cap: 1_000,
+        network: false,
+    };
+    let done = sandbox.run(job, CancellationToken::new()).await.map_err(io::Error::other)?;
+    if done.exit == Exit::Code(0) { Ok(done.took) } else { Err(io::Error::other(format!("{done:?}"))) }
+}

@@ -1,0 +1,210 @@
+// What hostile text and hostile addresses may not do: load anything from elsewhere, run anything, connect anywhere.
+import assert from 'node:assert/strict'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { answers, openPage, say, settled, startBrowser, startMiniclaw, until } from './harness.mjs'
+
+/** Listens beside the app. Nobody may come by. */
+const canary = { hits: [] }
+const server = createServer((request, response) => {
+  if (request.url === '/page') {
+    // The negative control: the same text on a page that shows it as it is.
+    response.setHeader('Content-Type', 'text/html')
+    return response.end(PAYLOADS.filter(text => !text.includes('refresh')).join('\n'))
+  }
+  canary.hits.push(request.url)
+  response.end('x')
+})
+server.on('upgrade', (request, socket) => {
+  canary.hits.push(`upgrade ${request.url}`)
+  socket.destroy()
+})
+await new Promise(resolve => server.listen(0, '127.0.0.1', resolve))
+const C = `http://127.0.0.1:${server.address().port}`
+
+/** Every way known to make Markdown or HTML fetch, run or lead somewhere. `window.owned` would tell. */
+const PAYLOADS = [
+  `![a](${C}/img)`,
+  `![a][r]\n\n[r]: ${C}/ref`,
+  `[![a](${C}/linked)](${C}/to)`,
+  `<img src="${C}/html">`,
+  `<img src=x onerror="window.owned=1;fetch('${C}/onerror')">`,
+  `<script>window.owned=1;fetch('${C}/script')</script>`,
+  `<svg onload="window.owned=1"><image href="${C}/svg"/></svg>`,
+  `<iframe src="${C}/iframe" srcdoc="<script>parent.owned=1</script>"></iframe>`,
+  `<link rel="stylesheet" href="${C}/css"><link rel="prefetch" href="${C}/prefetch">`,
+  `<style>@import "${C}/import"; body{background:url(${C}/url)}</style>`,
+  `<div style="background:url(${C}/inline)">x</div>`,
+  `<meta http-equiv="refresh" content="0;url=${C}/refresh">`,
+  `<base href="${C}/">`,
+  `<video poster="${C}/poster" src="${C}/video" autoplay></video><audio src="${C}/audio" autoplay></audio>`,
+  `<object data="${C}/object"></object><embed src="${C}/embed">`,
+  `<form action="${C}/form"><input name=q autofocus onfocus="window.owned=1"></form>`,
+  `<picture><source srcset="${C}/srcset"><img srcset="${C}/set 2x"></picture>`,
+  `<math><mtext><table><mglyph><style><img src=x onerror="window.owned=1"></style></mglyph></table></mtext></math>`,
+  `<details open ontoggle="window.owned=1"><summary>x</summary></details>`,
+  '[click](javascript:window.owned=1)',
+  '[click](JaVaScRiPt:window.owned=1)',
+  '[click](&#106;avascript:window.owned=1)',
+  '[click](data:text/html,<script>window.owned=1</script>)',
+  '[click](vbscript:window.owned=1)',
+  '<javascript:window.owned=1>',
+  `[protocol](//127.0.0.1:${server.address().port}/relative)`,
+  `\`\`\`html\n<img src="${C}/code">\n\`\`\``,
+  `\`\`\`mermaid\ngraph TD; A["<img src='${C}/mermaid'>"] --> B\n\`\`\``,
+  `$$\\href{javascript:window.owned=1}{x} \\includegraphics{${C}/math}$$`,
+  `| <img src="${C}/cell"> | ![x](${C}/cell2) |\n|---|---|\n| a | b |`,
+  `<a id="app" name="root" href="${C}/clobber">x</a><form id="location"></form>`,
+]
+const HOSTILE = PAYLOADS.join('\n\n')
+
+let app
+let browser
+before(async () => {
+  app = await startMiniclaw([
+    {
+      match: 'Give this conversation a title',
+      repeat: true,
+      steps: [{ text: `<img src="${C}/title">` }, { finish: 'stop' }],
+    },
+    {
+      match: 'show me',
+      steps: [
+        { thinking: HOSTILE },
+        { text: HOSTILE },
+        { tool_call: { id: 'c1', name: 'read_file', arguments: { path: 'knowledge/hostile.md' } } },
+        { tool_call: { id: 'c2', name: 'read_file', arguments: { path: `<img src="${C}/argument">` } } },
+        {
+          tool_call: {
+            id: 'c3',
+            name: 'terminal',
+            arguments: { command: `echo '<img src="${C}/out">'; cat ../knowledge/hostile.md` },
+          },
+        },
+        { finish: 'tool_calls' },
+      ],
+    },
+    { match: 'show me', steps: [{ text: `${HOSTILE}\n\nThe end.` }, { finish: 'stop' }] },
+  ])
+  await writeFile(join(app.home, 'knowledge/hostile.md'), HOSTILE)
+  await writeFile(join(app.home, 'memory/MEMORY.md'), HOSTILE)
+  await mkdir(join(app.home, 'skills/hostile'), { recursive: true })
+  const front = `---\nname: '<img src="${C}/skill">'\ndescription: '<img src="${C}/described">'\n---\n${HOSTILE}`
+  await writeFile(join(app.home, 'skills/hostile/SKILL.md'), front)
+  browser = await startBrowser()
+})
+after(async () => {
+  await browser.close()
+  await app.stop()
+  server.close()
+})
+
+const owned = page => page.evaluate(() => window.owned)
+
+test('hostile text loads and runs nothing, wherever it is shown', async () => {
+  const { page, close } = await openPage(browser, app)
+  await say(page, `show me ${HOSTILE}`)
+  await answers(page).getByText('The end.').waitFor()
+  await settled(page)
+  // Everything that is folded is opened.
+  for (const folded of await page.locator('[aria-expanded="false"]').all()) {
+    if (await folded.isVisible()) await folded.click({ timeout: 2_000 }).catch(() => undefined)
+  }
+  await until(
+    () => page.title(),
+    title => title.includes('<img'),
+    'the session to be named',
+  ).catch(() => undefined)
+  // No link leads to a script, and those that lead out say so and take nothing along.
+  const links = await page.locator('a[href]').evaluateAll(all => all.map(a => [a.protocol, a.rel, a.target]))
+  assert.ok(links.length > 0)
+  for (const [protocol, rel, target] of links) {
+    assert.match(protocol, /^(https?|mailto):$/)
+    if (target === '_blank') assert.match(rel, /noopener/)
+  }
+  for (const tab of await page.getByRole('tab').all()) {
+    if (await tab.isVisible()) await tab.click({ timeout: 2_000 }).catch(() => undefined)
+  }
+  const tags =
+    'iframe, object, embed, base:not([href="/"]), video, audio, form[action], meta[http-equiv=refresh], img[src^="http"]'
+  const found = await page.locator(tags).evaluateAll(all => all.map(element => element.outerHTML))
+  assert.deepEqual(found, [])
+  assert.equal(await owned(page), undefined)
+  await page.reload()
+  await answers(page).getByText('The end.').waitFor()
+  assert.equal(await owned(page), undefined)
+  assert.deepEqual(canary.hits, [])
+  await close()
+})
+
+test('a file with hostile text is opened as text', async () => {
+  const { page, close } = await openPage(browser, app, { path: '/?file=knowledge/hostile.md' })
+  await page.locator('.cm-content').first().waitFor()
+  assert.equal(await owned(page), undefined)
+  assert.deepEqual(canary.hits, [])
+  await close()
+})
+
+test('the policy stops what would get into the page all the same, and the listener is one that can be reached', async () => {
+  const context = await browser.newContext()
+  const page = await context.newPage()
+  await page.goto(app.url)
+  await page
+    .getByRole('textbox', { name: /Message|消息/ })
+    .first()
+    .waitFor()
+  const directives = ['img-src', 'frame-src', 'script-src-elem', 'connect-src']
+  await page.evaluate(
+    async ([url, wanted]) => {
+      const seen = []
+      document.addEventListener('securitypolicyviolation', event => seen.push(event.effectiveDirective))
+      const host = document.createElement('div')
+      document.body.append(host)
+      host.innerHTML = `<img src="${url}/injected" onerror="window.owned=1"><iframe src="${url}/frame"></iframe>`
+      const script = document.createElement('script')
+      script.textContent = 'window.owned=1'
+      document.body.append(script)
+      await fetch(`${url}/fetch`).catch(() => undefined)
+      try {
+        new WebSocket(url.replace('http', 'ws'))
+      } catch {}
+      // Each of them is reported, or this never ends and the test with it.
+      while (!wanted.every(directive => seen.includes(directive)))
+        await new Promise(resolve => setTimeout(resolve, 20))
+    },
+    [C, directives],
+  )
+  assert.equal(await owned(page), undefined)
+  assert.deepEqual(canary.hits, [])
+  // Negative control: the same text on a page without a policy fetches and runs.
+  await page.goto(`${C}/page`)
+  await until(
+    () => canary.hits,
+    hits => hits.includes('/html') && hits.includes('/css') && hits.includes('/onerror'),
+    'the control to come by',
+  )
+  assert.equal(await owned(page), 1)
+  await context.close()
+  canary.hits.length = 0
+})
+
+test('an address names no other server and no token', async () => {
+  const ws = C.replace('http', 'ws')
+  for (const path of [
+    `/?gatewayUrl=${encodeURIComponent(ws)}&token=stolen`,
+    `/?server=${encodeURIComponent(C)}&api=${encodeURIComponent(C)}&baseUrl=${encodeURIComponent(C)}`,
+    `/#gatewayUrl=${encodeURIComponent(ws)}&token=stolen`,
+    `/s/x?token=stolen&url=${encodeURIComponent(C)}`,
+    `/#code=stolen&server=${encodeURIComponent(C)}`,
+  ]) {
+    const { page, close } = await openPage(browser, app, { path })
+    const kept = await page.evaluate(() =>
+      JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]),
+    )
+    assert.ok(!kept.includes('stolen') && !kept.includes('127.0.0.1'), `${path}: ${kept}`)
+    assert.deepEqual(canary.hits, [], path)
+    await close()
+  }
+})

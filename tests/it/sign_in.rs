@@ -1,0 +1,186 @@
+//! Signing in: the token, the one-time link, the cookie, and what becomes of those who guess.
+
+use serde_json::json;
+
+use crate::http::Answer;
+use crate::script::{says, script};
+use crate::world::{Server, World, files};
+
+const TOKEN: &str = "a-long-random-word-0123456789";
+
+async fn locked() -> World {
+    World::new(script([says(["Yes."])])).await.with_env("MINICLAW_TOKEN", TOKEN)
+}
+
+/// The first pair of a cookie that was set.
+fn cookie(answer: &Answer) -> String {
+    let set = answer.head.header("set-cookie").expect("a cookie");
+    assert!(set.contains("HttpOnly") && set.contains("SameSite=Strict") && set.contains("Path=/"), "{set}");
+    set.split(';').next().unwrap().to_owned()
+}
+
+async fn status(server: &Server<'_>, headers: &[(&str, &str)]) -> Answer {
+    server.send("GET", "/api/status", headers, b"").await
+}
+
+/// The code of the link that the server printed.
+fn code(world: &World) -> String {
+    let log = world.log();
+    let line = log.lines().rfind(|line| line.starts_with("open http://")).expect("a link");
+    let (address, rest) = line.split_once("/#code=").expect("the code stands behind the #");
+    assert!(!address.contains('?'), "{line}");
+    rest.split(' ').next().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn the_token_is_traded_for_a_cookie_that_is_not_the_token_and_outlives_a_restart() {
+    let world = locked().await;
+    let server = world.serve().await;
+    for wrong in [json!({"token": "wrong"}), json!({"token": ""}), json!({"code": TOKEN}), json!({"code": ""})] {
+        assert_eq!(server.post("/api/login", wrong).await.refused().0, 401);
+    }
+    for unclear in [json!({}), json!({"token": TOKEN, "code": "x"}), json!({"token": null})] {
+        assert_eq!(server.post("/api/login", unclear).await.refused().0, 400);
+    }
+    let signed_in = server.post("/api/login", json!({"token": TOKEN})).await;
+    let pair = cookie(&signed_in);
+    assert!(!pair.contains(TOKEN) && !signed_in.text().contains(TOKEN), "{pair}");
+    assert_eq!(status(&server, &[("Cookie", &pair)]).await.status(), 200);
+    assert_eq!(status(&server, &[("Cookie", &format!("other=1; {pair}; more=2"))]).await.status(), 200);
+    let name = pair.split('=').next().unwrap();
+    for wrong in [format!("{name}=wrong"), format!("{name}={TOKEN}"), format!("{pair}0"), format!("x{pair}")] {
+        assert_eq!(status(&server, &[("Cookie", &wrong)]).await.status(), 401, "{wrong}");
+    }
+    drop(server);
+    let server = world.serve().await;
+    assert_eq!(status(&server, &[("Cookie", &pair)]).await.status(), 200, "the same token, started again");
+    drop(server);
+    let world = world.with_env("MINICLAW_TOKEN", "another-random-word-9876543210");
+    let server = world.serve().await;
+    assert_eq!(status(&server, &[("Cookie", &pair)]).await.status(), 401, "a new token ends old cookies");
+}
+
+#[tokio::test]
+async fn a_one_time_link_signs_one_browser_in_once() {
+    let world = World::new(script([])).await;
+    let server = world.serve_with(&["--port", "0", "--token"]).await;
+    let home = world.home();
+    crate::world::eventually("the link is printed", async || world.log().contains("/#code=")).await;
+    let code = code(&world);
+    assert_eq!(server.get("/api/status").await.refused(), (401, "signed_out".to_owned()), "also on this machine");
+    assert_eq!(status(&server, &[("Authorization", &format!("Bearer {code}"))]).await.status(), 401);
+    assert_eq!(server.get(&format!("/api/status?code={code}")).await.status(), 401);
+    assert_eq!(server.post("/api/login", json!({"token": code})).await.status(), 401);
+
+    let pair = cookie(&server.post("/api/login", json!({"code": code})).await);
+    assert!(!pair.contains(&code));
+    assert_eq!(status(&server, &[("Cookie", &pair)]).await.status(), 200);
+    let again = server.post("/api/login", json!({"code": code})).await;
+    assert_eq!(again.refused(), (401, "wrong_token".to_owned()));
+    assert!(again.text().contains("used before"));
+    drop(server);
+    for path in files(&home) {
+        let text = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
+        assert!(!text.contains(&code) && !text.contains(pair.split('=').nth(1).unwrap()), "{}", path.display());
+    }
+    let link = world.log().lines().filter(|line| line.contains(&code)).count();
+    assert_eq!(link, 1, "the link is printed once and logged nowhere");
+}
+
+#[tokio::test]
+async fn with_a_token_of_its_own_a_server_may_be_reached_from_outside() {
+    let world = World::new(script([])).await;
+    let server = world.serve_with(&["--port", "0", "--host", "0.0.0.0", "--token"]).await;
+    assert_eq!(server.get("/api/status").await.status(), 401);
+    assert_eq!(server.get("/health").await.status(), 200);
+}
+
+#[tokio::test]
+async fn the_token_stands_in_no_answer_no_log_and_no_file() {
+    let world = locked().await;
+    let mut server = world.serve().await;
+    server.token = Some(TOKEN.to_owned());
+    server.chat("s", "hi").await;
+    server.settled("s").await;
+    let document = server.get("/api/openapi.json").await.ok();
+    let mut looked = 0;
+    for (path, route) in document["paths"].as_object().unwrap() {
+        if route.get("get").is_some() && !path.ends_with("/events") {
+            let path = path.replace("{id}", "s");
+            let answer = server.get(&format!("{path}?path=memory/MEMORY.md&root=memory&query=x")).await;
+            assert!(!answer.text().contains(TOKEN), "{path}");
+            assert!(!format!("{:?}", answer.head).contains(TOKEN), "{path}");
+            looked += 1;
+        }
+    }
+    server.token = None;
+    let page = server.get("/").await.text();
+    let assets = page.split('"').filter(|text| text.starts_with("/assets/")).map(str::to_owned);
+    for path in assets.chain(["/".to_owned(), "/index.html".to_owned(), "/health".to_owned()]) {
+        assert!(!server.get(&path).await.text().contains(TOKEN), "{path}");
+        looked += 1;
+    }
+    assert!(looked > 15, "only {looked} answers were looked at");
+    server.post("/api/login", json!({"token": TOKEN})).await;
+    server.post("/api/login", json!({"token": format!("{TOKEN}x")})).await;
+    drop(server);
+    assert!(!world.log().contains(TOKEN));
+    for path in files(&world.home()) {
+        assert!(!String::from_utf8_lossy(&std::fs::read(&path).unwrap()).contains(TOKEN), "{}", path.display());
+    }
+}
+
+#[tokio::test]
+async fn who_guesses_twenty_times_must_wait_even_with_the_right_token() {
+    let world = locked().await;
+    let server = world.serve().await;
+    let pair = cookie(&server.post("/api/login", json!({"token": TOKEN})).await);
+    let origin = format!("http://{}", server.address);
+    for guess in 0..20 {
+        // By every way there is, with and without an Origin, with other credentials beside it.
+        let bearer = format!("Bearer guess-{guess}");
+        let answer = match guess % 4 {
+            0 => server.post("/api/login", json!({"token": format!("guess-{guess}")})).await,
+            1 => server.post("/api/login", json!({"code": format!("guess-{guess}")})).await,
+            2 => status(&server, &[("Authorization", &bearer), ("Origin", &origin)]).await,
+            _ => status(&server, &[("Authorization", &bearer), ("Cookie", "miniclaw_session=x.y")]).await,
+        };
+        assert_eq!(answer.status(), 401, "guess {guess}");
+    }
+    let right = format!("Bearer {TOKEN}");
+    for answer in [
+        server.post("/api/login", json!({"token": "guess"})).await,
+        server.post("/api/login", json!({"token": TOKEN})).await,
+        status(&server, &[("Authorization", &right)]).await,
+        status(&server, &[("Authorization", &right), ("X-Forwarded-For", "203.0.113.9")]).await,
+    ] {
+        let wait: u64 = answer.head.header("retry-after").expect("how long to wait").parse().unwrap();
+        assert!((1..=16).contains(&wait));
+        assert_eq!(answer.refused(), (429, "too_many_tries".to_owned()));
+    }
+    // Who has signed in is not held up by what others guess, and old cookies are not guesses.
+    assert_eq!(status(&server, &[("Cookie", &pair)]).await.status(), 200);
+    assert_eq!(server.get("/health").await.status(), 200);
+}
+
+#[tokio::test]
+async fn asking_without_a_credential_or_with_an_old_cookie_is_no_guess() {
+    let world = locked().await;
+    let server = world.serve().await;
+    for _ in 0..30 {
+        assert_eq!(server.get("/api/status").await.status(), 401);
+        assert_eq!(status(&server, &[("Cookie", "miniclaw_session=old.cookie")]).await.status(), 401);
+    }
+    assert_eq!(status(&server, &[("Authorization", &format!("Bearer {TOKEN}"))]).await.status(), 200);
+}
+
+#[tokio::test]
+async fn two_tokens_in_one_request_are_none() {
+    let world = locked().await;
+    let server = world.serve().await;
+    let right = format!("Bearer {TOKEN}");
+    let two = [("Authorization", "Bearer guess"), ("Authorization", right.as_str())];
+    assert_eq!(status(&server, &two).await.status(), 401);
+    let other_scheme = format!("Basic {TOKEN}");
+    assert_eq!(status(&server, &[("Authorization", &other_scheme)]).await.status(), 401);
+}
