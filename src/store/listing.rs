@@ -238,7 +238,7 @@ fn stamp(meta: &Metadata) -> FileStamp {
 fn is_local(dir: &Dir) -> bool {
     // ext2 to ext4, XFS, Btrfs, tmpfs, F2FS, bcachefs.
     const KNOWN: [i64; 6] = [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0xf2f5_2010, 0xca45_1a4e];
-    rustix::fs::fstatfs(dir).is_ok_and(|of| KNOWN.contains(&(of.f_type as i64)))
+    rustix::fs::fstatfs(dir).is_ok_and(|of| KNOWN.contains(&of.f_type))
 }
 
 #[cfg(not(target_os = "linux"))]

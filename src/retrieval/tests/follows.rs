@@ -32,7 +32,8 @@ proptest! {
         let files = |of: &BTreeMap<String, String>| {
             let files: BTreeMap<HomePath, Listed> = of
                 .iter()
-                .filter_map(|(name, text)| HomePath::parse(name).is_ok().then(|| listed(name, text)))
+                .filter(|(name, _)| HomePath::parse(name).is_ok())
+                .map(|(name, text)| listed(name, text))
                 .map(|file| (file.path.clone(), file))
                 .collect();
             files
