@@ -77,12 +77,13 @@ async fn the_secret_is_new_at_each_start_and_only_in_the_page() {
 #[tokio::test]
 async fn where_a_token_is_needed_only_who_has_signed_in_gets_the_secret() {
     let world = asking([]).await.with_env("MINICLAW_TOKEN", "a-long-token-of-a-test");
-    let mut server = world.serve_with(&["--port", "0", "--host", "0.0.0.0"]).await;
-    assert!(!server.get("/").await.text().contains("miniclaw-secret"));
-    server.token = Some("wrong".to_owned());
-    assert!(!server.get("/").await.text().contains("miniclaw-secret"));
-    server.token = Some("a-long-token-of-a-test".to_owned());
-    server.secret().await;
+    let server = world.serve_with(&["--port", "0", "--host", "0.0.0.0"]).await;
+    let page = async |headers: &[(&str, &str)]| server.send("GET", "/", headers, b"").await.text();
+    assert!(!page(&[]).await.contains("miniclaw-secret"));
+    assert!(!page(&[("Cookie", "miniclaw=wrong.proof")]).await.contains("miniclaw-secret"));
+    let signed_in = server.post("/api/login", json!({"token": "a-long-token-of-a-test"})).await;
+    let cookie = signed_in.head.header("set-cookie").expect("a cookie").split(';').next().unwrap().to_owned();
+    assert!(page(&[("Cookie", &cookie)]).await.contains("miniclaw-secret"));
 }
 
 #[tokio::test]
