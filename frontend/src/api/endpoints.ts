@@ -1,9 +1,11 @@
 /** One function an endpoint. */
 import { pageSecret } from '@/lib/secret'
-import type { AlwaysRule, Answer, Approval } from './approvals'
+import type { Answer } from './approvals'
 import { call } from './client'
 import type { SearchFolder } from './retrieval'
 import type {
+  AlwaysRule,
+  Approval,
   Archive,
   DeletedSession,
   FileChunks,
@@ -84,6 +86,12 @@ export const answerApproval = ({ id, hash }: Approval, answer: Answer) =>
 export const listAlways = () => call<{ rules: AlwaysRule[] }>('/api/approvals/always').then(r => r.rules)
 export const removeAlways = (id: string) =>
   call<unknown>(`/api/approvals/always/${encodeURIComponent(id)}`, { method: 'DELETE', headers: secret() })
+
+/** Takes a change of a file back, or makes it again. */
+export const undoChange = (id: string, call_id: string) =>
+  call<{ path: string; undone: boolean }>(`${session(id)}/operations/${encodeURIComponent(call_id)}/undo`, {
+    method: 'POST',
+  })
 
 export interface TokenCount {
   system_tokens: number

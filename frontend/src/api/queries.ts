@@ -1,6 +1,5 @@
 /** What is read from the server and kept: React Query holds it, the event stream says when it is old. */
 import { keepPreviousData, QueryClient, useQuery } from '@tanstack/react-query'
-import type { Approval } from './approvals'
 import {
   countTokens,
   getChunks,
@@ -23,6 +22,7 @@ import {
 } from './endpoints'
 import { folderNamed, type SearchFolder } from './retrieval'
 import type {
+  Approval,
   FolderStatus,
   IndexNotice,
   ModelStatus,

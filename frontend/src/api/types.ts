@@ -1,4 +1,3 @@
-import type { ApprovalFrame } from './approvals'
 import type { components } from './schema'
 
 type Schemas = components['schemas']
@@ -17,11 +16,14 @@ export type Skill = Schemas['Skill']
 export type Status = Schemas['Status']
 export type History = Schemas['History']
 
-export type Frame = Schemas['Frame'] | ApprovalFrame
-export type Notice =
-  | Exclude<Schemas['Notice'], { type: 'frame' }>
-  | { type: 'frame'; session_id: string; frame: Frame }
+export type Frame = Schemas['Frame']
+export type Notice = Schemas['Notice']
 export type IndexNotice = Extract<Notice, { type: 'index' }>
+
+export type Approval = Schemas['Approval']
+export type AlwaysRule = Schemas['AlwaysRule']
+export type Decision = Schemas['Decision']
+export type Scope = Schemas['Scope']
 
 export type Search = Schemas['Search']
 export type Hit = Schemas['Hit']

@@ -150,6 +150,11 @@ export async function switchRag(enabled: boolean): Promise<void> {
   refresh(keys.status)
 }
 
+/** Undoes a change of a file, or does it again; the stream tells what became of it. */
+export async function undo(session: string, call: string): Promise<void> {
+  await attempt(() => api.undoChange(session, call))
+}
+
 /** Null when it worked, else why it did not. */
 export async function signIn(token: string): Promise<string | null> {
   try {

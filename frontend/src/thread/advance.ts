@@ -1,6 +1,5 @@
 /** The one function that turns frames into what is on the screen. Reload, live stream and tests all go through it. */
-import type { Decision } from '@/api/approvals'
-import type { Frame } from '@/api/types'
+import type { Decision, Frame } from '@/api/types'
 import { isCovered } from './eventId'
 import type { AssistantEntry, Outcome, Segment, Step, StepStatus, Thread } from './model'
 
@@ -105,6 +104,7 @@ function endStep(entry: AssistantEntry, frame: FrameOf<'tool_end'>): AssistantEn
     status: frame.status,
     durationMs: frame.duration_ms ?? null,
     verdict: begun?.verdict ?? null,
+    undone: false,
   }
   return { ...entry, segments: putStep(entry.segments, step) }
 }
@@ -121,8 +121,19 @@ function ask(entry: AssistantEntry, frame: FrameOf<'approval_request'>): Assista
     status: 'approval',
     durationMs: null,
     verdict: null,
+    undone: false,
   }
   return { ...entry, segments: putStep(entry.segments, step), fresh: false }
+}
+
+function undo(thread: Thread, { call_id, undone }: FrameOf<'undone'>): Thread {
+  const entries = thread.entries.map(entry => {
+    const step = entry.kind === 'assistant' ? findStep(entry, call_id) : undefined
+    return entry.kind === 'assistant' && step
+      ? { ...entry, segments: putStep(entry.segments, { ...step, undone }) }
+      : entry
+  })
+  return { ...thread, entries }
 }
 
 const AFTER: Record<Decision, StepStatus> = {
@@ -175,6 +186,7 @@ export function advance(thread: Thread, frame: Frame): Thread {
           status: 'running',
           durationMs: null,
           verdict: findStep(e, id)?.verdict ?? null,
+          undone: false,
         }
         return { ...e, segments: putStep(e.segments, step) }
       })
@@ -183,6 +195,8 @@ export function advance(thread: Thread, frame: Frame): Thread {
       return editLast(thread, e => ask(e, frame))
     case 'approval_result':
       return editLast(thread, e => answer(e, frame))
+    case 'undone':
+      return undo(thread, frame)
     case 'tool_end':
       return editLast(thread, e => endStep(e, frame))
     case 'new_response':

@@ -1,5 +1,4 @@
 /** Builds a thread from the messages of `GET /api/sessions/{id}/history`. */
-import type { Answered } from '@/api/approvals'
 import type { History, Message, ToolCall } from '@/api/types'
 import { openAssistant, outcomeOf, putStep } from './advance'
 import type { AssistantEntry, Entry, Outcome, Segment, Step, StepStatus, Thread, Verdict } from './model'
@@ -20,9 +19,9 @@ const statusOf = (call: ToolCall): StepStatus =>
 
 /** While a call waits, `approval` is the question; afterwards it is the answer. */
 function verdictOf(call: ToolCall): Verdict | null {
-  const answered = call.approval as Partial<Answered> | null | undefined
-  if (!answered?.decision) return null
-  const { decision, scope = 'once', reason = null, changed = false } = answered
+  const { approval } = call
+  if (!approval || !('decision' in approval)) return null
+  const { decision, scope, reason = null, changed } = approval
   return { decision, scope, reason, changed }
 }
 
@@ -36,6 +35,7 @@ const stepOf = (call: ToolCall, id: string): Step => ({
   status: statusOf(call),
   durationMs: call.duration_ms ?? null,
   verdict: verdictOf(call),
+  undone: call.undone ?? false,
 })
 
 function segmentsOf(before: Segment[], message: Message, id: string): Segment[] {

@@ -2,8 +2,7 @@
  * A thread is what a person sees of one session: what was asked, and what each work has said and done so far.
  * It is a pure function of the history and the frames that follow it; nothing here knows a clock or the network.
  */
-import type { Decision, Scope } from '@/api/approvals'
-import type { Hit, Search } from '@/api/types'
+import type { Decision, Hit, Scope, Search } from '@/api/types'
 
 export type StepStatus = 'running' | 'done' | 'error' | 'cancelled' | 'interrupted' | 'approval' | 'denied'
 
@@ -28,6 +27,8 @@ export interface Step {
   durationMs: number | null
   /** Null where nobody was asked. */
   verdict: Verdict | null
+  /** A person took back the change that it made. */
+  undone: boolean
 }
 
 export type Segment =

@@ -63,6 +63,7 @@ const step = (tool: string, result: unknown): Step => ({
   status: 'done',
   durationMs: 3,
   verdict: null,
+  undone: false,
 })
 
 describe('the result of a search tool', () => {

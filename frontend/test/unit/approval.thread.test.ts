@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Decision } from '@/api/approvals'
-import type { Frame, History, Message } from '@/api/types'
+import type { Decision, Frame, History, Message } from '@/api/types'
 import { advance } from '@/thread/advance'
 import { fromHistory } from '@/thread/history'
 import { type AssistantEntry, emptyThread, type Step, type Thread } from '@/thread/model'
@@ -104,12 +103,27 @@ const historyOf = (call: Record<string, unknown>): History => ({
   running: { work_id: 'w1' },
 })
 
+it('an undone change is marked wherever it stands, and can be done again', () => {
+  const done = follow([...ASKED, result('approved'), start, end('done')])
+  const undone = advance(done, { type: 'undone', call_id: 'c1', path: 'memory/MEMORY.md', undone: true })
+  expect(step(undone).undone).toBe(true)
+  expect(step(advance(undone, { type: 'undone', call_id: 'c1', path: '', undone: false })).undone).toBe(false)
+  expect(step(fromHistory(historyOf({ status: 'done', undone: true }))).undone).toBe(true)
+})
+
 it('a history says the same as the frames', () => {
   const waiting = fromHistory(
     historyOf({ status: 'approval', approval: approval(), arguments: approval().arguments }),
   )
   expect(step(waiting)).toEqual(step(follow(ASKED)))
-  const verdict = { id: 'p1', decision: 'denied', scope: 'once', reason: 'not today', changed: false }
+  const verdict = {
+    hash: 'abc',
+    id: 'p1',
+    decision: 'denied',
+    scope: 'once',
+    reason: 'not today',
+    changed: false,
+  }
   const denied = step(fromHistory(historyOf({ status: 'denied', approval: verdict })))
   expect([denied.status, denied.verdict?.reason]).toEqual(['denied', 'not today'])
 })

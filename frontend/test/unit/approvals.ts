@@ -1,5 +1,5 @@
 /** A call that waits, as the server tells it. */
-import type { Approval } from '@/api/approvals'
+import type { Approval } from '@/api/types'
 
 export const approval = (over: Partial<Approval> = {}): Approval => ({
   id: 'p1',
@@ -22,7 +22,7 @@ export const change = (path: string): Approval =>
     tool: 'edit_file',
     effect: 'write',
     shown: {
-      path,
+      ...{ command: `change ${path}`, cwd: '', network: false, level: '', path },
       diff: `--- a/${path}\n+++ b/${path}\n@@ -1,3 +1,3 @@\n # Memory\n-Tea\n+Coffee\u202e\n The end\n`,
     },
   })

@@ -1,6 +1,7 @@
 import { ShieldQuestion } from 'lucide-react'
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react'
-import type { Answer, Approval } from '@/api/approvals'
+import type { Answer } from '@/api/approvals'
+import type { Approval } from '@/api/types'
 import { Button } from '@/components/ui/Button'
 import { Kbd } from '@/components/ui/Kbd'
 import { useT } from '@/lib/i18n'

@@ -1,4 +1,4 @@
-import type { Approval } from '@/api/approvals'
+import type { Approval } from '@/api/types'
 import { DiffView } from '@/components/DiffView'
 import { CopyButton } from '@/components/ui/CopyButton'
 import { Visible } from '@/components/Visible'
@@ -8,10 +8,11 @@ import { useT } from '@/lib/i18n'
 export function ShownCall({ approval }: { approval: Approval }) {
   const t = useT()
   const { shown, tool } = approval
-  const text = shown.command ?? JSON.stringify(approval.arguments, null, 2)
+  // Where no process is started, there is no sandbox to speak of.
+  const reaches = shown.level !== '' || approval.effect === 'network'
   const facts = [
     shown.cwd && t('approvalCwd', { cwd: shown.cwd }),
-    shown.network !== undefined && t(shown.network ? 'approvalNet' : 'approvalNoNet'),
+    reaches && t(shown.network ? 'approvalNet' : 'approvalNoNet'),
     shown.level && t('approvalLevel', { level: shown.level }),
   ].filter(fact => typeof fact === 'string' && fact !== '')
   return (
@@ -22,13 +23,13 @@ export function ShownCall({ approval }: { approval: Approval }) {
         <figure aria-label={t('input')} className="overflow-hidden rounded-md border bg-code text-fg">
           <div className="flex items-center justify-between border-b py-0.5 ps-2.5 pe-1 font-mono text-[12px] text-fg-2">
             {tool}
-            <CopyButton text={() => text} label={t('copyCode')} />
+            <CopyButton text={() => shown.command} label={t('copyCode')} />
           </div>
           <pre
             tabIndex={0}
             className="scroll plain max-h-80 whitespace-pre-wrap p-2.5 [overflow-wrap:anywhere]"
           >
-            <Visible text={text} />
+            <Visible text={shown.command} />
           </pre>
         </figure>
       )}

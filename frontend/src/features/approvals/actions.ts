@@ -1,8 +1,9 @@
 /** What a person answers to a call that waits, and what they take back. */
-import type { Answer, Approval } from '@/api/approvals'
+import type { Answer } from '@/api/approvals'
 import { ApiError } from '@/api/client'
 import { answerApproval, removeAlways } from '@/api/endpoints'
 import { dropApproval, keys, refresh } from '@/api/queries'
+import type { Approval } from '@/api/types'
 import { type Key, t } from '@/lib/i18n'
 import { toast } from '@/stores/toasts'
 
@@ -11,6 +12,7 @@ const OUTDATED: Record<string, Key> = {
   expired: 'approvalExpired',
   hash_differs: 'approvalChanged',
   already_answered: 'approvalGone',
+  not_found: 'approvalGone',
 }
 
 const reload = { label: t('reload'), run: () => location.reload() }
@@ -23,8 +25,9 @@ export async function answer(approval: Approval, given: Answer): Promise<string 
     return null
   } catch (error) {
     if (!(error instanceof ApiError)) return String(error)
-    if (error.status === 409 || error.status === 404) {
-      toast(t(OUTDATED[error.code] ?? 'approvalGone'))
+    const outdated = OUTDATED[error.code]
+    if (outdated) {
+      toast(t(outdated))
       refresh(keys.approvals)
       return null
     }

@@ -1,4 +1,4 @@
-import type { Approval } from '@/api/approvals'
+import type { Approval } from '@/api/types'
 import type { Translate } from '@/lib/i18n'
 
 /** What the call would do, in one line. */

@@ -4,6 +4,8 @@ import { CopyButton } from '@/components/ui/CopyButton'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
 import type { Activity, AssistantEntry, Segment } from '@/thread/model'
+import { ChangedFiles } from './ChangedFiles'
+import { type Change, changesOf } from './changes'
 import { OutcomeLine } from './OutcomeLine'
 import { RetrievalCard } from './RetrievalCard'
 import { StatusLine } from './StatusLine'
@@ -16,6 +18,7 @@ interface Props {
   since: number | null
   /** Asks the same again; null where that makes no sense. */
   onRetry: ((workId: string) => void) | null
+  onUndo: (change: Change) => void
 }
 
 /** Nothing on the screen moves by itself just now, so a line has to say what goes on. */
@@ -25,7 +28,7 @@ function isQuiet(entry: AssistantEntry): boolean {
   return last.kind === 'tools' && last.steps.every(s => s.status !== 'running' && s.status !== 'approval')
 }
 
-export const AnswerBubble = memo(function AnswerBubble({ entry, activity, since, onRetry }: Props) {
+export const AnswerBubble = memo(function AnswerBubble({ entry, activity, since, onRetry, onUndo }: Props) {
   const t = useT()
   const running = entry.outcome.kind === 'running'
   const last = entry.segments.length - 1
@@ -43,6 +46,7 @@ export const AnswerBubble = memo(function AnswerBubble({ entry, activity, since,
           />
         ))}
         {running && (activity || isQuiet(entry)) && <StatusLine activity={activity} since={since} />}
+        <ChangedFiles changes={changesOf(entry)} onUndo={onUndo} />
         <OutcomeLine
           outcome={entry.outcome}
           onRetry={onRetry && entry.outcome.kind === 'error' ? () => onRetry(entry.workId) : null}

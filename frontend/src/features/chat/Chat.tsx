@@ -55,7 +55,7 @@ export function Chat(props: Props) {
         onText={onDraft}
         onSend={() => onSend(draft.trim())}
         onStop={running ? onStop : null}
-        blocked={running ? null : blocked}
+        blocked={blocked}
       >
         {model}
       </Composer>

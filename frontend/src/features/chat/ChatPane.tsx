@@ -1,7 +1,7 @@
 import { type RefObject, useMemo } from 'react'
 import { useLocation } from 'wouter'
 import { useApprovals, useRawMessages, useSessions, useStatus } from '@/api/queries'
-import { discard, resend, send, startSession, stop } from '@/app/threads'
+import { discard, resend, send, startSession, stop, undo } from '@/app/threads'
 import { ModelChip } from '@/features/model/ModelChip'
 import { useT } from '@/lib/i18n'
 import type { Width } from '@/lib/useMedia'
@@ -64,6 +64,7 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
         )
         if (sessionId && asked?.kind === 'user') send(sessionId, asked.content)
       },
+      onUndo: change => sessionId && void undo(sessionId, change.callId),
       onResend: item => sessionId && resend(sessionId, item),
       onDiscard: key => sessionId && discard(sessionId, key),
     }),

@@ -30,7 +30,7 @@ export function Composer({ input, text, onText, onSend, onStop, blocked, childre
   const t = useT()
   const composition = useComposition()
   const touch = useMedia('(pointer: coarse), (max-width: 767px)')
-  const ready = text.trim() !== '' && blocked === null && onStop === null
+  const ready = text.trim() !== '' && blocked === null
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: the height follows the text
   useLayoutEffect(() => {
@@ -70,19 +70,20 @@ export function Composer({ input, text, onText, onSend, onStop, blocked, childre
         />
         <div className="flex items-center gap-1.5 pt-1">
           <div className="flex min-w-0 flex-1 flex-wrap items-center gap-1.5">{children}</div>
-          {onStop ? (
+          {onStop && (
             <Button round onClick={onStop}>
               <Square size={11} fill="currentColor" aria-hidden />
               {t('stop')}
             </Button>
-          ) : (
+          )}
+          {(onStop === null || text.trim() !== '') && (
             <Button
               type="submit"
               look="solid"
               size="icon"
               round
               aria-label={t('send')}
-              title={t('send')}
+              title={t(onStop ? 'sendInterrupts' : 'send')}
               disabled={!ready}
             >
               <ArrowUp size={17} aria-hidden />

@@ -6,12 +6,14 @@ import { useFold } from '@/stores/folds'
 import type { Outgoing } from '@/stores/live'
 import type { Entry, Thread } from '@/thread/model'
 import { AnswerBubble } from './AnswerBubble'
+import type { Change } from './changes'
 import { OutgoingBubble } from './OutgoingBubble'
 import type { Row } from './Transcript'
 import { UserBubble } from './UserBubble'
 
 export interface RowActions {
   onRetry: (workId: string) => void
+  onUndo: (change: Change) => void
   onResend: (item: Outgoing) => void
   onDiscard: (key: string) => void
 }
@@ -59,6 +61,7 @@ function entryRow(
             activity={running ? (thread?.activity ?? null) : null}
             since={before?.kind === 'user' ? before.createdAt : null}
             onRetry={thread?.running ? null : actions.onRetry}
+            onUndo={actions.onUndo}
           />
         ),
       }

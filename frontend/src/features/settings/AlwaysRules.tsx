@@ -1,5 +1,5 @@
 import { Trash2 } from 'lucide-react'
-import type { AlwaysRule } from '@/api/approvals'
+import type { AlwaysRule } from '@/api/types'
 import { IconButton } from '@/components/ui/Button'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { Visible } from '@/components/Visible'

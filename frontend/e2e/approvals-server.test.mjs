@@ -1,0 +1,167 @@
+// Calls that wait for a person, with the server's own policy: what is allowed runs, what is not does not.
+import assert from 'node:assert/strict'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import {
+  answers,
+  composer,
+  openPage,
+  say,
+  settled,
+  shot,
+  startBrowser,
+  startMiniclaw,
+  until,
+} from './harness.mjs'
+
+const call = (id, name, args) => [{ tool_call: { id, name, arguments: args } }, { finish: 'tool_calls' }]
+const run = (match, id, command) => [
+  { match, steps: call(id, 'terminal', { command }) },
+  { match, steps: [{ text: `After ${match}.` }, { finish: 'stop' }] },
+]
+const edit = { path: 'memory/MEMORY.md', edits: [{ search: 'tea', replace: 'coffee' }] }
+const REPLIES = [
+  ...run('count once', 't1', 'echo one two'),
+  ...run('the same always', 't2', 'echo always'),
+  ...run('the same again', 't3', 'echo always'),
+  ...run('something dangerous', 't4', 'echo boom'),
+  ...run('wait for it', 't5', 'echo never'),
+  ...run('in two tabs', 't6', 'echo tabs'),
+  { match: 'likes coffee', steps: call('e1', 'edit_file', edit) },
+  { match: 'likes coffee', steps: [{ text: 'Noted.' }, { finish: 'stop' }] },
+]
+const ASKING = 'approvals: {effects: {write: ask}, tools: {terminal: ask}}\n'
+
+let app
+let browser
+before(async () => {
+  app = await startMiniclaw(REPLIES, {}, ASKING)
+  await writeFile(join(app.home, 'memory/MEMORY.md'), '# Memory\n\nAda likes tea.\n')
+  browser = await startBrowser()
+})
+after(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+const card = page => page.getByRole('group', { name: /miniclaw wants/ })
+const button = (page, name) => card(page).getByRole('button', { name, exact: true })
+const memory = () => readFile(join(app.home, 'memory/MEMORY.md'), 'utf8')
+async function openStep(page, tool) {
+  await answers(page).last().locator('summary', { hasText: 'Tool calls' }).click()
+  await answers(page).last().locator('summary', { hasText: tool }).click()
+}
+
+test('what is allowed runs, and a reload in between changes nothing', async () => {
+  const { page, close } = await openPage(browser, app)
+  await say(page, 'count once')
+  await card(page).getByText('echo one two').waitFor()
+  await page.waitForURL(/\/s\//)
+  await page.reload()
+  await button(page, 'Allow once').click()
+  await answers(page).getByText('After count once.').waitFor()
+  await openStep(page, 'terminal')
+  await answers(page).getByText('Allowed once by you').waitFor()
+  await answers(page).getByRole('region', { name: 'Output' }).getByText('one two').waitFor()
+  await page.reload()
+  await openStep(page, 'terminal')
+  await answers(page).getByText('Allowed once by you').waitFor()
+  await close()
+})
+
+test('always means exactly this, until it is taken back', async () => {
+  const { page, close } = await openPage(browser, app)
+  await say(page, 'the same always')
+  await button(page, 'Always for exactly this').click()
+  await answers(page).getByText('After the same always.').waitFor()
+  await settled(page)
+  await say(page, 'the same again')
+  await answers(page).getByText('After the same again.').waitFor()
+  await page.keyboard.press('Control+,')
+  const dialog = page.getByRole('dialog', { name: 'Settings' })
+  await dialog.getByText('echo always').waitFor()
+  await dialog.getByRole('button', { name: 'Ask again about terminal' }).click()
+  await dialog.getByText('Nothing is allowed without asking').waitFor()
+  await close()
+})
+
+test('a denial is read by the model, with its reason', async () => {
+  const { page, close } = await openPage(browser, app)
+  await say(page, 'something dangerous')
+  await button(page, 'Deny because…').click()
+  await card(page).getByRole('textbox').fill('Not on a Sunday.')
+  await button(page, 'Deny').click()
+  await answers(page).getByText('After something dangerous.').waitFor()
+  await openStep(page, 'terminal')
+  await answers(page).getByText('Denied by you: Not on a Sunday.').waitFor()
+  const read = JSON.stringify((await app.requests()).at(-1))
+  assert.ok(
+    (await app.requests()).some(request => JSON.stringify(request).includes('Not on a Sunday.')),
+    `the model was not told: ${read}`,
+  )
+  await close()
+})
+
+test('a new message takes the place of what waits', async () => {
+  const { page, close } = await openPage(browser, app)
+  await say(page, 'wait for it')
+  await card(page).waitFor()
+  await say(page, 'rather tell me a joke')
+  await card(page).waitFor({ state: 'detached' })
+  await answers(page).getByText('All right.').waitFor()
+  await answers(page).first().locator('summary', { hasText: 'Tool calls' }).click()
+  await answers(page).first().getByText('Cancelled').first().waitFor()
+  assert.equal(await composer(page).inputValue(), '')
+  await close()
+})
+
+test('answered in one tab, it is answered in the other', async () => {
+  const { page, close } = await openPage(browser, app)
+  await say(page, 'in two tabs')
+  await card(page).waitFor()
+  const other = await openPage(browser, app, { path: new URL(page.url()).pathname })
+  await card(other.page).waitFor()
+  await until(
+    () => other.page.title(),
+    title => title.startsWith('(!)'),
+    'the mark in the title',
+  )
+  await button(page, 'Allow once').click()
+  await card(other.page).waitFor({ state: 'detached' })
+  await answers(other.page).getByText('After in two tabs.').waitFor()
+  await other.close()
+  await close()
+})
+
+test('a change of a file is shown before, can be undone after, and done again', async () => {
+  const { page, close } = await openPage(browser, app)
+  await say(page, 'Ada likes coffee')
+  await page
+    .getByRole('group', { name: 'Change in memory/MEMORY.md' })
+    .getByText('Ada likes coffee.')
+    .waitFor()
+  assert.match(await memory(), /likes tea/)
+  assert.equal(await button(page, 'Always for exactly this').count(), 0)
+  await button(page, 'Allow once').click()
+  await answers(page).getByText('Noted.').waitFor()
+  assert.match(await memory(), /likes coffee/)
+  const changes = answers(page).getByRole('region', { name: 'Changed files' })
+  await changes.getByText('+1').waitFor()
+  await shot(page, 'changed-files')
+  for (const [name, words] of [
+    ['Undo memory/MEMORY.md', /likes tea/],
+    ['Do it again memory/MEMORY.md', /likes coffee/],
+  ]) {
+    await changes.getByRole('button', { name }).click()
+    await until(memory, text => words.test(text), `the file after ${name}`)
+  }
+  await page.reload()
+  await changes.getByRole('button', { name: 'Undo memory/MEMORY.md' }).click()
+  await changes.getByText('undone').waitFor()
+  await writeFile(join(app.home, 'memory/MEMORY.md'), 'Mine.\n')
+  await changes.getByRole('button', { name: 'Do it again memory/MEMORY.md' }).click()
+  await page.getByText('That did not work').first().waitFor()
+  assert.equal(await memory(), 'Mine.\n')
+  await close()
+})

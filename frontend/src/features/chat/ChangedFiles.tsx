@@ -1,0 +1,47 @@
+import { FileDiff, Redo2, Undo2 } from 'lucide-react'
+import { Button } from '@/components/ui/Button'
+import { useT } from '@/lib/i18n'
+import { openFile } from '@/stores/ui'
+import type { Change } from './changes'
+
+interface Props {
+  changes: Change[]
+  onUndo: (change: Change) => void
+}
+
+/** What the agent changed, with the way back. */
+export function ChangedFiles({ changes, onUndo }: Props) {
+  const t = useT()
+  if (changes.length === 0) return null
+  return (
+    <section aria-label={t('changedFiles')} className="rounded-lg border bg-pane-2 px-3 py-1.5 text-[13px]">
+      <ul>
+        {changes.map(change => {
+          const { callId, path, added, removed, undone } = change
+          return (
+            <li key={callId} className="flex flex-wrap items-center gap-x-2 gap-y-1 py-0.5">
+              <FileDiff size={14} aria-hidden className="shrink-0 text-fg-3" />
+              <button
+                type="button"
+                onClick={() => openFile(path)}
+                title={t('openFile', { path })}
+                className="min-w-0 truncate font-mono text-[12px] underline-offset-2 hover:underline pointer-coarse:py-2"
+              >
+                {path}
+              </button>
+              <span className="font-mono text-[12px] tabular-nums">
+                <span className="text-ok">+{added}</span> <span className="text-bad">−{removed}</span>
+              </span>
+              {undone && <span className="text-fg-3 text-meta">{t('undone')}</span>}
+              <Button size="small" look="ghost" className="ms-auto" onClick={() => onUndo(change)}>
+                {undone ? <Redo2 size={13} aria-hidden /> : <Undo2 size={13} aria-hidden />}
+                {t(undone ? 'redo' : 'undo')}
+                <span className="sr-only"> {path}</span>
+              </Button>
+            </li>
+          )
+        })}
+      </ul>
+    </section>
+  )
+}
