@@ -62,6 +62,17 @@ enum Token<'a> {
     Pair(&'a str),
 }
 
+impl Token<'_> {
+    /// It does more than make a question of a text.
+    fn tells(&self) -> bool {
+        match self {
+            Token::Word { plain, .. } => !stop_words::is_english(plain),
+            Token::Single(c) => !stop_words::is_particle(*c),
+            Token::Pair(pair) => !stop_words::is_chinese(pair),
+        }
+    }
+}
+
 impl Analyser {
     /// Every term of `text` in its order, with repetitions.
     pub fn terms(&self, text: &str, mut each: impl FnMut(&str)) {
@@ -85,12 +96,11 @@ impl Analyser {
         let mut telling = Vec::new();
         let mut ignored = Vec::new();
         self.walk(text, &mut |token| {
-            let (term, tells) = match token {
-                Token::Word { term, plain } => (QueryTerm::Term(term.to_owned()), !stop_words::is_english(plain)),
-                Token::Single(c) => (QueryTerm::Character(c), !stop_words::is_particle(c)),
-                Token::Pair(pair) => (QueryTerm::Term(pair.to_owned()), !stop_words::is_chinese(pair)),
+            let term = match token {
+                Token::Word { term, .. } | Token::Pair(term) => QueryTerm::Term(term.to_owned()),
+                Token::Single(c) => QueryTerm::Character(c),
             };
-            match (tells, &token) {
+            match (token.tells(), &token) {
                 (true, _) => telling.push(term.clone()),
                 (false, Token::Word { plain, .. }) => ignored.push((*plain).to_owned()),
                 (false, _) => ignored.push(term.label()),
@@ -108,6 +118,13 @@ impl Analyser {
             true => Query { terms: all, ignored: Vec::new(), characters },
             false => Query { terms: telling, ignored, characters },
         }
+    }
+
+    /// Whether a question with `text` in it asks for more than without: it is no question word, particle or sign.
+    pub fn tells(&self, text: &str) -> bool {
+        let mut tells = false;
+        self.walk(text, &mut |token| tells |= token.tells());
+        tells
     }
 
     fn walk(&self, text: &str, each: &mut dyn FnMut(Token)) {

@@ -177,7 +177,19 @@ impl Searchable<'_> {
             return None;
         }
         let tokens = tokens.read().unwrap_or_else(std::sync::PoisonError::into_inner);
-        late::Leg { tokens: &tokens, snapshot: self.snapshot, window: self.window }.scores(pieces, spoken)
+        let leg = late::Leg { tokens: &tokens, snapshot: self.snapshot, window: self.window };
+        leg.scores(&self.telling(asked.query, pieces), spoken)
+    }
+
+    /// The pieces without those of question words and signs, as the words are asked for. They stand in hardly any text, so
+    /// their idf would make them the weightiest. All, when there are no others.
+    fn telling<'p>(&self, query: &str, pieces: &'p [TokenVector]) -> Vec<&'p TokenVector> {
+        let ends = pieces.iter().skip(1).map(|next| next.start).chain([query.len()]);
+        let tells = |(piece, end): &(&TokenVector, usize)| {
+            query.get(piece.start..*end).is_none_or(|text| self.analyser.tells(text))
+        };
+        let telling: Vec<_> = pieces.iter().zip(ends).filter(tells).map(|(piece, _)| piece).collect();
+        if telling.is_empty() { pieces.iter().collect() } else { telling }
     }
 
     /// The exact cosines of the best by vector, best first, and how near every chunk is.

@@ -176,7 +176,7 @@ proptest! {
         let spoken = crate::retrieval::windows::windows(&snapshot, &matches, &candidates, WindowLimit(256)).unwrap();
         let leg = Leg { tokens: &tokens, snapshot: &snapshot, window: WindowLimit(256) };
         let question = Words.tokens(Side::Query, &query).unwrap();
-        let scores = leg.scores(&question, &spoken).unwrap();
+        let scores = leg.scores(&question.iter().collect::<Vec<_>>(), &spoken).unwrap();
         for (score, naive) in scores.iter().zip(naive(&leg, &question, &spoken)) {
             prop_assert!((score - naive).abs() < 1e-5, "{score} {naive}");
         }
