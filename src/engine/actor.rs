@@ -462,8 +462,8 @@ impl Actor {
     }
 
     async fn undo(&mut self, call_id: &str) -> Result<Undone, EngineError> {
-        let calls = self.ledger.session.messages.iter().flat_map(|message| &message.tool_calls);
-        let call = calls.filter(|call| call.id.as_deref() == Some(call_id)).last();
+        let mut calls = self.ledger.session.messages.iter().flat_map(|message| &message.tool_calls);
+        let call = calls.rfind(|call| call.id.as_deref() == Some(call_id));
         let Some(is_undone) = call.filter(|call| call.status == Some(CallStatus::Done)).map(|call| call.undone) else {
             return Err(NoUndo::Unknown.into());
         };
