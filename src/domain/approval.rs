@@ -107,6 +107,21 @@ pub struct Answered {
     pub shown: Option<Shown>,
 }
 
+impl Answered {
+    pub fn of(id: &str, answer: &Answer) -> Self {
+        Self {
+            id: id.to_owned(),
+            decision: answer.decision,
+            scope: answer.scope,
+            reason: answer.reason.clone(),
+            changed: answer.arguments.is_some(),
+            asked: None,
+            hash: answer.hash.clone(),
+            shown: None,
+        }
+    }
+}
+
 /// The approval of a tool call: the question while it waits, then the answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(untagged)]

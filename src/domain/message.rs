@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::approval::CallApproval;
+use super::approval::{Answer, Answered, CallApproval, Decision};
 use super::ids::WorkId;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -147,6 +147,20 @@ impl ToolCall {
     pub fn at(mut self, dialogue: u32, index: u32) -> Self {
         (self.dialogue, self.index) = (Some(dialogue), Some(index));
         self
+    }
+
+    /// The call has its result: what was shown is not needed any more, and a question that is open still is asked no more.
+    pub(super) fn settle_approval(&mut self) {
+        self.approval = match self.approval.take() {
+            Some(CallApproval::Asked(approval)) => {
+                let answer = Answer::no(Decision::Cancelled, None, &approval.hash);
+                Some(CallApproval::Answered(Answered::of(&approval.id, &answer)))
+            }
+            Some(CallApproval::Answered(answered)) => {
+                Some(CallApproval::Answered(Answered { shown: None, ..answered }))
+            }
+            None => None,
+        };
     }
 
     pub fn set_arguments(&mut self, arguments: &Value) {

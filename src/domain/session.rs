@@ -155,9 +155,7 @@ impl Session {
                     call.output.clone_from(output);
                     call.result = Some(result.clone());
                     call.duration_ms = Some(*duration_ms);
-                    if let Some(CallApproval::Answered(answered)) = &mut call.approval {
-                        answered.shown = None;
-                    }
+                    call.settle_approval();
                 }
             }
             Event::Undone { call_id, undone, .. } => {
@@ -393,16 +391,7 @@ impl Session {
         if let Some(arguments) = &answer.arguments {
             call.set_arguments(arguments);
         }
-        call.approval = Some(CallApproval::Answered(Answered {
-            id: approval_id.to_owned(),
-            decision: answer.decision,
-            scope: answer.scope,
-            reason: answer.reason.clone(),
-            changed: answer.arguments.is_some(),
-            asked,
-            hash: answer.hash.clone(),
-            shown,
-        }));
+        call.approval = Some(CallApproval::Answered(Answered { asked, shown, ..Answered::of(approval_id, answer) }));
     }
 }
 

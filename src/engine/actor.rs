@@ -1,6 +1,8 @@
 //! The task that owns one session: every change goes through it, in one order: journal, fold, publish.
 
 mod answers;
+mod errands;
+mod saying;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,13 +15,12 @@ use super::approvals::{Desk, Wish};
 use super::hub::What;
 use super::ledger::{Ledger, OnDisk};
 use super::notice::Notice;
-use super::work::{Begin, make_summary, make_title, work};
+use super::work::{Begin, work};
 use super::{EngineError, Services};
-use crate::agent::{Ending, Entry, Kind, Recorder, Stopper, compress, title};
-use crate::clock;
-use crate::domain::{Answer, CallStatus, Event, Outcome, Session, SessionId, WorkId};
+use crate::agent::{Ending, Entry, Kind, Recorder, Stopper};
+use crate::domain::{Answer, Event, Outcome, Session, SessionId, WorkId};
 use crate::store::Loaded;
-use crate::tools::files::{NoUndo, Undone};
+use crate::tools::files::Undone;
 
 /// Asks of a session. Each is answered once.
 pub enum Command {
@@ -277,69 +278,6 @@ impl Actor {
         }
     }
 
-    /// Begins a work; what is under way is interrupted first, and this is run next.
-    async fn say(&mut self, mut said: Said) {
-        if let Some(started) = said.key.as_deref().and_then(|key| self.said_before(key)) {
-            return tell(said.replies, Ok(started));
-        }
-        if let Some(twin) = self.said.iter_mut().find(|twin| twin.key.is_some() && twin.key == said.key) {
-            return twin.replies.append(&mut said.replies);
-        }
-        if self.compressing {
-            return tell(said.replies, Err(EngineError::Busy));
-        }
-        self.said.push_back(said);
-        if self.running.is_some() {
-            self.interrupt().await;
-        } else {
-            self.go_on().await;
-        }
-    }
-
-    /// Begins what was said next. Where more waits behind it, it is interrupted at once, as those who said it wanted.
-    async fn go_on(&mut self) {
-        while let Some(Said { content, key, replies }) = self.said.pop_front() {
-            tell(replies, self.begin(content, key).await);
-            if self.running.is_none() {
-                continue;
-            }
-            if !self.said.is_empty() {
-                self.interrupt().await;
-            }
-            return;
-        }
-    }
-
-    async fn begin(&mut self, content: String, key: Option<String>) -> Result<Started, EngineError> {
-        let work_id = WorkId(clock::new_id());
-        let event = Event::WorkStarted {
-            work_id: work_id.clone(),
-            // The key stands in the session's file as the message's id, so that it is known after a restart too.
-            message_id: key.clone().unwrap_or_else(clock::new_id),
-            content,
-            model: self.services.models.status().model,
-        };
-        let after = self.services.hub.last();
-        self.ledger.fact(event).await?;
-        self.start_run(work_id.clone(), Begin::Question);
-        self.changed();
-        let started = Started { work_id, after };
-        if let Some(key) = key {
-            self.keys.truncate(KEYS - 1);
-            self.keys.push_front((key, started.clone()));
-        }
-        Ok(started)
-    }
-
-    /// What began with this idempotency key.
-    fn said_before(&self, key: &str) -> Option<Started> {
-        if let Some((_, started)) = self.keys.iter().find(|(known, _)| known == key) {
-            return Some(started.clone());
-        }
-        let work_id = self.ledger.session.asked_as(key)?.clone();
-        Some(Started { work_id, after: self.services.hub.last() })
-    }
-
     fn start_run(&mut self, work_id: WorkId, begin: Begin) {
         let (to, entries) = mpsc::channel(256);
         let (answers, answered) = mpsc::unbounded_channel();
@@ -427,13 +365,6 @@ impl Actor {
         self.ledger.publish(What::Settled(work_id));
     }
 
-    async fn title_by_question(&mut self) {
-        let question = self.ledger.session.messages.first().map(|m| title::tidy(&m.content)).unwrap_or_default();
-        if let Err(error) = self.rename(question).await {
-            tracing::warn!(session = %self.ledger.id, %error, "could not name the session");
-        }
-    }
-
     async fn interrupt(&mut self) -> bool {
         // First, so that the run learns that its calls were cancelled and not that nobody is there.
         self.cancel_questions().await;
@@ -461,116 +392,8 @@ impl Actor {
         }
     }
 
-    async fn undo(&mut self, call_id: &str) -> Result<Undone, EngineError> {
-        let mut calls = self.ledger.session.messages.iter().flat_map(|message| &message.tool_calls);
-        let call = calls.rfind(|call| call.id.as_deref() == Some(call_id));
-        let Some(is_undone) = call.filter(|call| call.status == Some(CallStatus::Done)).map(|call| call.undone) else {
-            return Err(NoUndo::Unknown.into());
-        };
-        let (editor, id, name) = (self.services.editor.clone(), self.ledger.id.clone(), call_id.to_owned());
-        let undone = tokio::task::spawn_blocking(move || editor.undo(&id, &name, is_undone))
-            .await
-            .map_err(|_| EngineError::Internal("an undo was cut off"))??;
-        let (call_id, path) = (call_id.to_owned(), undone.path.to_string());
-        self.ledger.fact(Event::Undone { call_id, path, undone: undone.undone }).await?;
-        if self.running.is_none() {
-            self.ledger.settle().await;
-        }
-        Ok(undone)
-    }
-
-    async fn rename(&mut self, title: String) -> Result<(), EngineError> {
-        self.ledger.fact(Event::Titled { title }).await?;
-        if self.running.is_none() {
-            self.ledger.settle().await;
-        }
-        self.changed();
-        Ok(())
-    }
-
-    /// Has the model make a title, in the background.
-    fn retitle(&mut self, settles: Option<WorkId>, reply: Option<Reply<String>>) {
-        if settles.is_some() {
-            self.untitled.clone_from(&settles);
-        }
-        let (services, session, to) = (self.services.clone(), self.ledger.session.clone(), self.errands.0.clone());
-        tokio::spawn(async move {
-            let title = make_title(&services, &session).await;
-            drop(session);
-            // The session may have been closed meanwhile; then nobody needs a title.
-            let _ = to.send(Errand::Title { title, settles, reply }).await;
-        });
-    }
-
-    async fn titled(&mut self, title: String, settles: Option<WorkId>, reply: Option<Reply<String>>) {
-        // A person's own title, given meanwhile, stays.
-        let wanted = reply.is_some() || self.ledger.session.title.is_empty();
-        let mut kept = Ok(());
-        if wanted && !title.is_empty() {
-            kept = self.rename(title.clone()).await;
-        }
-        if let Some(work_id) = settles {
-            self.untitled = None;
-            self.ledger.publish(What::Settled(work_id));
-        }
-        if let Some(reply) = reply {
-            // The asker may have gone; the title is kept.
-            let _ = reply.send(kept.map(|()| title));
-        }
-    }
-
-    /// Has the model summarise the older half, in the background; until then nothing else may be said.
-    fn compress(&mut self, reply: Reply<Compression>) {
-        if let Err(error) = self.ledger.writable() {
-            let _ = reply.send(Err(error));
-            return;
-        }
-        let refused = match compress::share(self.ledger.session.messages.len()) {
-            _ if self.running.is_some() || self.compressing => EngineError::Busy,
-            None => EngineError::TooShort,
-            Some(count) => {
-                self.compressing = true;
-                let older = self.ledger.session.messages[..count].to_vec();
-                let (services, id, to) = (self.services.clone(), self.ledger.id.clone(), self.errands.0.clone());
-                tokio::spawn(async move {
-                    let made = make_summary(&services, &id, older).await;
-                    // If the session was closed meanwhile, the archive holds a copy and the session is as it was.
-                    let _ = to.send(Errand::Summary { count, made, reply }).await;
-                });
-                return;
-            }
-        };
-        let _ = reply.send(Err(refused));
-    }
-
-    async fn compressed(
-        &mut self,
-        count: usize,
-        made: Result<(String, String), EngineError>,
-    ) -> Result<Compression, EngineError> {
-        self.compressing = false;
-        let (summary, archive) = made?;
-        self.ledger.fact(Event::Compressed { count, summary: summary.clone(), archive }).await?;
-        self.ledger.settle().await;
-        self.changed();
-        Ok(Compression { archived: count, remaining: self.ledger.session.messages.len(), summary })
-    }
-
     fn changed(&self) {
         self.services.hub.notice(Notice::SessionsChanged { session_id: self.ledger.id.to_string() });
-    }
-}
-
-fn tell(replies: Vec<Reply<Started>>, started: Result<Started, EngineError>) {
-    let mut replies = replies.into_iter();
-    let first = replies.next();
-    for reply in replies {
-        let again = started.as_ref().map(Clone::clone).map_err(|error| EngineError::Refused(error.to_string()));
-        // Who asked may have gone; what was done stays done.
-        let _ = reply.send(again);
-    }
-    if let Some(first) = first {
-        let _ = first.send(started);
     }
 }
 

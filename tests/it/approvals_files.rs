@@ -58,7 +58,7 @@ async fn a_page_that_wants_the_persona_changed_gets_a_question_and_no_change() {
     ]))
     .await;
     // Whatever is allowed: files of the persona are shown.
-    world.write("config.yml", &format!("{CONFIG}fetch_allow_hosts: ['{address}']\n"));
+    world.write("config.yml", format!("{CONFIG}fetch_allow_hosts: ['{address}']\n"));
     let server = world.serve().await;
     let stream = server.open_chat("s", "what does the page say?").await;
     let asked = server.waiting(1).await.remove(0);

@@ -68,6 +68,70 @@ async fn asked_to_stop_while_it_waits_it_waits_on_and_can_be_denied() {
 }
 
 #[tokio::test]
+async fn asked_to_stop_while_one_call_runs_and_another_waits_the_one_ends_and_the_other_waits_on() {
+    let long = crate::interrupt::a_long_time(4733);
+    let made = [
+        call("t", "terminal", json!({"command": format!("echo begun; sleep {long}")})),
+        call("p", "python_repl", json!({"code": "open('ran.txt', 'a').write('x')"})),
+        call("r", "read_file", json!({"path": "workspace/SOUL.md"})),
+    ];
+    let world = asking(made).await;
+    world.write("config.yml", format!("{ASKING}approvals: {{tools: {{terminal: allow}}}}\n"));
+    let server = world.serve().await;
+    let mut stream = server.open_chat("s", "go").await;
+    stream.until("tool_start").await;
+    server.waiting(1).await;
+    eventually("the tool runs", async || crate::interrupt::is_running(&long)).await;
+    let (status, _) = server.terminate().await;
+    assert!(status.success());
+    drop(stream);
+    assert!(!crate::interrupt::is_running(&long));
+    let server = world.serve().await;
+    let asked = server.waiting(1).await.remove(0);
+    assert_eq!(asked["call_id"], "p");
+    server.decide(&asked, "approve").await;
+    ended(&server).await;
+    assert_eq!(world.read("scratch/ran.txt"), "x");
+    let session = world.session("s");
+    let kept = session["messages"][1]["tool_calls"].as_array().unwrap();
+    let told: Vec<_> =
+        kept.iter().map(|call| (call["id"].as_str().unwrap(), call["status"].as_str().unwrap())).collect();
+    assert_eq!(told, [("t", "cancelled"), ("p", "done"), ("r", "done")]);
+}
+
+#[tokio::test]
+async fn a_session_deleted_while_it_waits_asks_nobody_after_a_restart() {
+    let world = asking([run("touch ran.txt")]).await;
+    let server = world.serve().await;
+    drop(server.open_chat("s", "go").await);
+    server.waiting(1).await;
+    server.delete("/api/sessions/s").await.ok();
+    drop(server);
+    let server = world.serve().await;
+    server.waiting(0).await;
+    assert!(!world.path("scratch/ran.txt").exists());
+}
+
+#[tokio::test]
+async fn where_no_model_is_there_any_more_the_answer_still_counts() {
+    let world = asking([run("echo once >> ran.txt")]).await;
+    let server = world.serve().await;
+    drop(server.open_chat("s", "go").await);
+    server.waiting(1).await;
+    drop(server);
+    // The key and the address are gone, so that the run can do what was approved and no more.
+    let world = world.with_env("OPENAI_API_KEY", "").with_env("OPENAI_BASE_URL", "");
+    let server = world.serve().await;
+    let asked = server.waiting(1).await.remove(0);
+    server.decide(&asked, "approve").await;
+    ended(&server).await;
+    assert_eq!(world.read("scratch/ran.txt"), "once\n");
+    let session = world.session("s");
+    assert_eq!(session["works"][0]["outcome"]["code"], "no_model");
+    assert_eq!(session["messages"][1]["tool_calls"][0]["status"], "done");
+}
+
+#[tokio::test]
 async fn the_calls_behind_the_one_that_waits_are_not_forgotten() {
     let made = [
         call("r1", "read_file", json!({"path": "workspace/SOUL.md"})),

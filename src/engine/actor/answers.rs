@@ -9,6 +9,7 @@ use crate::domain::{Answer, Approval, Decision, Event, Remembered, Scope};
 use crate::engine::approvals::{NoAnswer, Wish, word};
 use crate::engine::{EngineError, blocking};
 use crate::tools::policy::is_persona;
+use crate::tools::{Case, Verdict};
 
 impl Actor {
     /// Records what a person said, if it still counts.
@@ -56,7 +57,12 @@ impl Actor {
         let checked = checked.map_err(|rejection| NoAnswer::BadArguments(rejection.0))?;
         let shown = checked.tool.shown(&checked.arguments).await;
         let shown = shown.map_err(|answer| NoAnswer::BadArguments(answer.text))?;
-        Ok(hash(&approval.session_id, &approval.tool, &checked.arguments, &shown))
+        let (tool, effect) = (approval.tool.as_str(), approval.effect);
+        let case = Case { tool, effect, arguments: &checked.arguments, shown: &shown, tainted: false };
+        match self.services.policy.decide(&case, &[]) {
+            Verdict::Deny(why) => Err(NoAnswer::BadArguments(why)),
+            Verdict::Allow | Verdict::Ask(_) => Ok(hash(&approval.session_id, tool, &checked.arguments, &shown)),
+        }
     }
 
     async fn remember(&self, approval: &Approval) -> Result<(), EngineError> {

@@ -17,6 +17,8 @@ pub enum Lost {
     Idle,
     MadeRoom,
     Stopped,
+    /// The next call may reach other machines, or may not, and this one was the other way.
+    Network,
 }
 
 impl Lost {
@@ -24,6 +26,7 @@ impl Lost {
         match self {
             Lost::Idle => "the last one was closed because nobody used it",
             Lost::MadeRoom => "the last one was closed to make room for other chats",
+            Lost::Network => "network is given to a Python of its own, call by call",
             Lost::Stopped => "the last one was stopped in the middle of a call",
         }
     }
@@ -35,6 +38,8 @@ pub struct Slot {
     /// What the next call must tell, if it has to start a new one.
     pub lost: Option<Lost>,
     pub calls: u64,
+    /// Whether the process can reach other machines.
+    network: bool,
     last_used: Option<Instant>,
     idle_watch: Option<AbortHandle>,
     me: Weak<AsyncMutex<Slot>>,
@@ -42,7 +47,23 @@ pub struct Slot {
 
 impl Slot {
     fn new(me: &Weak<AsyncMutex<Slot>>) -> AsyncMutex<Self> {
-        AsyncMutex::new(Self { process: None, lost: None, calls: 0, last_used: None, idle_watch: None, me: me.clone() })
+        AsyncMutex::new(Self {
+            process: None,
+            lost: None,
+            calls: 0,
+            network: false,
+            last_used: None,
+            idle_watch: None,
+            me: me.clone(),
+        })
+    }
+
+    /// Ends a process that may do more, or less, than the next call may.
+    pub fn use_network(&mut self, network: bool) {
+        if self.network != network {
+            self.close(Lost::Network);
+            self.network = network;
+        }
     }
 
     fn close(&mut self, why: Lost) {

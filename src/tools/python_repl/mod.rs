@@ -113,6 +113,7 @@ impl PythonRepl {
             () = call.cancel.cancelled() => return Err(EndRun::Cancelled { text: String::new() }),
         };
         let started = Instant::now();
+        slot.use_network(network);
         let lost = slot.lost.take();
         // Taken out while it works: if this future is dropped the interpreter dies with it, and the next call knows.
         let mut process = match slot.process.take() {

@@ -1,0 +1,113 @@
+//! What is done beside a run: titles, summaries, undo.
+
+use super::{Actor, Compression, Errand, Reply};
+use crate::agent::{compress, title};
+use crate::domain::{CallStatus, Event, WorkId};
+use crate::engine::EngineError;
+use crate::engine::hub::What;
+use crate::engine::work::{make_summary, make_title};
+use crate::tools::files::{NoUndo, Undone};
+
+impl Actor {
+    pub(super) async fn title_by_question(&mut self) {
+        let question = self.ledger.session.messages.first().map(|m| title::tidy(&m.content)).unwrap_or_default();
+        if let Err(error) = self.rename(question).await {
+            tracing::warn!(session = %self.ledger.id, %error, "could not name the session");
+        }
+    }
+
+    pub(super) async fn undo(&mut self, call_id: &str) -> Result<Undone, EngineError> {
+        let mut calls = self.ledger.session.messages.iter().flat_map(|message| &message.tool_calls).rev();
+        let call = calls.find(|call| call.id.as_deref() == Some(call_id));
+        let Some(is_undone) = call.filter(|call| call.status == Some(CallStatus::Done)).map(|call| call.undone) else {
+            return Err(NoUndo::Unknown.into());
+        };
+        let (editor, id, name) = (self.services.editor.clone(), self.ledger.id.clone(), call_id.to_owned());
+        let undone = tokio::task::spawn_blocking(move || editor.undo(&id, &name, is_undone))
+            .await
+            .map_err(|_| EngineError::Internal("an undo was cut off"))??;
+        let (call_id, path) = (call_id.to_owned(), undone.path.to_string());
+        self.ledger.fact(Event::Undone { call_id, path, undone: undone.undone }).await?;
+        if self.running.is_none() {
+            self.ledger.settle().await;
+        }
+        Ok(undone)
+    }
+
+    pub(super) async fn rename(&mut self, title: String) -> Result<(), EngineError> {
+        self.ledger.fact(Event::Titled { title }).await?;
+        if self.running.is_none() {
+            self.ledger.settle().await;
+        }
+        self.changed();
+        Ok(())
+    }
+
+    /// Has the model make a title, in the background.
+    pub(super) fn retitle(&mut self, settles: Option<WorkId>, reply: Option<Reply<String>>) {
+        if settles.is_some() {
+            self.untitled.clone_from(&settles);
+        }
+        let (services, session, to) = (self.services.clone(), self.ledger.session.clone(), self.errands.0.clone());
+        tokio::spawn(async move {
+            let title = make_title(&services, &session).await;
+            drop(session);
+            // The session may have been closed meanwhile; then nobody needs a title.
+            let _ = to.send(Errand::Title { title, settles, reply }).await;
+        });
+    }
+
+    pub(super) async fn titled(&mut self, title: String, settles: Option<WorkId>, reply: Option<Reply<String>>) {
+        // A person's own title, given meanwhile, stays.
+        let wanted = reply.is_some() || self.ledger.session.title.is_empty();
+        let mut kept = Ok(());
+        if wanted && !title.is_empty() {
+            kept = self.rename(title.clone()).await;
+        }
+        if let Some(work_id) = settles {
+            self.untitled = None;
+            self.ledger.publish(What::Settled(work_id));
+        }
+        if let Some(reply) = reply {
+            // The asker may have gone; the title is kept.
+            let _ = reply.send(kept.map(|()| title));
+        }
+    }
+
+    /// Has the model summarise the older half, in the background; until then nothing else may be said.
+    pub(super) fn compress(&mut self, reply: Reply<Compression>) {
+        if let Err(error) = self.ledger.writable() {
+            let _ = reply.send(Err(error));
+            return;
+        }
+        let refused = match compress::share(self.ledger.session.messages.len()) {
+            _ if self.running.is_some() || self.compressing => EngineError::Busy,
+            None => EngineError::TooShort,
+            Some(count) => {
+                self.compressing = true;
+                let older = self.ledger.session.messages[..count].to_vec();
+                let (services, id, to) = (self.services.clone(), self.ledger.id.clone(), self.errands.0.clone());
+                tokio::spawn(async move {
+                    let made = make_summary(&services, &id, older).await;
+                    // If the session was closed meanwhile, the archive holds a copy and the session is as it was.
+                    let _ = to.send(Errand::Summary { count, made, reply }).await;
+                });
+                return;
+            }
+        };
+        let _ = reply.send(Err(refused));
+    }
+
+    pub(super) async fn compressed(
+        &mut self,
+        count: usize,
+        made: Result<(String, String), EngineError>,
+    ) -> Result<Compression, EngineError> {
+        self.compressing = false;
+        let (summary, archive) = made?;
+        self.ledger.fact(Event::Compressed { count, summary: summary.clone(), archive }).await?;
+        self.ledger.settle().await;
+        self.changed();
+        Ok(Compression { archived: count, remaining: self.ledger.session.messages.len(), summary })
+    }
+}

@@ -1,0 +1,85 @@
+//! What people say: run at once, or next.
+
+use super::{Actor, KEYS, Reply, Said, Started};
+use crate::clock;
+use crate::domain::{Event, WorkId};
+use crate::engine::EngineError;
+use crate::engine::work::Begin;
+
+impl Actor {
+    /// Begins a work; what is under way is interrupted first, and this is run next.
+    pub(super) async fn say(&mut self, mut said: Said) {
+        if let Some(started) = said.key.as_deref().and_then(|key| self.said_before(key)) {
+            return tell(said.replies, Ok(started));
+        }
+        if let Some(twin) = self.said.iter_mut().find(|twin| twin.key.is_some() && twin.key == said.key) {
+            return twin.replies.append(&mut said.replies);
+        }
+        if self.compressing {
+            return tell(said.replies, Err(EngineError::Busy));
+        }
+        self.said.push_back(said);
+        if self.running.is_some() {
+            self.interrupt().await;
+        } else {
+            self.go_on().await;
+        }
+    }
+
+    /// Begins what was said next. Where more waits behind it, it is interrupted at once, as those who said it wanted.
+    pub(super) async fn go_on(&mut self) {
+        while let Some(Said { content, key, replies }) = self.said.pop_front() {
+            tell(replies, self.begin(content, key).await);
+            if self.running.is_none() {
+                continue;
+            }
+            if !self.said.is_empty() {
+                self.interrupt().await;
+            }
+            return;
+        }
+    }
+
+    async fn begin(&mut self, content: String, key: Option<String>) -> Result<Started, EngineError> {
+        let work_id = WorkId(clock::new_id());
+        let event = Event::WorkStarted {
+            work_id: work_id.clone(),
+            // The key stands in the session's file as the message's id, so that it is known after a restart too.
+            message_id: key.clone().unwrap_or_else(clock::new_id),
+            content,
+            model: self.services.models.status().model,
+        };
+        let after = self.services.hub.last();
+        self.ledger.fact(event).await?;
+        self.start_run(work_id.clone(), Begin::Question);
+        self.changed();
+        let started = Started { work_id, after };
+        if let Some(key) = key {
+            self.keys.truncate(KEYS - 1);
+            self.keys.push_front((key, started.clone()));
+        }
+        Ok(started)
+    }
+
+    /// What began with this idempotency key.
+    fn said_before(&self, key: &str) -> Option<Started> {
+        if let Some((_, started)) = self.keys.iter().find(|(known, _)| known == key) {
+            return Some(started.clone());
+        }
+        let work_id = self.ledger.session.asked_as(key)?.clone();
+        Some(Started { work_id, after: self.services.hub.last() })
+    }
+}
+
+fn tell(replies: Vec<Reply<Started>>, started: Result<Started, EngineError>) {
+    let mut replies = replies.into_iter();
+    let first = replies.next();
+    for reply in replies {
+        let again = started.as_ref().map(Clone::clone).map_err(|error| EngineError::Refused(error.to_string()));
+        // Who asked may have gone; what was done stays done.
+        let _ = reply.send(again);
+    }
+    if let Some(first) = first {
+        let _ = first.send(started);
+    }
+}
