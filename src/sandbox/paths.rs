@@ -61,8 +61,11 @@ pub fn ruleset(kernel: i32, order: &Order) -> Result<RulesetCreated, RulesetErro
 
     let read = AccessFs::from_read(abi);
     let system = SYSTEM.iter().map(PathBuf::from);
-    for path in system.chain(public_etc()).chain(readable.iter().cloned()) {
+    for path in system.chain(readable.iter().cloned()) {
         rules = allow(rules, &path, read)?;
+    }
+    for (path, is_folder) in public_etc() {
+        rules = add(rules, (&path, is_folder), read)?;
     }
     let device = AccessFs::ReadFile | AccessFs::WriteFile;
     for path in DEVICES {
@@ -75,22 +78,28 @@ pub fn ruleset(kernel: i32, order: &Order) -> Result<RulesetCreated, RulesetErro
 
 /// Adds one path; one that does not exist here gives no right and is no error.
 fn allow(rules: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Result<RulesetCreated, RulesetError> {
+    add(rules, (path, path.is_dir()), access)
+}
+
+fn add(
+    rules: RulesetCreated,
+    (path, is_folder): (&Path, bool),
+    access: BitFlags<AccessFs>,
+) -> Result<RulesetCreated, RulesetError> {
     let Ok(fd) = PathFd::new(path) else { return Ok(rules) };
-    let access = if path.is_dir() { access } else { access & AccessFs::from_file(ABI::V6) };
+    let access = if is_folder { access } else { access & AccessFs::from_file(ABI::V6) };
     rules.add_rule(PathBeneath::new(fd, access))
 }
 
-/// What every user may read directly below `/etc`: not shadow, not sudoers, not the host's keys.
-fn public_etc() -> Vec<PathBuf> {
+/// What every user may read directly below `/etc`, and whether it is a folder: not shadow, not sudoers, not the host's
+/// keys.
+fn public_etc() -> Vec<(PathBuf, bool)> {
     let Ok(entries) = fs::read_dir("/etc") else { return Vec::new() };
-    let mut paths: Vec<PathBuf> = ETC_SSL.iter().map(PathBuf::from).collect();
-    for entry in entries.flatten() {
-        let public = fs::metadata(entry.path()).is_ok_and(|meta| meta.permissions().mode() & 0o004 != 0);
-        if public && entry.file_name() != "ssl" {
-            paths.push(entry.path());
-        }
-    }
-    paths
+    let entries = entries.flatten().filter(|entry| entry.file_name() != "ssl").map(|entry| entry.path());
+    let paths = ETC_SSL.iter().map(PathBuf::from).chain(entries);
+    let looked_at = paths.filter_map(|path| fs::metadata(&path).ok().map(|meta| (path, meta)));
+    let public = looked_at.filter(|(_, meta)| meta.permissions().mode() & 0o004 != 0);
+    public.map(|(path, meta)| (path, meta.is_dir())).collect()
 }
 
 #[cfg(test)]
@@ -99,7 +108,7 @@ mod tests {
 
     #[test]
     fn secrets_of_the_host_are_not_public() {
-        let paths = public_etc();
+        let paths: Vec<PathBuf> = public_etc().into_iter().map(|(path, _)| path).collect();
         assert!(paths.contains(&PathBuf::from("/etc/passwd")));
         for secret in ["/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/ssl"] {
             assert!(!paths.contains(&PathBuf::from(secret)), "{secret}");

@@ -92,7 +92,7 @@ async fn the_level_is_said_and_switched_off_only_on_the_command_line() {
     assert!(status["problems"].to_string().contains("sandbox is off"), "{status}");
     drop(server);
 
-    world.write("config.yml", &format!("{CONFIG}sandbox: off\n"));
+    world.write("config.yml", format!("{CONFIG}sandbox: off\n"));
     let refused = world.run(&["serve", "--home", home, "--port", "0"]).await;
     assert_eq!(refused.status.code(), Some(78));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("--sandbox off"), "{refused:?}");
@@ -131,7 +131,7 @@ async fn doctor_names_the_level_and_tries_it() {
     let text = said(world.run(&["doctor", "--home", home.to_str().unwrap()]).await);
     assert!(text.contains("sandbox    standard: Commands run in a sandbox"), "{text}");
     assert!(text.contains("a trial command ran"), "{text}");
-    world.write("config.yml", &format!("{CONFIG}sandbox: strict\n"));
+    world.write("config.yml", format!("{CONFIG}sandbox: strict\n"));
     let text = said(world.run(&["doctor", "--home", home.to_str().unwrap()]).await);
     assert!(text.contains("sandbox    strict: "), "{text}");
     let found = if has_bubblewrap() { "a trial command ran" } else { "bubblewrap (bwrap) is not installed" };
