@@ -82,6 +82,26 @@ test('text that nobody typed in follows the disk', async () => {
   await close()
 })
 
+test('what would be saved is shown against what is there, before it is saved', async () => {
+  const path = join(app.home, 'memory/USER.md')
+  await writeFile(path, '# User\n\nLikes tea.\n')
+  const { page, close } = await openPage(browser, app)
+  await openFile(page, 'Memory', /USER\.md/)
+  await typeAtStart(page, 'Draft. ')
+  await inspector(page).getByRole('button', { name: 'Show what would change' }).click()
+  await inspector(page).locator('.cm-deletedChunk').first().getByText('# User').waitFor()
+  await shot(page, 'diff-before-save')
+  assert.equal(await readFile(path, 'utf8'), '# User\n\nLikes tea.\n')
+  await page.keyboard.press('Alt+d')
+  await inspector(page).locator('.cm-deletedChunk').first().waitFor({ state: 'detached' })
+  await inspector(page).getByRole('button', { name: 'Save', exact: true }).click()
+  await inspector(page)
+    .getByText(/^Saved \d\d:\d\d$/)
+    .waitFor()
+  assert.match(await readFile(path, 'utf8'), /^Draft\. # User/)
+  await close()
+})
+
 test('a new file is made once, and a second of its name is refused', async () => {
   const { page, close } = await openPage(browser, app)
   await inspector(page).getByRole('tab', { name: 'Knowledge' }).click()

@@ -141,6 +141,37 @@ const DESKTOP_SCREENS = {
     },
   },
   approval: { go: approval },
+  search: {
+    deep: true,
+    go: async page => {
+      await page.locator('#pane-left input[type=text]').fill('look')
+      await page.locator('#pane-left mark').first().waitFor()
+    },
+  },
+  find: {
+    deep: true,
+    go: async page => {
+      await page.locator('textarea').press('Control+f')
+      await page.locator('#pane-chat [role=search] input').fill('found')
+      await page.locator('[data-target]').waitFor()
+    },
+  },
+  archive: {
+    deep: true,
+    go: async page => {
+      await page.locator('#pane-left [aria-haspopup=menu]').nth(1).click()
+      await page.getByRole('menuitem').nth(1).click()
+      await page.getByRole('dialog').getByRole('heading').nth(2).waitFor()
+    },
+  },
+  xray: {
+    deep: true,
+    go: async page => {
+      await page.getByRole('button', { name: /X-ray|提示词透视/ }).click()
+      await page.getByRole('dialog').locator('summary').first().click()
+      await page.getByRole('dialog').locator('pre').waitFor()
+    },
+  },
   settings: {
     prepare: page => fakeApprovals(page, { rules: [RULE] }),
     go: async page => {

@@ -13,6 +13,7 @@ import type {
   FoundSessions,
   History,
   Message,
+  Prompt,
   Report,
   RetrievalStatus,
   RetrievalTests,
@@ -67,6 +68,9 @@ export interface Accepted {
 }
 export const sendMessage = (id: string, message: string, key: string) =>
   call<Accepted>(`${session(id)}/messages`, { method: 'POST', body: { message, idempotency_key: key } })
+/** Puts a message and all that follow aside, and the way that begins with `to` in their place. */
+export const rewind = (id: string, message_id: string, to: string | null) =>
+  call<{ session_id: string }>(`${session(id)}/rewind`, { method: 'POST', body: { message_id, to } })
 export const interrupt = (id: string) =>
   call<{ interrupted: boolean }>(`${session(id)}/interrupt`, { method: 'POST' })
 export const compress = (id: string) =>
@@ -100,6 +104,10 @@ export interface TokenCount {
   context_window: number
 }
 export const countTokens = (id: string) => call<TokenCount>(`/api/tokens/session/${encodeURIComponent(id)}`)
+
+/** The next request, as it would be sent now. */
+export const getPrompt = (session_id: string | null) =>
+  call<Prompt>(`/api/prompt${session_id === null ? '' : `?${new URLSearchParams({ session_id })}`}`)
 
 export const setRagMode = (enabled: boolean) =>
   call<{ enabled: boolean }>('/api/config/rag-mode', { method: 'PUT', body: { enabled } })

@@ -4,6 +4,7 @@ import {
   countTokens,
   getChunks,
   getMessages,
+  getPrompt,
   getRetrievalStatus,
   getStatus,
   getTests,
@@ -106,6 +107,15 @@ export const useRawMessages = (id: string | null, shown: boolean) =>
     queryKey: keys.raw(id ?? ''),
     queryFn: () => getMessages(id ?? ''),
     enabled: shown && id !== null,
+  })
+
+/** Never from the cache: a file may have changed since. */
+export const usePrompt = (id: string | null) =>
+  useQuery({
+    queryKey: [...keys.tokens, 'prompt', id],
+    queryFn: () => getPrompt(id),
+    staleTime: 0,
+    gcTime: 0,
   })
 
 export const useIndex = () => useQuery({ queryKey: keys.index, queryFn: getRetrievalStatus })

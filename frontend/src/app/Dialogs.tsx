@@ -12,6 +12,7 @@ import { ShortcutSheet } from './ShortcutSheet'
 import { compressSession, restore, signIn } from './threads'
 
 const Archive = lazy(() => import('@/features/archive/Archive'))
+const Xray = lazy(() => import('@/features/xray/Xray'))
 const Settings = lazy(() => import('@/features/settings/Settings'))
 
 export function Dialogs({ sessionId }: { sessionId: string | null }) {
@@ -40,6 +41,11 @@ export function Dialogs({ sessionId }: { sessionId: string | null }) {
       {dialog === 'settings' && (
         <Suspense>
           <Settings {...props('settings')} />
+        </Suspense>
+      )}
+      {dialog === 'xray' && (
+        <Suspense>
+          <Xray {...props('xray')} sessionId={sessionId} />
         </Suspense>
       )}
       {dialog === 'archive' && (

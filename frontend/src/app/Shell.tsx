@@ -41,7 +41,7 @@ export function Shell() {
   const title = useSessions().data?.find(session => session.id === sessionId)?.title
   useEffect(() => {
     if (sessionId) ensureThread(sessionId)
-    useUi.getState().set({ view: 'chat' })
+    useUi.getState().set({ view: 'chat', find: null })
   }, [sessionId])
   useEffect(() => {
     const { set } = useUi.getState()

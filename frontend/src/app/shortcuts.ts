@@ -13,6 +13,8 @@ export type CommandId =
   | 'nextSession'
   | 'stopWork'
   | 'saveFile'
+  | 'diffFile'
+  | 'findInChat'
   | 'focusComposer'
   | 'shortcuts'
   | 'settings'
@@ -28,16 +30,19 @@ export interface Shortcut {
   shift?: true
   alt?: true
   shown: readonly string[]
-  /** `outside text`: a single letter must not fire while somebody writes. `chat`: only with the focus in the chat. */
-  when?: 'outside text' | 'chat'
+  /** `outside text`: a single letter must not fire while somebody writes. `chat`: only with the focus in the
+   * chat. `run`: there too, and not while a call waits for an answer. */
+  when?: 'outside text' | 'chat' | 'run'
 }
 
 export const SHORTCUTS: readonly Shortcut[] = [
   { command: 'palette', label: 'palette', code: 'KeyK', mod: true, shown: [MOD, 'K'] },
   { command: 'newChat', label: 'newChat', code: 'KeyO', mod: true, shift: true, shown: [MOD, SHIFT, 'O'] },
   { command: 'focusComposer', label: 'focusComposer', code: 'Slash', shown: ['/'], when: 'outside text' },
-  { command: 'stopWork', label: 'stopWork', code: 'Escape', shown: ['Esc'], when: 'chat' },
+  { command: 'stopWork', label: 'stopWork', code: 'Escape', shown: ['Esc'], when: 'run' },
+  { command: 'findInChat', label: 'findInChat', code: 'KeyF', mod: true, shown: [MOD, 'F'], when: 'chat' },
   { command: 'saveFile', label: 'saveFile', code: 'KeyS', mod: true, shown: [MOD, 'S'] },
+  { command: 'diffFile', label: 'compareBeforeSave', code: 'KeyD', alt: true, shown: [ALT, 'D'] },
   { command: 'previousSession', label: 'previousSession', code: 'ArrowUp', alt: true, shown: [ALT, '↑'] },
   { command: 'nextSession', label: 'nextSession', code: 'ArrowDown', alt: true, shown: [ALT, '↓'] },
   { command: 'toggleSessions', label: 'toggleSessions', code: 'KeyB', mod: true, shown: [MOD, 'B'] },
@@ -92,7 +97,8 @@ const inChat = (target: EventTarget | null): boolean =>
 
 function applies({ when }: Shortcut, target: EventTarget | null): boolean {
   if (when === 'outside text') return !isText(target) && !isCovered()
-  if (when === 'chat') return inChat(target) && !isCovered() && !isAsked()
+  if (when === 'chat') return inChat(target) && !isCovered()
+  if (when === 'run') return inChat(target) && !isCovered() && !isAsked()
   return true
 }
 

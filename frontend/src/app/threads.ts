@@ -150,6 +150,33 @@ export async function switchRag(enabled: boolean): Promise<void> {
   refresh(keys.status)
 }
 
+/** Asks again from a message on, or asks something else there. What followed is put aside. */
+export async function askAnew(session: string, message: string, content: string): Promise<void> {
+  if (!(await attempt(() => api.rewind(session, message, null)))) return
+  await loadThread(session)
+  send(session, content)
+}
+
+/** Shows another way the conversation has gone from a message on. */
+export async function goWay(session: string, message: string, to: string): Promise<void> {
+  await attempt(() => api.rewind(session, message, to))
+  await loadThread(session)
+}
+
+/** A new session with the past up to the end of a work; its id, or null when that did not work. */
+export async function branchOff(session: string, workId: string): Promise<string | null> {
+  let id: string | null = null
+  await attempt(async () => {
+    const { messages } = await api.getHistory(session)
+    const last = messages.findLast(message => message.work_id === workId)
+    const made = await api.branchSession(session, last?.id ?? '', 'after')
+    id = made.id
+    toast(t('branched'))
+  })
+  refresh(keys.sessions)
+  return id
+}
+
 /** Undoes a change of a file, or does it again; the stream tells what became of it. */
 export async function undo(session: string, call: string): Promise<void> {
   await attempt(() => api.undoChange(session, call))

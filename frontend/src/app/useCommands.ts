@@ -4,10 +4,11 @@ import type { Answer } from '@/api/approvals'
 import { keys, queryClient, useSessions } from '@/api/queries'
 import type { Approval } from '@/api/types'
 import { answer } from '@/features/approvals/actions'
-import { save } from '@/features/editor/actions'
+import { compare, endComparison, save } from '@/features/editor/actions'
 import { PLAYGROUND } from '@/features/retrieval/address'
 import { t } from '@/lib/i18n'
 import type { Width } from '@/lib/useMedia'
+import { useBuffers } from '@/stores/buffers'
 import { useLive } from '@/stores/live'
 import { toast } from '@/stores/toasts'
 import { useUi } from '@/stores/ui'
@@ -91,6 +92,15 @@ export function useCommands({ sessionId, width, input }: Context): Commands {
     stopWork: () => {
       const thread = sessionId ? shownThread(useLive.getState().threads[sessionId]) : null
       if (sessionId && thread?.running) void stop(sessionId)
+    },
+    findInChat: () => {
+      if (sessionId) set({ pane: 'chat', view: 'chat', find: useUi.getState().find ?? '' })
+    },
+    diffFile: () => {
+      const { file } = useUi.getState()
+      if (!file) return
+      if (useBuffers.getState().comparing?.path === file) endComparison(file)
+      else void compare(file)
     },
     saveFile: () => {
       const { file } = useUi.getState()

@@ -5,7 +5,7 @@ import type { Lines } from '@/lib/citation'
 import { store, stored } from '@/lib/storage'
 
 export type Pane = 'left' | 'chat' | 'right'
-export type DialogName = 'palette' | 'shortcuts' | 'model' | 'compress' | 'settings' | 'archive'
+export type DialogName = 'palette' | 'shortcuts' | 'model' | 'compress' | 'settings' | 'archive' | 'xray'
 export const LEFT = { min: 200, max: 420, start: 268 } as const
 export const RIGHT = { min: 300, max: 720, start: 400 } as const
 /** The right pane beside the playground, which needs more room to show a file. */
@@ -46,6 +46,8 @@ interface Ui {
   /** Where the conversation is, for the way back from the playground. */
   lastChat: string
   view: 'chat' | 'raw'
+  /** What is looked for in the open conversation; null while nobody looks. */
+  find: string | null
   dialog: DialogName | null
   set: (patch: Partial<Ui>) => void
 }
@@ -70,6 +72,7 @@ export const useUi = create<Ui>(set => ({
   passage: null,
   lastChat: '/',
   view: 'chat',
+  find: null,
   dialog: null,
   set,
 }))

@@ -99,6 +99,11 @@ export function fromHistory(history: History): Thread {
     ...emptyThread(history.session_id),
     title: history.title,
     entries,
+    branches: (history.branches ?? []).map(branch => ({
+      id: branch.message_id,
+      after: branch.after ?? null,
+      createdAt: branch.created_at ?? null,
+    })),
     lastEventId: history.last_event_id,
     running: history.running ? { workId: history.running.work_id } : null,
   }

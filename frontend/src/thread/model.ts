@@ -86,6 +86,15 @@ export interface Usage {
   contextWindow: number
 }
 
+/** A way the conversation has gone before. */
+export interface Branch {
+  /** Its first message. */
+  id: string
+  /** The message it follows; null where it is the first. */
+  after: string | null
+  createdAt: number | null
+}
+
 export interface Thread {
   sessionId: string
   title: string
@@ -95,6 +104,7 @@ export interface Thread {
   running: { workId: string } | null
   activity: Activity | null
   usage: Usage | null
+  branches: readonly Branch[]
 }
 
 export const emptyThread = (sessionId: string): Thread => ({
@@ -105,4 +115,5 @@ export const emptyThread = (sessionId: string): Thread => ({
   running: null,
   activity: null,
   usage: null,
+  branches: [],
 })

@@ -1,5 +1,7 @@
+import { GitBranch, RefreshCw } from 'lucide-react'
 import { memo } from 'react'
 import { Markdown } from '@/components/markdown/Markdown'
+import { IconButton } from '@/components/ui/Button'
 import { CopyButton } from '@/components/ui/CopyButton'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
@@ -19,6 +21,9 @@ interface Props {
   /** Asks the same again; null where that makes no sense. */
   onRetry: ((workId: string) => void) | null
   onUndo: (change: Change) => void
+  /** Null while the session is at work. */
+  onRegenerate: (() => void) | null
+  onBranch: (() => void) | null
 }
 
 /** Nothing on the screen moves by itself just now, so a line has to say what goes on. */
@@ -28,7 +33,8 @@ function isQuiet(entry: AssistantEntry): boolean {
   return last.kind === 'tools' && last.steps.every(s => s.status !== 'running' && s.status !== 'approval')
 }
 
-export const AnswerBubble = memo(function AnswerBubble({ entry, activity, since, onRetry, onUndo }: Props) {
+export const AnswerBubble = memo(function AnswerBubble(props: Props) {
+  const { entry, activity, since, onRetry, onUndo, onRegenerate, onBranch } = props
   const t = useT()
   const running = entry.outcome.kind === 'running'
   const last = entry.segments.length - 1
@@ -55,6 +61,16 @@ export const AnswerBubble = memo(function AnswerBubble({ entry, activity, since,
       {!running && (
         <div className="mt-1 flex opacity-0 transition-opacity group-focus-within:opacity-100 group-hover:opacity-100 pointer-coarse:opacity-100">
           <CopyButton label={t('copyMessage')} text={() => plainText(entry)} />
+          {onRegenerate && (
+            <IconButton label={t('regenerate')} size="smallIcon" onClick={onRegenerate}>
+              <RefreshCw size={13} aria-hidden />
+            </IconButton>
+          )}
+          {onBranch && (
+            <IconButton label={t('branchHere')} size="smallIcon" onClick={onBranch}>
+              <GitBranch size={14} aria-hidden />
+            </IconButton>
+          )}
         </div>
       )}
     </>

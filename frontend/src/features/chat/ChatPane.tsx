@@ -1,7 +1,7 @@
 import { type RefObject, useMemo } from 'react'
 import { useLocation } from 'wouter'
 import { useApprovals, useRawMessages, useSessions, useStatus } from '@/api/queries'
-import { discard, resend, send, startSession, stop, undo } from '@/app/threads'
+import { askAnew, branchOff, discard, goWay, resend, send, startSession, stop, undo } from '@/app/threads'
 import { ModelChip } from '@/features/model/ModelChip'
 import { useT } from '@/lib/i18n'
 import type { Width } from '@/lib/useMedia'
@@ -13,8 +13,10 @@ import { Chat } from './Chat'
 import { ChatHeader } from './ChatHeader'
 import type { Blocked } from './Composer'
 import { ConnectionBanner } from './ConnectionBanner'
+import { FindBar } from './FindBar'
 import { RawView } from './RawView'
 import type { RowActions } from './rows'
+import { useFind } from './useFind'
 import { useTarget } from './useTarget'
 
 interface Props {
@@ -45,6 +47,7 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
   const thread = shownThread(loaded)
 
   const target = useTarget(sessionId, message, loaded)
+  const find = useFind(thread)
   const onSend = async (text: string) => {
     if (sessionId) {
       setDraft(draftKey, '')
@@ -64,11 +67,15 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
         )
         if (sessionId && asked?.kind === 'user') send(sessionId, asked.content)
       },
+      onAnew: (from, content) => sessionId && void askAnew(sessionId, from, content),
+      onWay: (from, to) => sessionId && void goWay(sessionId, from, to),
+      onBranch: workId =>
+        sessionId && void branchOff(sessionId, workId).then(id => id && navigate(`/s/${id}`)),
       onUndo: change => sessionId && void undo(sessionId, change.callId),
       onResend: item => sessionId && resend(sessionId, item),
       onDiscard: key => sessionId && discard(sessionId, key),
     }),
-    [sessionId],
+    [sessionId, navigate],
   )
   const model = status?.model
   const noModel = model?.state === 'none' || model?.state === 'missing'
@@ -96,6 +103,15 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
         onRight={onRight}
       />
       <ConnectionBanner connection={connection} />
+      {find.open && (
+        <FindBar
+          {...find}
+          onClose={() => {
+            find.onClose()
+            input.current?.focus()
+          }}
+        />
+      )}
       {ui.view === 'raw' && sessionId ? (
         <RawView messages={raw.data?.messages} error={raw.error?.message ?? null} />
       ) : (
@@ -103,7 +119,7 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
           sessionId={sessionId}
           loaded={loaded}
           outbox={outbox}
-          target={target}
+          target={find.target ?? target}
           actions={actions}
           input={input}
           draft={draft}

@@ -1,18 +1,57 @@
-import { memo } from 'react'
+import { Pencil } from 'lucide-react'
+import { memo, useState } from 'react'
+import { IconButton } from '@/components/ui/Button'
 import { CopyButton } from '@/components/ui/CopyButton'
 import { useT } from '@/lib/i18n'
+import { EditForm } from './EditForm'
+import { Siblings } from './Siblings'
+
+interface Props {
+  content: string
+  /** Ids of the messages that stood or stand in this place, this one among them. */
+  ways: readonly string[]
+  id: string
+  /** Null while the session is at work. */
+  onEdit: ((text: string) => void) | null
+  onWay: ((to: string) => void) | null
+}
 
 /** What a person typed is shown as typed: their line breaks and characters, no Markdown. */
-export const UserBubble = memo(function UserBubble({ content }: { content: string }) {
+export const UserBubble = memo(function UserBubble({ content, ways, id, onEdit, onWay }: Props) {
   const t = useT()
+  const [editing, setEditing] = useState(false)
+  if (editing && onEdit) {
+    return (
+      <EditForm
+        text={content}
+        onSend={text => {
+          setEditing(false)
+          onEdit(text)
+        }}
+        onCancel={() => setEditing(false)}
+      />
+    )
+  }
   return (
-    <div className="flex items-end justify-end gap-1">
-      <div className="order-2 w-fit max-w-[85%] whitespace-pre-wrap rounded-[18px] rounded-ee-md bg-user px-3.5 py-2 text-user-fg [overflow-wrap:anywhere]">
-        {content}
+    <div>
+      <div className="flex items-end justify-end gap-1">
+        <div className="order-2 w-fit max-w-[85%] whitespace-pre-wrap rounded-[18px] rounded-ee-md bg-user px-3.5 py-2 text-user-fg [overflow-wrap:anywhere]">
+          {content}
+        </div>
+        <div className="flex opacity-0 transition-opacity group-focus-within:opacity-100 group-hover:opacity-100 pointer-coarse:opacity-100">
+          {onEdit && (
+            <IconButton label={t('editMessage')} size="smallIcon" onClick={() => setEditing(true)}>
+              <Pencil size={13} aria-hidden />
+            </IconButton>
+          )}
+          <CopyButton label={t('copyMessage')} text={() => content} />
+        </div>
       </div>
-      <div className="opacity-0 transition-opacity group-focus-within:opacity-100 group-hover:opacity-100 pointer-coarse:opacity-100">
-        <CopyButton label={t('copyMessage')} text={() => content} />
-      </div>
+      {ways.length > 1 && (
+        <div className="mt-0.5 flex justify-end">
+          <Siblings at={ways.indexOf(id)} count={ways.length} onGo={onWay && (at => onWay(ways[at] ?? id))} />
+        </div>
+      )}
     </div>
   )
 })

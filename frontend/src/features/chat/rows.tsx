@@ -5,6 +5,7 @@ import { useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
 import type { Outgoing } from '@/stores/live'
 import type { Entry, Thread } from '@/thread/model'
+import { waysFrom } from '@/thread/ways'
 import { AnswerBubble } from './AnswerBubble'
 import type { Change } from './changes'
 import { OutgoingBubble } from './OutgoingBubble'
@@ -13,6 +14,10 @@ import { UserBubble } from './UserBubble'
 
 export interface RowActions {
   onRetry: (workId: string) => void
+  /** The conversation goes on anew from a message: with its text, or with another. */
+  onAnew: (message: string, content: string) => void
+  onWay: (message: string, to: string) => void
+  onBranch: (workId: string) => void
   onUndo: (change: Change) => void
   onResend: (item: Outgoing) => void
   onDiscard: (key: string) => void
@@ -27,7 +32,7 @@ export function rowsOf(
 ): Row[] {
   const entries = thread?.entries ?? []
   return [
-    ...entries.map((entry, i) => entryRow(thread, entry, entries[i - 1], actions, t)),
+    ...(thread ? entries.map((_, i) => entryRow(thread, i, actions, t)) : []),
     ...outgoing.map(item => ({
       key: item.key,
       label: t('you'),
@@ -37,18 +42,26 @@ export function rowsOf(
   ]
 }
 
-function entryRow(
-  thread: Thread | null,
-  entry: Entry,
-  before: Entry | undefined,
-  actions: RowActions,
-  t: Translate,
-): Row {
+function entryRow(thread: Thread, at: number, actions: RowActions, t: Translate): Row {
+  const entry = thread.entries[at] as Entry
+  const before = thread.entries[at - 1]
+  const idle = thread.running === null
   switch (entry.kind) {
     case 'summary':
       return { key: entry.id, label: t('summary'), estimate: 60, body: <Summary content={entry.content} /> }
-    case 'user':
-      return { key: entry.id, label: t('you'), estimate: 80, body: <UserBubble content={entry.content} /> }
+    case 'user': {
+      const { id, content } = entry
+      const body = (
+        <UserBubble
+          id={id}
+          content={content}
+          ways={waysFrom(thread, at)}
+          onEdit={idle ? text => actions.onAnew(id, text) : null}
+          onWay={idle ? to => actions.onWay(id, to) : null}
+        />
+      )
+      return { key: id, label: t('you'), estimate: 80, body }
+    }
     case 'assistant': {
       const running = entry.outcome.kind === 'running'
       return {
@@ -58,9 +71,13 @@ function entryRow(
         body: (
           <AnswerBubble
             entry={entry}
-            activity={running ? (thread?.activity ?? null) : null}
+            activity={running ? thread.activity : null}
             since={before?.kind === 'user' ? before.createdAt : null}
-            onRetry={thread?.running ? null : actions.onRetry}
+            onRetry={idle ? actions.onRetry : null}
+            onRegenerate={
+              idle && before?.kind === 'user' ? () => actions.onAnew(before.id, before.content) : null
+            }
+            onBranch={idle ? () => actions.onBranch(entry.workId) : null}
             onUndo={actions.onUndo}
           />
         ),

@@ -1,6 +1,6 @@
-import { Save } from 'lucide-react'
+import { GitCompare, Save } from 'lucide-react'
 import { Badge } from '@/components/ui/Badge'
-import { Button } from '@/components/ui/Button'
+import { Button, IconButton } from '@/components/ui/Button'
 import { clock, count } from '@/lib/format'
 import { type Lang, locale, type Translate, useLang, useT } from '@/lib/i18n'
 import { type Buffer, isDirty } from './buffer'
@@ -22,7 +22,15 @@ function badgeOf(buffer: Buffer, t: Translate, lang: Lang) {
   }
 }
 
-export function EditorBar({ buffer, onSave }: { buffer: Buffer; onSave: () => void }) {
+interface Props {
+  buffer: Buffer
+  /** What would be saved is shown against what is there. */
+  comparing: boolean
+  onCompare: () => void
+  onSave: () => void
+}
+
+export function EditorBar({ buffer, comparing, onCompare, onSave }: Props) {
   const t = useT()
   const lang = useLang()
   const badge = badgeOf(buffer, t, lang)
@@ -39,6 +47,16 @@ export function EditorBar({ buffer, onSave }: { buffer: Buffer; onSave: () => vo
         </span>
       )}
       <Badge tone={badge.tone}>{badge.words}</Badge>
+      {(isDirty(buffer) || comparing) && kind !== 'conflict' && (
+        <IconButton
+          label={t(comparing ? 'compareEnd' : 'compareBeforeSave')}
+          size="smallIcon"
+          aria-pressed={comparing}
+          onClick={onCompare}
+        >
+          <GitCompare size={14} aria-hidden />
+        </IconButton>
+      )}
       <Button size="small" look="solid" disabled={!savable} onClick={onSave}>
         <Save size={13} aria-hidden />
         {t('save')}

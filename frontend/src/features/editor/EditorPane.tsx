@@ -39,7 +39,12 @@ export function EditorPane({ path, file, comparing, reveal }: Props) {
   const disk = comparing?.path === path ? comparing.disk : null
   return (
     <>
-      <EditorBar buffer={buffer} onSave={() => void save(path)} />
+      <EditorBar
+        buffer={buffer}
+        comparing={disk !== null}
+        onCompare={() => (disk === null ? void compare(path) : endComparison(path))}
+        onSave={() => void save(path)}
+      />
       <ConflictBanner
         buffer={buffer}
         comparing={disk !== null}

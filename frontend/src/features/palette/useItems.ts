@@ -46,6 +46,20 @@ export function useItems(query: string, commands: Commands, onOpenSession: (id: 
       run: () => useUi.setState({ dialog: 'model' }),
     },
     {
+      id: 'xray',
+      group: 'commands',
+      text: t('xray'),
+      keys: [],
+      run: () => useUi.setState({ dialog: 'xray' }),
+    },
+    {
+      id: 'archive',
+      group: 'commands',
+      text: t('archive'),
+      keys: [],
+      run: () => useUi.setState({ dialog: 'archive' }),
+    },
+    {
       id: 'playground',
       group: 'commands',
       text: t('playground'),

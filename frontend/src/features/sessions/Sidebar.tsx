@@ -138,6 +138,7 @@ export function Sidebar({ sessionId, onNew }: Props) {
         }
         onRag={on => void switchRag(on)}
         onCompress={sessionId ? () => set({ dialog: 'compress' }) : null}
+        onXray={() => set({ dialog: 'xray' })}
         onModel={() => set({ dialog: 'model' })}
         onShortcuts={() => set({ dialog: 'shortcuts' })}
         onSettings={() => set({ dialog: 'settings' })}

@@ -1,4 +1,4 @@
-import { BookOpen, Code, Keyboard, Settings } from 'lucide-react'
+import { BookOpen, Code, Keyboard, ScanSearch, Settings } from 'lucide-react'
 import type { TokenCount } from '@/api/endpoints'
 import type { Status } from '@/api/types'
 import { Button, IconButton } from '@/components/ui/Button'
@@ -24,12 +24,14 @@ interface Props {
   onRag: (on: boolean) => void
   onCompress: (() => void) | null
   onModel: () => void
+  onXray: () => void
   onShortcuts: () => void
   onSettings: () => void
 }
 
 export function SidebarFooter(props: Props) {
-  const { status, tokens, connection, raw, onRag, onCompress, onModel, onShortcuts, onSettings } = props
+  const { status, tokens, connection, raw, onRag, onCompress, onModel, onXray, onShortcuts, onSettings } =
+    props
   const t = useT()
   const { word, dot } = LINK[connection]
   return (
@@ -55,6 +57,10 @@ export function SidebarFooter(props: Props) {
         >
           <Code size={13} aria-hidden />
           {t('raw')}
+        </Button>
+        <Button size="small" round look="ghost" title={t('xrayHint')} onClick={onXray}>
+          <ScanSearch size={13} aria-hidden />
+          {t('xray')}
         </Button>
       </div>
       <ContextMeter count={tokens} window={status?.model.context_window ?? 0} onCompress={onCompress} />

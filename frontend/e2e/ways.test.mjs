@@ -1,0 +1,126 @@
+// Asking again, asking differently, branching off; finding words in a conversation; what the next request is made of.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import {
+  answers,
+  composer,
+  openPage,
+  say,
+  settled,
+  shot,
+  startBrowser,
+  startMiniclaw,
+  until,
+} from './harness.mjs'
+
+const REPLIES = [
+  { match: 'name a bird', steps: [{ text: 'A wren.' }, { finish: 'stop' }] },
+  { match: 'name a bird', steps: [{ text: 'An owl.' }, { finish: 'stop' }] },
+  { match: 'name a fish', repeat: true, steps: [{ text: 'A pike.' }, { finish: 'stop' }] },
+]
+let app
+let browser
+before(async () => {
+  app = await startMiniclaw(REPLIES)
+  browser = await startBrowser()
+})
+after(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+const you = page => page.getByRole('article', { name: 'You', exact: true })
+const asked = async (page, text, answer) => {
+  await say(page, text)
+  await answers(page).getByText(answer).last().waitFor()
+  await settled(page)
+}
+
+test('an answer can be made again, a question asked differently, and every way is kept', async () => {
+  const { page, close } = await openPage(browser, app)
+  await asked(page, 'hello', 'All right.')
+  await asked(page, 'name a bird', 'A wren.')
+  const other = await openPage(browser, app, { path: new URL(page.url()).pathname })
+  await answers(page).last().hover()
+  await answers(page).last().getByRole('button', { name: 'Answer again' }).click()
+  await answers(page).getByText('An owl.').waitFor()
+  await settled(page)
+  assert.equal(await answers(page).count(), 2)
+  assert.equal(await answers(page).getByText('A wren.').count(), 0)
+
+  await you(page).last().hover()
+  await you(page).last().getByRole('button', { name: 'Edit and send again' }).click()
+  const field = you(page).last().getByRole('textbox', { name: 'Edit and send again' })
+  assert.equal(await field.inputValue(), 'name a bird')
+  await field.fill('name a fish')
+  await field.press('Enter')
+  await answers(page).getByText('A pike.').waitFor()
+  await settled(page)
+  await you(page).last().getByText('Way 3 of 3').waitFor({ state: 'attached' })
+  await shot(page, 'ways')
+  await you(page).last().getByRole('button', { name: 'The way before' }).click()
+  await answers(page).getByText('An owl.').waitFor()
+  await you(page).last().getByRole('button', { name: 'The way before' }).click()
+  await answers(page).getByText('A wren.').waitFor()
+  await answers(other.page).getByText('A wren.').waitFor()
+  await other.page.reload()
+  await you(other.page).last().getByText('Way 1 of 3').waitFor({ state: 'attached' })
+  const sent = JSON.stringify((await app.requests()).filter(request => request.tools).at(-1))
+  assert.ok(sent.includes('name a fish') && !sent.includes('name a bird'), sent)
+  await other.close()
+  await close()
+})
+
+test('a branch is a new conversation with the same past', async () => {
+  const { page, close } = await openPage(browser, app)
+  await asked(page, 'hello', 'All right.')
+  await asked(page, 'name a fish', 'A pike.')
+  const from = new URL(page.url()).pathname
+  await answers(page).first().hover()
+  await answers(page).first().getByRole('button', { name: 'Branch off here' }).click()
+  await page.waitForURL(url => url.pathname !== from && url.pathname.startsWith('/s/'))
+  await answers(page).getByText('All right.').waitFor()
+  assert.equal(await answers(page).count(), 1)
+  await close()
+})
+
+test('words are found in a conversation, and one can go from one message to the next', async () => {
+  const { page, close } = await openPage(browser, app)
+  await asked(page, 'name a fish', 'A pike.')
+  await asked(page, 'another pike please', 'All right.')
+  await composer(page).press('Control+f')
+  const bar = page.getByRole('search', { name: 'Find in this conversation' })
+  await bar.getByRole('textbox').fill('PIKE')
+  await bar.getByText('2 of 2').waitFor()
+  await until(
+    () => page.evaluate(() => CSS.highlights.get('found')?.size ?? 0),
+    size => size === 2,
+    'two marked places',
+  )
+  await shot(page, 'find')
+  assert.match(await page.locator('[data-target]').textContent(), /another pike please/)
+  await bar.getByRole('textbox').press('Enter')
+  await bar.getByText('1 of 2').waitFor()
+  assert.match(await page.locator('[data-target]').textContent(), /A pike\./)
+  await bar.getByRole('textbox').fill('no such thing')
+  await bar.getByText('Nothing found.').waitFor()
+  await bar.getByRole('textbox').press('Escape')
+  await bar.waitFor({ state: 'detached' })
+  assert.ok(await composer(page).evaluate(area => area === document.activeElement))
+  assert.equal(await page.evaluate(() => CSS.highlights.has('found')), false)
+  await close()
+})
+
+test('the next request says where each piece comes from, and leads to its file', async () => {
+  const { page, close } = await openPage(browser, app)
+  await asked(page, 'hello', 'All right.')
+  await page.getByRole('button', { name: 'Prompt X-ray' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Prompt X-ray' })
+  await dialog.getByText('Tools offered to the model').waitFor()
+  await dialog.getByText('The conversation').click()
+  await dialog.getByText('"content": "hello"').waitFor()
+  await shot(page, 'xray')
+  await dialog.getByRole('button', { name: 'Open workspace/SOUL.md' }).click()
+  await page.getByRole('region', { name: 'Inspector' }).locator('.cm-content').waitFor()
+  await close()
+})

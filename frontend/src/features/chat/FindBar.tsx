@@ -1,0 +1,71 @@
+import { ChevronDown, ChevronUp, X } from 'lucide-react'
+import { type KeyboardEvent, useEffect } from 'react'
+import { IconButton } from '@/components/ui/Button'
+import { markIn } from '@/lib/highlights'
+import { useT } from '@/lib/i18n'
+import { useComposition } from '@/lib/ime'
+import { wordsOf } from '@/lib/needle'
+
+interface Props {
+  query: string
+  onQuery: (query: string) => void
+  /** How many messages fit, and which of them is shown, from 0. */
+  count: number
+  at: number
+  onStep: (step: 1 | -1) => void
+  onClose: () => void
+}
+
+/** The browser's own search sees only the rows that are on the screen. */
+export function FindBar({ query, onQuery, count, at, onStep, onClose }: Props) {
+  const t = useT()
+  const composition = useComposition()
+  useEffect(() => {
+    const log = document.querySelector('#pane-chat [role=log]')
+    return log ? markIn(log, wordsOf(query)) : undefined
+  }, [query])
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (composition.owns(event)) return
+    if (event.key === 'Escape') {
+      // Esc closes the bar; it does not stop a run.
+      event.stopPropagation()
+      onClose()
+    } else if (event.key === 'Enter') {
+      event.preventDefault()
+      onStep(event.shiftKey ? -1 : 1)
+    }
+  }
+  const words =
+    query.trim() === '' ? '' : count === 0 ? t('nothingFound') : t('foundOf', { n: at + 1, of: count })
+  return (
+    <div
+      role="search"
+      aria-label={t('findInChat')}
+      onKeyDown={onKeyDown}
+      className="flex items-center gap-1 border-b px-3 py-1.5 text-small"
+    >
+      <input
+        // biome-ignore lint/a11y/noAutofocus: the person has just asked to search
+        autoFocus
+        aria-label={t('findInChat')}
+        placeholder={t('findInChat')}
+        value={query}
+        onChange={event => onQuery(event.target.value)}
+        {...composition.handlers}
+        className="h-8 min-w-0 flex-1 rounded-md border bg-card px-2.5 max-md:text-[16px]"
+      />
+      <span role="status" className="min-w-20 text-end text-fg-2 tabular-nums">
+        {words}
+      </span>
+      <IconButton label={t('findPrevious')} disabled={count === 0} onClick={() => onStep(-1)}>
+        <ChevronUp size={15} aria-hidden />
+      </IconButton>
+      <IconButton label={t('findNext')} disabled={count === 0} onClick={() => onStep(1)}>
+        <ChevronDown size={15} aria-hidden />
+      </IconButton>
+      <IconButton label={t('close')} onClick={onClose}>
+        <X size={15} aria-hidden />
+      </IconButton>
+    </div>
+  )
+}

@@ -1,0 +1,74 @@
+import { FileText } from 'lucide-react'
+import { Badge } from '@/components/ui/Badge'
+import { IconButton } from '@/components/ui/Button'
+import { CopyButton } from '@/components/ui/CopyButton'
+import { Disclosure } from '@/components/ui/Disclosure'
+import { cn } from '@/lib/cn'
+import { count } from '@/lib/format'
+import { locale, useLang, useT } from '@/lib/i18n'
+import { useFold } from '@/stores/folds'
+import type { Origin } from './parts'
+
+interface Props {
+  origin: Origin
+  colour: string
+  onOpen: (path: string) => void
+}
+
+export function OriginRow({ origin, colour, onOpen }: Props) {
+  const t = useT()
+  const lang = useLang()
+  const { kind, label, file, tokens, bytes, truncated, absent, text } = origin
+  const name = kind === 'tools' ? t('xrayTools') : kind === 'history' ? t('xrayHistory') : label
+  const [open, setOpen] = useFold(`xray:${kind}:${label}`, false)
+  const n = (value: number) => count(value, locale(lang))
+  return (
+    <div className="flex items-start gap-1">
+      <Disclosure
+        open={open}
+        onToggle={setOpen}
+        className="min-w-0 flex-1 rounded-md border text-[13px]"
+        summaryClass="rounded-md px-2.5 py-1.5 hover:bg-hover"
+        summary={
+          <>
+            <span
+              aria-hidden
+              className={cn('size-2.5 shrink-0 rounded-[3px]', absent ? 'bg-hover' : colour)}
+            />
+            <span className="min-w-0 flex-1 truncate">
+              {name}
+              {file && file !== label && <span className="ms-2 font-mono text-[12px] text-fg-3">{file}</span>}
+            </span>
+            {truncated && <Badge tone="warn">{t('xrayCut')}</Badge>}
+            {absent && <Badge>{t('xrayAbsent')}</Badge>}
+            <span className="shrink-0 text-fg-3 text-meta tabular-nums" title={t('bytes', { n: n(bytes) })}>
+              {t('tokens', { n: n(tokens) })}
+            </span>
+          </>
+        }
+      >
+        <div className="border-t">
+          {absent && <p className="px-2.5 py-1.5 text-fg-2 text-small">{absent}</p>}
+          {text !== '' && (
+            <div className="relative">
+              <span className="absolute end-1 top-1">
+                <CopyButton label={t('copy')} text={() => text} />
+              </span>
+              <pre
+                tabIndex={0}
+                className="scroll plain max-h-72 whitespace-pre-wrap bg-code p-2.5 pe-9 [overflow-wrap:anywhere]"
+              >
+                {text}
+              </pre>
+            </div>
+          )}
+        </div>
+      </Disclosure>
+      {file?.includes('/') && !absent && (
+        <IconButton label={t('openFile', { path: file })} onClick={() => onOpen(file)}>
+          <FileText size={14} aria-hidden />
+        </IconButton>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,60 @@
+/** The next request by where each piece of it comes from. */
+import type { Prompt } from '@/api/types'
+
+export interface Origin {
+  kind: 'file' | 'text' | 'tools' | 'history'
+  label: string
+  file: string | null
+  tokens: number
+  bytes: number
+  truncated: boolean
+  /** Why it is left out; null where it is in. */
+  absent: string | null
+  text: string
+}
+
+/** Ranges are bytes; JavaScript counts otherwise. */
+function slice(bytes: Uint8Array, start: number, end: number): string {
+  return new TextDecoder().decode(bytes.subarray(start, end))
+}
+
+const sizeOf = (text: string): number => new TextEncoder().encode(text).length
+
+export function originsOf(prompt: Prompt): Origin[] {
+  const system = new TextEncoder().encode(prompt.system)
+  const parts = prompt.parts.map(part => ({
+    kind: part.file ? ('file' as const) : ('text' as const),
+    label: part.label,
+    file: part.file ?? null,
+    tokens: part.tokens,
+    bytes: part.bytes,
+    truncated: part.truncated,
+    absent: part.absent ?? null,
+    text: slice(system, part.start, part.end),
+  }))
+  const { messages = [], tools = [] } = prompt.request as { messages?: { role: string }[]; tools?: unknown[] }
+  const said = messages.filter(message => message.role !== 'system')
+  const history = JSON.stringify(said, null, 2)
+  const known = parts.reduce((sum, part) => sum + part.tokens, 0) + prompt.tools_tokens
+  const rest = {
+    kind: 'history' as const,
+    label: '',
+    file: null,
+    tokens: Math.max(0, prompt.total_tokens - known),
+    bytes: said.length === 0 ? 0 : sizeOf(JSON.stringify(said)),
+    truncated: prompt.dropped > 0,
+    absent: null,
+    text: said.length === 0 ? '' : history,
+  }
+  const offered = {
+    kind: 'tools' as const,
+    label: '',
+    file: null,
+    tokens: prompt.tools_tokens,
+    bytes: prompt.tools_bytes,
+    truncated: false,
+    absent: null,
+    text: JSON.stringify(tools, null, 2),
+  }
+  return [...parts, offered, rest]
+}

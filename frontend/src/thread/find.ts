@@ -1,0 +1,25 @@
+/** Looking for words in what a conversation shows. */
+import { wordsOf } from '@/lib/needle'
+import type { Entry, Thread } from './model'
+
+function textOf(entry: Entry): string {
+  switch (entry.kind) {
+    case 'user':
+    case 'summary':
+      return entry.content
+    case 'assistant':
+      return entry.segments.flatMap(s => (s.kind === 'text' ? [s.text] : [])).join('\n')
+  }
+}
+
+/** Ids of the entries in which all words stand, from the top. */
+export function entriesWith(thread: Thread | null, query: string): string[] {
+  const words = wordsOf(query.toLowerCase())
+  if (!thread || words.length === 0) return []
+  return thread.entries
+    .filter(entry => {
+      const text = textOf(entry).toLowerCase()
+      return words.every(word => text.includes(word))
+    })
+    .map(entry => entry.id)
+}
