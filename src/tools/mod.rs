@@ -101,7 +101,8 @@ impl Workshop {
         Shown {
             command: visible(command),
             cwd: "scratch/".to_owned(),
-            network: wants_network(arguments),
+            // Without a sandbox every process has it, asked for or not.
+            network: wants_network(arguments) || self.sandbox.level() == Level::Off,
             level: self.sandbox.level().name().to_owned(),
             ..Shown::default()
         }
@@ -110,6 +111,9 @@ impl Workshop {
     /// What the model is told a command can do here.
     fn bounds(&self) -> &'static str {
         match self.sandbox.level() {
+            Level::Standard | Level::Strict if self.sandbox.can_network() => {
+                "Can write only there; network only when asked for."
+            }
             Level::Standard | Level::Strict => "Can write only there; no network.",
             Level::Off => "",
         }
@@ -153,12 +157,16 @@ impl Workshop {
         match self.sandbox.level() {
             Level::Off => None,
             Level::Standard | Level::Strict if OFFLINE.iter().any(|sign| output.contains(sign)) => {
-                Some("There is no network here; use fetch_url to read a page.")
+                Some(if self.sandbox.can_network() {
+                    "Use fetch_url to read a page. A command has network only with \"network\": true, by HTTP and HTTPS, and \
+                     never to this machine or its network."
+                } else {
+                    "There is no network here; use fetch_url to read a page."
+                })
             }
-            Level::Standard | Level::Strict if FENCED.iter().any(|sign| output.contains(sign)) => Some(
-                "This sandbox may write only in scratch/ (the working directory) and read only system files; network \
-                 is off.",
-            ),
+            Level::Standard | Level::Strict if FENCED.iter().any(|sign| output.contains(sign)) => {
+                Some("This sandbox may write only in scratch/ (the working directory) and read only system files.")
+            }
             Level::Standard | Level::Strict => None,
         }
     }

@@ -142,6 +142,12 @@ async fn the_agent_cannot_answer_for_the_person() {
             json!({"command": format!("curl -sS http://{address}/; curl -sS http://{address}/api/approvals; exec 3<>/dev/tcp/127.0.0.1/{}; echo open $?", address.port())}),
         ),
         call("b", "python_repl", json!({"code": tries})),
+        call(
+            "an",
+            "terminal",
+            json!({"command": format!("curl -sS http://{address}/; curl -sS --noproxy '*' http://{address}/"), "network": true}),
+        ),
+        call("bn", "python_repl", json!({"code": format!("{tries}# with network\n"), "network": true})),
         call("c", "fetch_url", json!({"url": format!("http://{address}/")})),
         call("d", "fetch_url", json!({"url": format!("http://localhost:{}/api/approvals", address.port())})),
         call("e", "read_file", json!({"path": "config.json"})),
@@ -155,10 +161,43 @@ async fn the_agent_cannot_answer_for_the_person() {
     assert!(!asked.contains("miniclaw-secret") && !asked.contains(&secret) && !asked.contains(&fresh), "{asked}");
     assert!(!asked.contains("open 0"), "no connection was made: {asked}");
     let kept = agent.session("s")["messages"][1]["tool_calls"].take();
-    for call in kept.as_array().unwrap().iter().skip(2) {
+    for call in kept.as_array().unwrap().iter().skip(4) {
         assert_eq!(call["status"], "error", "{call}");
     }
     assert!(agent.path("config.json").metadata().is_err(), "no rule was added");
+}
+
+/// The same tries get through where nothing holds them, so that the test above means something.
+#[tokio::test]
+async fn without_a_sandbox_nothing_keeps_the_agent_from_the_page() {
+    let first = World::new(script([])).await;
+    let address = first.serve().await.address;
+    let code = format!("import urllib.request; print(urllib.request.urlopen('http://{address}/').read(2000))");
+    let agent = World::new(script([calls([call("b", "python_repl", json!({"code": code}))]), says(["Done."])])).await;
+    let server = agent.serve_with(&["--port", &address.port().to_string(), "--sandbox", "off"]).await;
+    server.chat("s", "go").await;
+    assert!(agent.asked().pop().expect("a request").to_string().contains("miniclaw-secret"));
+}
+
+#[tokio::test]
+async fn network_for_a_command_is_asked_about_whatever_else_is_allowed() {
+    let made = [
+        call("a", "terminal", json!({"command": "echo plain > plain.txt"})),
+        call("b", "terminal", json!({"command": "echo net > net.txt", "network": true})),
+    ];
+    let world = World::new(script([calls(made), says(["Done."])])).await;
+    world.write(
+        "config.yml",
+        format!("{ASKING}approvals: {{effects: {{execute: allow}}, tools: {{terminal: sandboxed}}}}\n"),
+    );
+    let server = world.serve().await;
+    let stream = server.open_chat("s", "go").await;
+    let asked = server.waiting(1).await.remove(0);
+    assert_eq!((&asked["call_id"], &asked["shown"]["network"]), (&json!("b"), &json!(true)));
+    assert!(asked["reason"].as_str().unwrap().contains("network"), "{asked}");
+    server.decide(&asked, "approve").await;
+    stream.rest().await;
+    assert_eq!(world.read("scratch/plain.txt") + &world.read("scratch/net.txt"), "plain\nnet\n");
 }
 
 #[tokio::test]

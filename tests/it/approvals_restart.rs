@@ -206,8 +206,7 @@ async fn what_was_shown_is_shown_anew_where_the_place_has_changed() {
     drop(server.open_chat("s", "go").await);
     let before = server.waiting(1).await.remove(0);
     drop(server);
-    world.write("config.yml", format!("{ASKING}sandbox: off\n"));
-    let server = world.serve().await;
+    let server = world.serve_with(&["--port", "0", "--sandbox", "off"]).await;
     let after = server.waiting(1).await.remove(0);
     assert_eq!((&after["id"], &after["shown"]["level"]), (&before["id"], &json!("off")));
     let old = json!({"decision": "approve", "hash": before["hash"]});
