@@ -348,6 +348,6 @@ async fn what_says_nothing_or_far_too_much_is_refused() {
     assert_eq!(refused(json!({"message": "x".repeat((1 << 20) + 1)})).await, (413, "too_large".to_owned()));
     assert_eq!(refused(json!({"message": "hi", "session_id": "../s"})).await, (400, "bad_session_id".to_owned()));
     assert_eq!(refused(json!({"message": 3})).await.0, 422);
-    assert_eq!(server.get("/api/sessions").await.ok(), json!({"sessions": []}));
+    assert_eq!(server.get("/api/sessions").await.ok()["sessions"], json!([]));
     assert_eq!(world.provider.requests().len(), 0);
 }
