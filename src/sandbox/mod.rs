@@ -14,6 +14,7 @@ mod captured;
 mod interpreter;
 mod paths;
 mod process;
+mod ready;
 mod run;
 mod service;
 mod spawn;
@@ -26,6 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::ready::Ready;
 use crate::domain::{Contact, Pass, WayOut};
 
 pub use captured::{Captured, grouped};
@@ -141,12 +143,13 @@ pub struct Sandbox {
     /// Where bubblewrap is; looked for when the level needs it.
     bubblewrap: Option<PathBuf>,
     way_out: Option<Arc<dyn WayOut>>,
+    ready: Ready,
 }
 
 impl Sandbox {
     pub fn new(config: SandboxConfig) -> Self {
         let bubblewrap = if config.level == Level::Strict { bubblewrap::find() } else { None };
-        Self { config, bubblewrap, way_out: None }
+        Self { config, bubblewrap, way_out: None, ready: Ready::default() }
     }
 
     /// With a proxy for jobs that are allowed the network. Without one none is.

@@ -41,7 +41,7 @@ impl Sandbox {
     /// Starts a process that stays, with piped input and output. `job.wall` bounds only the start.
     pub async fn open(&self, job: Job) -> Result<Process, SandboxError> {
         let (order, pass) = self.order(&job)?;
-        let mut supervised = self.start_supervisor(&job, Input::Piped)?;
+        let mut supervised = self.start_supervisor(&self.around(&job), Input::Piped)?;
         let begun = timeout(job.wall, supervised.control.begin(&order)).await.map_err(|_| SandboxError::Lost)?;
         let mut child = supervised.child;
         let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())

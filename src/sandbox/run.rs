@@ -6,7 +6,7 @@ use tokio::time::{sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::captured::Collector;
-use super::spawn::{Control, Input};
+use super::spawn::Control;
 use super::wire::{End, Report};
 use super::{Exit, Finished, Job, Sandbox, SandboxError};
 
@@ -21,7 +21,7 @@ impl Sandbox {
     pub async fn run(&self, job: Job, cancel: CancellationToken) -> Result<Finished, SandboxError> {
         let started = Instant::now();
         let (mut order, pass) = self.order(&job)?;
-        let mut supervised = self.start_supervisor(&job, Input::Null)?;
+        let mut supervised = self.supervisor(&job)?;
         // The wall limit ends a sleeper, this one a process the kernel cannot take from us in time.
         order.cpu_seconds = Some(job.wall.as_secs().saturating_mul(4) + 10);
         let mut out = Collector::new(job.output_cap);
@@ -60,6 +60,7 @@ impl Sandbox {
         if timeout(DRAIN, supervised.child.wait()).await.is_err() {
             let _ = supervised.child.start_kill();
         }
+        self.prepare_next();
         let (stdout, stderr) = (out.finish(), err.finish());
         let exit = exit.map_err(|error| if begun { error } else { self.explain(error, &stderr.text()) })?;
         let contacts = pass.map(|pass| pass.contacts()).unwrap_or_default();

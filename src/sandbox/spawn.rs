@@ -1,5 +1,6 @@
 //! Every start of a process by the server goes through here.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -40,7 +41,8 @@ pub struct Control {
 }
 
 impl Sandbox {
-    pub(super) fn start_supervisor(&self, job: &Job, input: Input) -> Result<Supervised, SandboxError> {
+    /// `around` is what bubblewrap is told, in level `strict`.
+    pub(super) fn start_supervisor(&self, around: &[OsString], input: Input) -> Result<Supervised, SandboxError> {
         let (ours, theirs) = StdStream::pair().map_err(SandboxError::Supervisor)?;
         let stdin = match input {
             Input::Null => Stdio::null(),
@@ -51,7 +53,7 @@ impl Sandbox {
             Level::Strict => {
                 let bubblewrap = self.bubblewrap.as_ref().ok_or(SandboxError::Fence(bubblewrap::MISSING.to_owned()))?;
                 let mut command = clean(bubblewrap);
-                command.args(bubblewrap::arguments(job));
+                command.args(around);
                 (command, Some(self.supervisor_program().map_err(SandboxError::Supervisor)?))
             }
         };
@@ -70,6 +72,14 @@ impl Sandbox {
         }
         let child = command.spawn().map_err(SandboxError::Supervisor)?;
         Ok(Supervised { child, control: Control::new(ours).map_err(SandboxError::Supervisor)? })
+    }
+
+    /// What [`Sandbox::start_supervisor`] needs to know of a job.
+    pub(super) fn around(&self, job: &Job) -> Vec<OsString> {
+        match self.config.level {
+            Level::Off | Level::Standard => Vec::new(),
+            Level::Strict => bubblewrap::arguments(job),
+        }
     }
 
     /// The supervisor's program, open under a number that is in nobody's way.

@@ -6,7 +6,7 @@ use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 use serde_json::{Value, json};
 
 use crate::script::{call, calls, says, script};
-use crate::world::{CONFIG, Server, World};
+use crate::world::{CONFIG, Server, World, eventually};
 
 const CANARY: &str = "canary-key-7d1f03ab";
 
@@ -136,4 +136,39 @@ async fn doctor_names_the_level_and_tries_it() {
     assert!(text.contains("sandbox    strict: "), "{text}");
     let found = if has_bubblewrap() { "a trial command ran" } else { "bubblewrap (bwrap) is not installed" };
     assert!(text.contains(found), "{text}");
+}
+
+/// The supervisors of a server that are alive.
+fn supervisors(server: &Server<'_>) -> Vec<i32> {
+    let children = std::fs::read_dir(format!("/proc/{}/task", server.pid())).expect("its threads");
+    let lists = children.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("children")).ok());
+    let pids: Vec<i32> =
+        lists.flat_map(|list| list.split(' ').filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect();
+    let supervises = |pid: &i32| {
+        std::fs::read(format!("/proc/{pid}/cmdline"))
+            .is_ok_and(|line| line.windows(11).any(|part| part == b"__supervise"))
+    };
+    pids.into_iter().filter(supervises).collect()
+}
+
+#[tokio::test]
+async fn a_supervisor_that_waits_for_the_next_command_may_die_and_ends_with_its_server() {
+    let echo = |text: &str| calls([call(text, "terminal", json!({"command": format!("echo {text}")}))]);
+    let world = World::new(script([echo("one"), says(["Yes."]), echo("two"), says(["Yes."])])).await;
+    let server = world.serve().await;
+    server.chat("s", "go").await;
+    eventually("the next one waits", async || supervisors(&server).len() == 1).await;
+    let waiting = supervisors(&server)[0];
+    // SAFETY: a child of the server that this test started, seen just above.
+    assert_eq!(unsafe { libc::kill(waiting, libc::SIGKILL) }, 0);
+    eventually("it is dead", async || !supervisors(&server).contains(&waiting)).await;
+    server.chat("s", "again").await;
+    server.settled("s").await;
+    let session = world.session("s");
+    let outputs = session["messages"].as_array().unwrap().iter().filter_map(|m| m["tool_calls"][0]["output"].as_str());
+    assert_eq!(outputs.map(str::trim).collect::<Vec<_>>(), ["one", "two"]);
+    eventually("the next one waits", async || supervisors(&server).len() == 1).await;
+    let waiting = supervisors(&server)[0];
+    drop(server);
+    eventually("it ends with its server", async || !std::path::Path::new(&format!("/proc/{waiting}")).exists()).await;
 }
