@@ -127,6 +127,7 @@ impl From<EngineError> for ApiError {
         let message = error.to_string();
         match error {
             EngineError::NoSession(_) => Self::new(StatusCode::NOT_FOUND, "not_found", message),
+            EngineError::NoMessage(_) => Self::new(StatusCode::NOT_FOUND, "not_found", message),
             EngineError::Busy => Self::new(StatusCode::CONFLICT, "busy", message),
             EngineError::NoUndo(NoUndo::Unknown) => Self::new(StatusCode::NOT_FOUND, "not_found", message),
             EngineError::NoUndo(NoUndo::Changed(_)) => Self::new(StatusCode::CONFLICT, "changed_since", message),

@@ -68,6 +68,10 @@ pub enum Frame {
         path: String,
         undone: bool,
     },
+    /// The conversation goes another way from this message on: the history is another one now.
+    Branched {
+        message_id: String,
+    },
     /// Text after a tool call: the answer's next message begins.
     NewResponse {},
     /// What is being waited for; replaces the status before it.
@@ -128,6 +132,7 @@ impl Frame {
             Frame::ApprovalRequest(_) => "approval_request",
             Frame::ApprovalResult { .. } => "approval_result",
             Frame::Undone { .. } => "undone",
+            Frame::Branched { .. } => "branched",
             Frame::NewResponse {} => "new_response",
             Frame::Status { .. } => "status",
             Frame::Usage { .. } => "usage",
@@ -208,6 +213,7 @@ fn project_event(session: &SessionId, event: &Event) -> Option<Frame> {
         Event::Undone { call_id, path, undone } => {
             Frame::Undone { call_id: call_id.clone(), path: path.clone(), undone: *undone }
         }
+        Event::Branched { from, .. } => Frame::Branched { message_id: from.clone() },
         Event::DialogueFinished { usage, context_window, .. } => Frame::Usage {
             input_tokens: usage.input_tokens,
             output_tokens: usage.output_tokens,

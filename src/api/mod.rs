@@ -15,6 +15,7 @@ mod openapi;
 mod pins;
 mod prompt;
 mod retrieval;
+mod rewind;
 mod routes;
 mod server;
 mod sessions;

@@ -5,7 +5,7 @@ use utoipa_axum::routes;
 
 use super::app::App;
 use super::{
-    approvals, archive, chat, events, files, find, pins, prompt, retrieval, sessions, settings, status, tokens,
+    approvals, archive, chat, events, files, find, pins, prompt, retrieval, rewind, sessions, settings, status, tokens,
     transfer,
 };
 
@@ -30,6 +30,7 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(transfer::export))
         .routes(routes!(transfer::import))
         .routes(routes!(transfer::branch))
+        .routes(routes!(rewind::rewind))
         .routes(routes!(sessions::messages, sessions::say))
         .routes(routes!(sessions::history))
         .routes(routes!(sessions::interrupt))

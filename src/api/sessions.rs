@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::app::App;
 use super::chat::checked;
 use super::error::{ApiError, ErrorBody};
+use super::rewind::{BranchPoint, points};
 use crate::domain::{Message, Role, SessionId};
 use crate::engine::{View, blocking};
 use crate::prompt::system::{MemoryMode, assemble};
@@ -87,6 +88,9 @@ pub struct History {
     /// Everything up to here is in `messages`: follow from here on.
     last_event_id: String,
     running: Option<RunningWork>,
+    /// Ways the conversation has gone before.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    branches: Vec<BranchPoint>,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -233,6 +237,7 @@ pub async fn history(State(app): State<App>, Path(id): Path<String>) -> Result<J
         messages: session.messages.clone(),
         compressed_context: session.compressed_context.clone(),
         last_event_id: app.engine.services().hub.id(last).to_string(),
+        branches: points(&session),
         running: session.running().map(|work| RunningWork { work_id: work.work_id.to_string() }),
     }))
 }

@@ -96,6 +96,12 @@ pub enum Event {
         path: String,
         undone: bool,
     },
+    /// The messages from `from` on were put aside, and the branch that begins with `to` took their place.
+    Branched {
+        from: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to: Option<String>,
+    },
     DialogueFinished {
         work_id: WorkId,
         dialogue: u32,
@@ -151,7 +157,7 @@ pub enum StatusKind {
 impl Event {
     pub fn work_id(&self) -> Option<&WorkId> {
         match self {
-            Event::Titled { .. } | Event::Compressed { .. } | Event::Undone { .. } => None,
+            Event::Titled { .. } | Event::Compressed { .. } | Event::Undone { .. } | Event::Branched { .. } => None,
             Event::WorkStarted { work_id, .. }
             | Event::DialogueStarted { work_id, .. }
             | Event::SegmentStarted { work_id, .. }

@@ -2,6 +2,7 @@
 //! every function gives the same answer for the same arguments.
 
 pub mod approval;
+pub mod branch;
 pub mod embedder;
 pub mod event;
 pub mod find;
@@ -17,6 +18,7 @@ pub mod work;
 pub mod written;
 
 pub use approval::{Answer, Answered, Approval, CallApproval, Decision, Remembered, Scope, Shown};
+pub use branch::Branch;
 pub use embedder::{EmbedError, Embedder, Side, TokenEmbedder, TokenVector};
 pub use event::{Event, Fact, RequestedCall, StatusKind};
 pub use ids::{SessionId, WorkId};

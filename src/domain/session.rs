@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::approval::{Answer, Answered, Approval, CallApproval, Decision};
+use super::branch::Branch;
 use super::event::{Event, Fact};
 use super::ids::WorkId;
 use super::message::{CallStatus, Message, Role, ToolCall};
@@ -39,6 +40,9 @@ pub struct Session {
     pub messages: Vec<Arc<Message>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub works: Vec<Arc<Work>>,
+    /// Ways the conversation has gone before, put aside.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub branches: Vec<Branch>,
     /// The last fact folded into this snapshot.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub seq: u64,
@@ -60,6 +64,7 @@ impl Session {
             compressed_context: None,
             messages: Vec::new(),
             works: Vec::new(),
+            branches: Vec::new(),
             seq: 0,
             extra: Map::new(),
         }
@@ -158,6 +163,7 @@ impl Session {
                     call.settle_approval();
                 }
             }
+            Event::Branched { from, to } => self.put_aside(from, to.as_deref()),
             Event::Undone { call_id, undone, .. } => {
                 let has_it = |m: &Message| m.tool_calls.iter().any(|call| call.id.as_deref() == Some(call_id));
                 let message = self.messages.iter_mut().rev().find(|m| has_it(m)).map(Arc::make_mut);

@@ -1,6 +1,7 @@
 //! The task that owns one session: every change goes through it, in one order: journal, fold, publish.
 
 mod answers;
+mod branches;
 mod errands;
 mod saying;
 
@@ -43,6 +44,12 @@ pub enum Command {
     Undo {
         call_id: String,
         reply: Reply<Undone>,
+    },
+    /// Puts a message and all that follow aside, and the branch `to` in their place.
+    Rewind {
+        from: String,
+        to: Option<String>,
+        reply: Reply<()>,
     },
     Rename {
         title: String,
@@ -268,6 +275,7 @@ impl Actor {
             Command::Interrupt { reply } => drop(reply.send(Ok(self.interrupt().await))),
             Command::Answer { id, hash, wish, reply } => drop(reply.send(self.answer(&id, &hash, wish).await)),
             Command::Undo { call_id, reply } => drop(reply.send(self.undo(&call_id).await)),
+            Command::Rewind { from, to, reply } => drop(reply.send(self.rewind(from, to).await)),
             Command::Rename { title, reply } => drop(reply.send(self.rename(title).await)),
             Command::Retitle { reply } => self.retitle(None, Some(reply)),
             Command::Compress { reply } => self.compress(reply),

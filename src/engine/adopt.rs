@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{Engine, EngineError, blocking};
+use super::actor::Command;
+use super::{Engine, EngineError, Missing, blocking};
 use crate::clock;
 use crate::domain::{Session, SessionId};
 use crate::store::SessionSummary;
@@ -32,6 +33,12 @@ impl Engine {
         Ok(SessionSummary::of(&id, &session))
     }
 
+    /// Puts everything from a message on aside; the branch `to`, put aside there before, takes its place.
+    pub async fn rewind(&self, id: &SessionId, from: &str, to: Option<&str>) -> Result<(), EngineError> {
+        let (from, to) = (from.to_owned(), to.map(str::to_owned));
+        self.ask(id, Missing::IsAnError, |reply| Command::Rewind { from: from.clone(), to: to.clone(), reply }).await
+    }
+
     /// A new session that has the past of another up to a message; it remembers where it comes from. `None` when there is no
     /// such message.
     pub async fn branch(&self, id: &SessionId, message: &str, cut: Cut) -> Result<Option<SessionSummary>, EngineError> {
@@ -46,6 +53,7 @@ impl Engine {
 fn branched(session: &Session, message: &str, cut: Cut) -> Option<Session> {
     let at = session.messages.iter().position(|known| known.id.as_deref() == Some(message))?;
     let mut branch = session.clone();
+    branch.branches.clear();
     let kept = match cut {
         Cut::Before => at,
         Cut::After => at + 1,

@@ -75,6 +75,8 @@ impl Runs {
 pub enum EngineError {
     #[error("there is no session {0}")]
     NoSession(SessionId),
+    #[error("this session has no message {0} to go back to")]
+    NoMessage(String),
     #[error("this session is still working; wait for it, or stop it first")]
     Busy,
     #[error("{0}")]

@@ -121,6 +121,7 @@ fn asked() -> impl Strategy<Value = Event> {
             });
             Event::CallsRequested { work_id, dialogue, calls: calls.collect() }
         }),
+        1 => any::<bool>().prop_map(|back| Event::Branched { from: "m".to_owned(), to: back.then(|| "m".to_owned()) }),
         1 => (call_id(), any::<bool>()).prop_map(|(call_id, undone)| Event::Undone { call_id, undone, path: "memory/x.md".to_owned() }),
     ]
 }

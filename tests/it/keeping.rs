@@ -157,6 +157,55 @@ async fn a_session_is_exported_to_read() {
 }
 
 #[tokio::test]
+async fn a_conversation_goes_back_to_a_message_and_both_ways_from_there_are_kept() {
+    let world = world().await;
+    let tail = {
+        let server = world.serve().await;
+        let before = world.session("march")["messages"].take();
+        server.post("/api/sessions/march/rewind", json!({"message_id": "i2"})).await.ok();
+        let after_rewind = server.get("/api/sessions/march/history").await.ok();
+        assert_eq!(after_rewind["messages"].as_array().unwrap()[..], before.as_array().unwrap()[..2]);
+        assert_eq!(after_rewind["branches"], json!([{"message_id": "i2", "after": "i1"}]));
+        server.chat("march", "the key, please").await;
+        server.settled("march").await;
+        server.terminate().await;
+        before
+    };
+    let server = world.serve().await;
+    let now = server.get("/api/sessions/march/history").await.ok();
+    let asked = now["messages"][2]["id"].as_str().unwrap();
+    assert_eq!(now["messages"][2]["content"], "the key, please");
+    // The next request holds only the way that is shown.
+    let sent = world.asked()[0]["messages"].to_string();
+    assert!(sent.contains("the key, please") && !sent.contains("the key too"), "{sent}");
+
+    let back = json!({"message_id": asked, "to": "i2"});
+    server.post("/api/sessions/march/rewind", back.clone()).await.ok();
+    let old = server.get("/api/sessions/march/history").await.ok();
+    assert_eq!(old["messages"], tail);
+    assert_eq!(old["branches"][0]["message_id"], asked);
+    for (bad, code) in [(back, 404), (json!({"message_id": "i3"}), 404), (json!({"message_id": "i0", "to": "i9"}), 404)]
+    {
+        assert_eq!(server.post("/api/sessions/march/rewind", bad.clone()).await.refused().0, code, "{bad}");
+    }
+    assert_eq!(server.get("/api/sessions/march/history").await.ok()["messages"], tail, "refused is refused");
+}
+
+#[tokio::test]
+async fn a_conversation_that_is_at_work_does_not_go_back() {
+    let reply = steps([json!({"text": "A "}), json!({"gate": "on"}), json!({"text": "b."})]);
+    let world = World::new(script([reply])).await;
+    let server = world.serve().await;
+    let mut stream = server.open_chat("s", "tell me").await;
+    let begun = stream.until("token").await;
+    let message = begun.iter().find(|frame| frame.is("user_message")).expect("it began").data["message_id"].clone();
+    let refused = server.post("/api/sessions/s/rewind", json!({"message_id": message})).await.refused();
+    assert_eq!(refused, (409, "busy".to_owned()));
+    world.provider.open_gate("on");
+    stream.rest().await;
+}
+
+#[tokio::test]
 async fn a_branch_has_the_past_up_to_a_message_and_goes_its_own_way() {
     let world = world().await;
     let server = world.serve().await;

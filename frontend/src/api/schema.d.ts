@@ -592,6 +592,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/{id}/rewind": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Puts a message and all that follow aside, and another branch in their place. */
+        post: operations["rewind"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/skills": {
         parameters: {
             query?: never;
@@ -775,6 +792,18 @@ export interface components {
         BranchOff: {
             message_id: string;
             cut: components["schemas"]["CutAt"];
+        };
+        /** @description A way the conversation has gone that is put aside. */
+        BranchPoint: {
+            /** @description Its first message. */
+            message_id: string;
+            /** @description The message it follows; absent where it is the first. */
+            after?: string | null;
+            /**
+             * Format: double
+             * @description Unix seconds.
+             */
+            created_at?: number | null;
         };
         /** @description The approval of a tool call: the question while it waits, then the answer. */
         CallApproval: components["schemas"]["Answered"] | components["schemas"]["Approval"];
@@ -1080,6 +1109,10 @@ export interface components {
             /** @enum {string} */
             type: "undone";
         } | {
+            message_id: string;
+            /** @enum {string} */
+            type: "branched";
+        } | {
             /** @enum {string} */
             type: "new_response";
         } | {
@@ -1131,6 +1164,12 @@ export interface components {
             /** @enum {string} */
             type: "gap";
         };
+        GoBack: {
+            /** @description The message that is put aside, with all that follow. */
+            message_id: string;
+            /** @description The branch that takes its place; without one the conversation ends before the message. */
+            to?: string | null;
+        };
         Health: {
             status: components["schemas"]["HealthWord"];
             version: string;
@@ -1147,6 +1186,8 @@ export interface components {
             /** @description Everything up to here is in `messages`: follow from here on. */
             last_event_id: string;
             running?: components["schemas"]["RunningWork"] | null;
+            /** @description Ways the conversation has gone before. */
+            branches?: components["schemas"]["BranchPoint"][];
         };
         /** @description One found piece of memory or knowledge. */
         Hit: {
@@ -1791,6 +1832,9 @@ export interface components {
              */
             late?: number | null;
             reason: components["schemas"]["WeightReason"];
+        };
+        WentBack: {
+            session_id: string;
         };
     };
     responses: never;
@@ -3013,6 +3057,47 @@ export interface operations {
                 };
             };
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    rewind: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GoBack"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WentBack"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -15,7 +15,7 @@ import type { Frame, IndexNotice, Notice } from '@/api/types'
 import { diskChanged } from '@/features/editor/actions'
 import { t } from '@/lib/i18n'
 import { announce } from '@/stores/announcer'
-import { deliver, setConnection, useLive } from '@/stores/live'
+import { deliver, forgetSent, setConnection, useLive } from '@/stores/live'
 import { toast } from '@/stores/toasts'
 import type { Envelope } from '@/thread/advance'
 import { loadThread } from './threads'
@@ -109,6 +109,13 @@ function offerReload(): void {
   toast(t('newVersion'), { action: { label: t('reload'), run: () => location.reload() } })
 }
 
+/** The history is another one now. */
+function reread(sessionId: string): void {
+  void loadThread(sessionId)
+  refresh(keys.sessionTokens(sessionId))
+  refresh(keys.raw(sessionId))
+}
+
 /** What a frame means outside its own conversation. */
 function sideEffects(sessionId: string, frame: Frame): void {
   switch (frame.type) {
@@ -137,10 +144,12 @@ function sideEffects(sessionId: string, frame: Frame): void {
       refresh(keys.raw(sessionId))
       announce(t(frame.type === 'done' ? 'statusComplete' : 'statusError'))
       break
+    case 'branched':
+      forgetSent(sessionId)
+      reread(sessionId)
+      break
     case 'compressed':
-      void loadThread(sessionId)
-      refresh(keys.sessionTokens(sessionId))
-      refresh(keys.raw(sessionId))
+      reread(sessionId)
       break
     case 'title':
       patchSession(sessionId, { title: frame.title })

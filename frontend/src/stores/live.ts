@@ -50,6 +50,10 @@ export function editOutbox(id: string, change: (list: Outgoing[]) => Outgoing[])
   useLive.setState(s => ({ outbox: { ...s.outbox, [id]: change(s.outbox[id] ?? []) } }))
 }
 
+/** Messages that have arrived are part of the thread, or were put aside with what followed them. */
+export const forgetSent = (id: string): void =>
+  editOutbox(id, list => list.filter(item => item.state.kind !== 'accepted'))
+
 /** The messages not yet part of the thread. The frame can be faster than the answer to the POST. */
 export function waiting(outbox: readonly Outgoing[], thread: Thread | null): Outgoing[] {
   const works = new Set(thread?.entries.map(e => (e.kind === 'user' ? e.workId : '')))

@@ -223,8 +223,9 @@ export function advance(thread: Thread, frame: Frame): Thread {
     }
     case 'title':
       return { ...thread, title: frame.title }
-    // Both say that the history is another one now; whoever follows the stream reads it again.
+    // All say that the history is another one now; whoever follows the stream reads it again.
     case 'compressed':
+    case 'branched':
     case 'gap':
       return thread
     default:

@@ -1,0 +1,89 @@
+//! Parts of a conversation that another turn has taken the place of: asked again, or asked differently.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::message::{Message, Role};
+use super::session::Session;
+use super::work::Work;
+
+/// Messages put aside, from one of a person's messages to the end, with their works.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Branch {
+    /// The message they followed; absent where they were the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    pub messages: Vec<Arc<Message>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub works: Vec<Arc<Work>>,
+}
+
+impl Branch {
+    /// The id of its first message, which names it.
+    pub fn id(&self) -> Option<&str> {
+        self.messages.first()?.id.as_deref()
+    }
+}
+
+impl Session {
+    /// Puts everything from the message `from` on aside, and brings the branch `to` back in its place, if there is one that
+    /// follows the same message. Without such a message nothing changes.
+    pub(super) fn put_aside(&mut self, from: &str, to: Option<&str>) {
+        let Some(at) = self.place_of(from) else { return };
+        let messages = self.messages.split_off(at);
+        let after = self.messages.last().and_then(|message| message.id.clone());
+        let (works, kept) = std::mem::take(&mut self.works)
+            .into_iter()
+            .partition(|work| messages.iter().any(|message| message.work_id.as_ref() == Some(&work.work_id)));
+        self.works = kept;
+        let is_wanted = |branch: &Branch| to.is_some() && branch.id() == to && branch.after == after;
+        if let Some(back) = self.branches.iter().position(is_wanted) {
+            let back = self.branches.remove(back);
+            self.messages.extend(back.messages);
+            self.works.extend(back.works);
+        }
+        self.branches.push(Branch { after, messages, works });
+    }
+
+    /// Where the message of a person stands that has this id.
+    pub fn place_of(&self, id: &str) -> Option<usize> {
+        self.messages.iter().position(|message| message.role == Role::User && message.id.as_deref() == Some(id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Event;
+
+    fn said(id: &str) -> Arc<Message> {
+        let mut message = Message::new(Role::User, id);
+        message.id = Some(id.to_owned());
+        Arc::new(message)
+    }
+
+    fn ids(messages: &[Arc<Message>]) -> Vec<&str> {
+        messages.iter().filter_map(|message| message.id.as_deref()).collect()
+    }
+
+    fn branched(session: &mut Session, from: &str, to: Option<&str>) {
+        session.apply(&Event::Branched { from: from.to_owned(), to: to.map(str::to_owned) }, 2.0);
+    }
+
+    #[test]
+    fn what_is_put_aside_comes_back_whole_and_never_in_another_place() {
+        let mut session = Session::new("t", 1.0);
+        session.messages = ["a", "b", "c", "d"].map(said).to_vec();
+        branched(&mut session, "c", None);
+        session.messages.push(said("e"));
+        assert_eq!((ids(&session.messages), ids(&session.branches[0].messages)), (vec!["a", "b", "e"], vec!["c", "d"]));
+        branched(&mut session, "e", Some("c"));
+        assert_eq!(ids(&session.messages), ["a", "b", "c", "d"]);
+        assert_eq!(session.branches.iter().map(|branch| branch.id().unwrap()).collect::<Vec<_>>(), ["e"]);
+        branched(&mut session, "a", Some("e"));
+        assert_eq!(ids(&session.messages), Vec::<&str>::new(), "`e` follows `b`, which is not there");
+        branched(&mut session, "nowhere", None);
+        assert_eq!(session.branches.len(), 2);
+    }
+}

@@ -1,0 +1,27 @@
+//! Going back to a message and on from there in another way; what was said before is put aside, not lost.
+
+use super::Actor;
+use crate::domain::Event;
+use crate::engine::EngineError;
+
+impl Actor {
+    /// Puts everything from a message on aside, and brings the branch `to` back in its place.
+    pub(super) async fn rewind(&mut self, from: String, to: Option<String>) -> Result<(), EngineError> {
+        if self.running.is_some() || self.compressing || !self.said.is_empty() {
+            return Err(EngineError::Busy);
+        }
+        let session = &self.ledger.session;
+        let Some(at) = session.place_of(&from) else { return Err(EngineError::NoMessage(from)) };
+        let after = at.checked_sub(1).and_then(|before| session.messages[before].id.as_deref());
+        let is_branch = |id: &String| {
+            session.branches.iter().any(|branch| branch.id() == Some(id) && branch.after.as_deref() == after)
+        };
+        if let Some(missing) = to.as_ref().filter(|id| !is_branch(id)) {
+            return Err(EngineError::NoMessage(missing.clone()));
+        }
+        self.ledger.fact(Event::Branched { from, to }).await?;
+        self.ledger.settle().await;
+        self.changed();
+        Ok(())
+    }
+}
