@@ -14,7 +14,7 @@ export function SearchBox({ query, onComposing, onQuery }: Props) {
   const t = useT()
   const composition = useComposition()
   return (
-    <div role="search" className="relative mx-3 mt-2">
+    <div role="search" aria-label={t('searchSessions')} className="relative mx-3 mt-2">
       <Search size={13} aria-hidden className="absolute start-2.5 top-1/2 -translate-y-1/2 text-fg-3" />
       <input
         type="text"
