@@ -1,5 +1,7 @@
 /** The only place that calls `fetch`. A failed call is an `ApiError` whose `code` says what a caller may do about it. */
 
+import { pageSecret, renewSecret } from '@/lib/secret'
+
 export class ApiError extends Error {
   readonly status: number
   readonly code: string
@@ -23,16 +25,32 @@ interface Call {
   headers?: Record<string, string>
 }
 
+const fetched = (path: string, how: RequestInit): Promise<Response> =>
+  fetch(path, how).catch((cause: unknown) => {
+    throw new ApiError(0, { code: 'unreachable', message: String(cause) })
+  })
+
 export async function call<T>(path: string, { method = 'GET', body, headers }: Call = {}): Promise<T> {
   const mutates = method !== 'GET'
-  const response = await fetch(path, {
+  const response = await fetched(path, {
     method,
     headers: { ...(mutates ? { 'Content-Type': 'application/json' } : {}), ...headers },
     ...(mutates ? { body: JSON.stringify(body ?? {}) } : {}),
-  }).catch((cause: unknown) => {
-    throw new ApiError(0, { code: 'unreachable', message: String(cause) })
   })
   const parsed: unknown = await response.json().catch(() => ({}))
   if (!response.ok) throw new ApiError(response.status, (parsed ?? {}) as Record<string, unknown>)
   return parsed as T
+}
+
+/** A call that only the page may make. An open page outlives its server: then it takes the new one's secret. */
+export async function callAsPage<T>(path: string, how: Call): Promise<T> {
+  const proven = () =>
+    call<T>(path, { ...how, headers: { ...how.headers, 'X-Miniclaw-Secret': pageSecret() } })
+  try {
+    return await proven()
+  } catch (error) {
+    if (!(error instanceof ApiError && error.code === 'no_secret')) throw error
+    renewSecret(await (await fetched('/', { cache: 'no-store' })).text())
+    return proven()
+  }
 }

@@ -1,7 +1,6 @@
 /** One function an endpoint. */
-import { pageSecret } from '@/lib/secret'
 import type { Answer } from './approvals'
-import { call } from './client'
+import { call, callAsPage } from './client'
 import type { SearchFolder } from './retrieval'
 import type {
   AlwaysRule,
@@ -78,18 +77,16 @@ export const compress = (id: string) =>
     method: 'POST',
   })
 
-const secret = () => ({ 'X-Miniclaw-Secret': pageSecret() })
 export const listApprovals = () => call<{ approvals: Approval[] }>('/api/approvals').then(r => r.approvals)
 /** `hash` is of what was shown: what has changed since is not what was allowed. */
 export const answerApproval = ({ id, hash }: Approval, answer: Answer) =>
-  call<{ decision: string }>(`/api/approvals/${encodeURIComponent(id)}`, {
+  callAsPage<{ decision: string }>(`/api/approvals/${encodeURIComponent(id)}`, {
     method: 'POST',
     body: { ...answer, hash },
-    headers: secret(),
   })
 export const listAlways = () => call<{ rules: AlwaysRule[] }>('/api/approvals/always').then(r => r.rules)
 export const removeAlways = (id: string) =>
-  call<unknown>(`/api/approvals/always/${encodeURIComponent(id)}`, { method: 'DELETE', headers: secret() })
+  callAsPage<unknown>(`/api/approvals/always/${encodeURIComponent(id)}`, { method: 'DELETE' })
 
 /** Takes a change of a file back, or makes it again. */
 export const undoChange = (id: string, call_id: string) =>
