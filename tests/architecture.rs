@@ -121,6 +121,26 @@ fn every_check_fails_where_it_must() {
     fails(unfinished, "agent/x.rs", "const T: &str = r#\" \" \"#; fn g() { x.unwrap() }", "unwrap()");
 }
 
+/// docs/faults.md may name only tests that there are.
+#[test]
+fn every_test_that_the_table_of_faults_names_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut texts = String::new();
+    for folder in ["src", "tests", "frontend/e2e"] {
+        all_text(&root.join(folder), &mut texts);
+    }
+    let there = |name: &str| texts.contains(&format!("fn {name}(")) || texts.contains(&format!("test('{name}',"));
+    assert!(!there("no_test_has_this_name"), "the check must be able to fail");
+    let table = std::fs::read_to_string(root.join("docs/faults.md")).unwrap();
+    let rows: Vec<&str> = table.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| fault")).collect();
+    assert!(rows.len() > 50, "{}", rows.len());
+    for row in rows {
+        let named: Vec<&str> = row.rsplit(" | ").next().unwrap().split('`').skip(1).step_by(2).collect();
+        assert!(!named.is_empty(), "no test: {row}");
+        named.iter().for_each(|name| assert!(there(name), "docs/faults.md names {name}, which is no test"));
+    }
+}
+
 fn floor_of(module: &str) -> Option<usize> {
     FLOORS.iter().position(|floor| floor.contains(&module))
 }
@@ -358,4 +378,14 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     }
     found.sort();
     found
+}
+
+fn all_text(folder: &Path, texts: &mut String) {
+    for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+        if entry.is_dir() {
+            all_text(&entry, texts);
+        } else if let Ok(text) = std::fs::read_to_string(&entry) {
+            texts.push_str(&text);
+        }
+    }
 }

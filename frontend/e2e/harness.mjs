@@ -36,12 +36,12 @@ async function launch(args, extraEnv = {}) {
       resolve(found[1].replace(/\/$/, ''))
     })
   })
-  const stop = () =>
+  const stop = (signal = 'SIGTERM') =>
     new Promise(resolve => {
       if (child.exitCode !== null || child.signalCode !== null) return resolve()
       child.removeAllListeners('exit')
       child.once('exit', resolve)
-      child.kill('SIGTERM')
+      child.kill(signal)
     })
   return { url, stop, log: () => log, said: () => said }
 }
@@ -64,16 +64,25 @@ export async function startMiniclaw(replies = [], extra = {}, config = ALLOWING,
   // Nothing is asked about, unless a test wants to be asked.
   await writeFile(join(home, 'config.yml'), config)
   const mock = await launch(['mock-llm', '--script', script, '--port', '0'])
-  const server = await launch(['serve', '--home', home, '--port', '0', ...flags], {
-    OPENAI_API_KEY: 'test',
-    OPENAI_BASE_URL: `${mock.url}/v1`,
-    OPENAI_MODEL: 'mock',
-    MINICLAW_MODELS: join(root, 'no models'),
-    ...extra,
-  })
+  const serve = port =>
+    launch(['serve', '--home', home, '--port', port, ...flags], {
+      OPENAI_API_KEY: 'test',
+      OPENAI_BASE_URL: `${mock.url}/v1`,
+      OPENAI_MODEL: 'mock',
+      MINICLAW_MODELS: join(root, 'no models'),
+      ...extra,
+    })
+  let server = await serve('0')
   return {
     url: server.url,
     home,
+    /** Ends the server as a crash would, lets `meanwhile` happen, and starts it where it was. */
+    restart: async (meanwhile = async () => {}) => {
+      const { port } = new URL(server.url)
+      await server.stop('SIGKILL')
+      await meanwhile()
+      server = await serve(port)
+    },
     /** The one-time link of a server that was started with --token. */
     link: async () => {
       const line = await until(

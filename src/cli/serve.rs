@@ -26,7 +26,7 @@ use crate::engine::models::Models;
 use crate::engine::watch::{self, Saves, Skills};
 use crate::engine::{ChangedBy, Engine, Notice, Runs, Services};
 use crate::provider::find_local;
-use crate::sandbox::{Interpreter, Level, Sandbox, SandboxConfig, keep_memory_private};
+use crate::sandbox::{Interpreter, Level, Sandbox, SandboxConfig, keep_memory_private, open_as_many_files_as_allowed};
 use crate::store::{Home, ROOTS};
 use crate::tokens::Counter;
 use crate::tools::files::Moment;
@@ -68,6 +68,7 @@ pub fn level(text: &str) -> Result<Level, String> {
 
 pub fn serve(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     keep_memory_private()?;
+    open_as_many_files_as_allowed();
     tracing_subscriber::fmt()
         .with_env_filter(
             tracing_subscriber::EnvFilter::try_from_env("MINICLAW_LOG").unwrap_or_else(|_| "warn,miniclaw=info".into()),

@@ -56,6 +56,7 @@ impl fmt::Display for WorkId {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn a_session_id_is_never_a_path() {
@@ -64,6 +65,20 @@ mod tests {
         }
         for good in ["abc123", "0192d3a4-7e1c-7000-8000-000000000000", "_x", &"x".repeat(64)] {
             assert_eq!(SessionId::parse(good).map(|id| id.to_string()), Ok(good.to_owned()));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_parsed_is_one_plain_file_name(text in "\\PC{0,20}|[-_a-zA-Z0-9./\\\\]{0,70}") {
+            if let Ok(id) = SessionId::parse(&text) {
+                prop_assert_eq!(id.as_str(), text.as_str());
+                let name = format!("{id}.json");
+                let path = std::path::Path::new(&name);
+                prop_assert_eq!(path.components().count(), 1);
+                prop_assert!(matches!(path.components().next(), Some(std::path::Component::Normal(_))));
+                prop_assert!(!text.starts_with(['-', '.']));
+            }
         }
     }
 }

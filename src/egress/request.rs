@@ -117,6 +117,7 @@ impl Request {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     async fn request(text: &str) -> Option<Request> {
         read(&mut text.as_bytes()).await.ok().flatten()
@@ -173,5 +174,34 @@ mod tests {
         }
         let endless = format!("GET http://a/ HTTP/1.1\r\nA: {}", "b".repeat(HEAD_LIMIT * 2));
         assert!(request(&endless).await.is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn a_rewritten_head_is_one_head_of_whole_lines(
+            method in "GET|POST|CONNECT|[A-Z~]{1,5}|\\PC{0,4}",
+            target in "http://(u:p@)?[a-z]{1,8}(\\.test)?(:[0-9]{1,6})?(/[ -~]{0,12})?|[ -~]{0,20}|\\PC{0,12}",
+            headers in proptest::collection::vec(("Host|Connection|[A-Za-z-]{1,8}|[ -~]{0,6}", "[ -~]{0,12}|[\r\n\t a-z:]{0,8}"), 0..5),
+        ) {
+            let mut head = format!("{method} {target} HTTP/1.1\r\n");
+            headers.iter().for_each(|(name, value)| head.push_str(&format!("{name}: {value}\r\n")));
+            let head = head.trim_end_matches("\r\n");
+            if let Some(request) = parse(head.as_bytes(), Vec::new()) {
+                request.credentials();
+                if let Some(url) = request.destination() {
+                    let sent = String::from_utf8(request.for_server(&url)).unwrap();
+                    let lines: Vec<&str> = sent.strip_suffix("\r\n\r\n").unwrap().split("\r\n").collect();
+                    prop_assert!(lines.iter().all(|line| !line.is_empty() && !line.contains(['\r', '\n'])));
+                    prop_assert_eq!(lines[0].split(' ').count(), 3);
+                    let named = |name: &str| lines[1..].iter().filter(|l| l.to_ascii_lowercase().starts_with(name)).count();
+                    prop_assert_eq!((named("host:"), named("connection:")), (1, 1));
+                }
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_a_request_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            parse(&bytes, Vec::new());
+        }
     }
 }

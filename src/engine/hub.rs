@@ -15,6 +15,11 @@ use crate::domain::{Event, SessionId, WorkId};
 
 /// Publications kept of one session.
 const KEPT: usize = 20_000;
+/// Publications kept over all sessions together, at most: about 30 MB of tokens. Without it, many sessions at work at once
+/// would each fill their own measure.
+const KEPT_OVER_ALL: u64 = 50_000;
+/// How many more there may be until those beyond are dropped, so that not every publication looks at every session.
+const SWEPT_AT_ONCE: u64 = 5_000;
 /// What a subscriber may leave unread before it is dropped.
 const UNREAD: usize = 8_192;
 
@@ -108,9 +113,31 @@ impl Log {
         tell(&mut self.subscribers, published);
     }
 
+    /// Drops what was published up to this number.
+    fn drop_until(&mut self, number: u64) {
+        let gone = self.kept.partition_point(|published| published.number <= number);
+        let newest = self.kept.drain(..gone).next_back().map(|published| published.number);
+        if let Some(newest) = newest {
+            self.dropped = newest;
+            // What was lent to one long answer is given back.
+            self.kept.shrink_to(2 * self.kept.len());
+        }
+    }
+
     fn after(&self, number: u64) -> impl Iterator<Item = &Arc<Published>> {
         let start = self.kept.partition_point(|published| published.number <= number);
         self.kept.range(start..)
+    }
+}
+
+impl Inner {
+    /// Keeps memory flat, however many sessions are at work: numbers are dense, so the oldest of all are known by theirs.
+    fn sweep(&mut self) {
+        if self.last.is_multiple_of(SWEPT_AT_ONCE)
+            && let Some(oldest) = self.last.checked_sub(KEPT_OVER_ALL)
+        {
+            self.sessions.values_mut().chain([&mut self.notices]).for_each(|log| log.drop_until(oldest));
+        }
     }
 }
 
@@ -148,6 +175,7 @@ impl Hub {
             inner.sessions.entry(session.clone()).or_default().push(&published);
         }
         tell(&mut inner.everything, &published);
+        inner.sweep();
         inner.last
     }
 
@@ -157,6 +185,7 @@ impl Hub {
         let published = Arc::new(Published { number: inner.last, session: None, what: What::Notice(notice) });
         inner.notices.push(&published);
         tell(&mut inner.everything, &published);
+        inner.sweep();
     }
 
     /// The number of the last publication of all.
@@ -283,6 +312,23 @@ mod tests {
         assert_eq!(hub.follow(&a, Some(&hub.id(10))).missed.len(), KEPT);
         hub.forget(&a);
         assert!(hub.follow(&a, Some(&hub.id(10))).gap);
+    }
+
+    #[test]
+    fn many_sessions_together_keep_no_more_than_their_common_measure() {
+        let hub = Hub::new();
+        let sessions: Vec<SessionId> = (0..50).map(|n| session(&format!("s{n}"))).collect();
+        let all = KEPT_OVER_ALL + 5 * SWEPT_AT_ONCE;
+        for n in 0..all {
+            hub.publish(&sessions[n as usize % sessions.len()], titled("x"));
+        }
+        let kept: usize = hub.inner().sessions.values().map(|log| log.kept.len()).sum();
+        assert_eq!(kept as u64, KEPT_OVER_ALL);
+        let oldest = all - KEPT_OVER_ALL;
+        assert!(hub.follow(&sessions[0], Some(&hub.id(oldest - 100))).gap);
+        assert!(hub.follow_all(Some(&hub.id(oldest - 1))).gap);
+        let whole = hub.follow_all(Some(&hub.id(oldest)));
+        assert_eq!((whole.gap, numbers(&whole.missed)), (false, (oldest + 1..=all).collect::<Vec<_>>()));
     }
 
     #[test]

@@ -79,6 +79,7 @@ impl Case {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn hit(source: &str, heading: &str, text: &str) -> Hit {
         Hit {
@@ -112,5 +113,18 @@ mod tests {
         assert!(!case.is_answered_by(&hit("knowledge/a/b.md", "Setup", "put it into .env")));
         assert!(!case.is_answered_by(&hit("knowledge/a/b.md", "Setup › Keys", "elsewhere")));
         assert_eq!(case.expected(), "a/b.md › Keys › “.env”");
+    }
+
+    proptest! {
+        #[test]
+        fn every_line_is_a_test_a_problem_or_passed_over(
+            text in "(\\PC{0,20}\n|\\{\"query\": \"[a-z ]{0,4}\"(, \"(file|text|x)\": (\"a\"|3))?\\}\n|//x\n|\n){0,8}",
+        ) {
+            let (cases, problems) = parse(&text);
+            let meant = text.lines().filter(|l| !l.trim().is_empty() && !l.trim_start().starts_with("//")).count();
+            prop_assert_eq!(cases.len() + problems.len(), meant);
+            let last = text.lines().count() as u32;
+            prop_assert!(cases.iter().map(|case| case.line).chain(problems.iter().map(|p| p.line)).all(|l| (1..=last).contains(&l)));
+        }
     }
 }

@@ -335,7 +335,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(600))]
+        #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(600)))]
         #[test]
         fn every_text_is_covered_by_chunks_within_the_limit(
             text in prop_oneof![

@@ -103,6 +103,7 @@ fn ending(path: &HomePath) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn read(path: &str, bytes: &[u8]) -> Result<Document, String> {
         document(&HomePath::parse(path).unwrap(), bytes.to_vec())
@@ -182,5 +183,22 @@ mod tests {
         }
         let error = read("knowledge/c.pdf", &pdf_of(&[""])).unwrap_err();
         assert!(error.contains("no text"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_page_is_text_or_a_reason(
+            html in "(<(p|div|table|tr|td|script|style|!--|h1|a href=x|li|ul|pre|svg|textarea)>|</(p|div|table|script|h1|pre|ul)>|-->|&amp;|&#x[0-9a-f]{1,6};|[a-z ]{1,6}|é|\n|<|>){0,30}",
+            bytes in proptest::collection::vec(any::<u8>(), 0..40),
+        ) {
+            if let Ok(read) = read("knowledge/a.html", html.as_bytes()) {
+                prop_assert!(!read.is_file && read.format == Format::Markdown);
+            }
+            for name in ["knowledge/a.md", "knowledge/a.json", "knowledge/a.html"] {
+                if let Err(reason) = read(name, &bytes) {
+                    prop_assert!(!reason.is_empty());
+                }
+            }
+        }
     }
 }

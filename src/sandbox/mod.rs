@@ -35,7 +35,7 @@ pub use interpreter::Interpreter;
 pub use process::{Line, Process};
 pub use service::{Service, ServiceProcess};
 pub use supervisor::supervise_if_asked;
-pub use sys::keep_memory_private;
+pub use sys::{keep_memory_private, open_as_many_files_as_allowed};
 
 /// The job's folder for temporary files, in its working directory.
 const TEMPORARY: &str = ".tmp";

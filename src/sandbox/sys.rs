@@ -89,6 +89,9 @@ pub fn no_new_privileges() -> io::Result<()> {
     check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })
 }
 
+/// More than any number of tabs, and few enough for programs that walk through all their descriptors.
+const MOST_OPEN_FILES: u64 = 65_536;
+
 /// Other processes of the same user can no longer look into this one's memory and environment, where keys are, and a
 /// crash leaves no copy of it. Holds until the next `exec`, so what we start is not affected.
 ///
@@ -97,6 +100,20 @@ pub fn no_new_privileges() -> io::Result<()> {
 pub fn keep_memory_private() -> io::Result<()> {
     // SAFETY: takes numbers only.
     check(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) })
+}
+
+/// Raises the number of files this process may have open as far as the system lets it: every open stream is one, and many
+/// systems begin with 1,024. Commands get a limit of their own.
+pub fn open_as_many_files_as_allowed() {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the pointer is to a live struct of the type the call fills in and reads.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max.min(MOST_OPEN_FILES).max(limit.rlim_cur);
+            // Refused: then it stays as it is, and connections beyond it wait.
+            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+        }
+    }
 }
 
 /// After the next `exec` not even user 0 has capabilities. Needs CAP_SETPCAP; without it there are none to lose.

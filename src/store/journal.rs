@@ -152,6 +152,7 @@ fn whole(line: &[u8]) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
     use crate::domain::Event;
+    use proptest::prelude::*;
 
     fn fact(seq: u64, title: &str) -> Fact {
         Fact { seq, at: 1.5, event: Event::Titled { title: title.to_owned() } }
@@ -201,5 +202,37 @@ mod tests {
         let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
         assert_eq!(value["seq"], 7);
         assert!(value["crc"].is_string());
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_follows_whole_lines_takes_none_of_them(
+            titles in proptest::collection::vec(any::<String>(), 0..5),
+            torn in proptest::collection::vec(any::<u8>(), 0..120),
+        ) {
+            let facts: Vec<Fact> = titles.iter().zip(1..).map(|(title, seq)| fact(seq, title)).collect();
+            let mut bytes = Vec::new();
+            facts.iter().for_each(|fact| write_line(&mut bytes, fact));
+            let whole = bytes.len();
+            bytes.extend(&torn);
+            prop_assert_eq!(parse(&bytes).unwrap(), (facts, whole));
+        }
+
+        #[test]
+        fn a_damaged_line_is_the_last_that_is_read(
+            titles in proptest::collection::vec(".{0,20}", 1..5),
+            place in any::<prop::sample::Index>(),
+            byte in any::<u8>(),
+        ) {
+            let facts: Vec<Fact> = titles.iter().zip(1..).map(|(title, seq)| fact(seq, title)).collect();
+            let mut bytes = Vec::new();
+            facts.iter().for_each(|fact| write_line(&mut bytes, fact));
+            let at = place.index(bytes.len());
+            bytes[at] = byte;
+            let before = bytes[..at].iter().filter(|byte| **byte == b'\n').count();
+            // A checksum in capitals says the same.
+            let (read, good) = parse(&bytes).unwrap();
+            prop_assert!(read.len() >= before && facts.starts_with(&read) && good <= bytes.len());
+        }
     }
 }

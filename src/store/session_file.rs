@@ -107,6 +107,22 @@ mod tests {
         }
 
         #[test]
+        fn a_damaged_file_is_read_or_named(cuts in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {
+            let mut bytes = DOCUMENTED.as_bytes().to_vec();
+            for (place, byte) in cuts {
+                let at = place.index(bytes.len());
+                match byte {
+                    0 => bytes.truncate(at.max(1)),
+                    b'~'.. => drop(bytes.remove(at)),
+                    byte => bytes[at] = byte,
+                }
+            }
+            if let Ok(session) = parse(&bytes, 0.0) {
+                prop_assert_eq!(parse(&encode(&session), 0.0).unwrap(), session);
+            }
+        }
+
+        #[test]
         fn reading_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = parse(&bytes, 0.0);
         }

@@ -35,6 +35,7 @@ fn is_hidden(char: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn what_would_not_show_is_spelled_out() {
@@ -59,5 +60,16 @@ mod tests {
     fn nothing_is_cut_however_long_it_is() {
         let text = format!("{}end", "x".repeat(200_000));
         assert_eq!(visible(&text), text);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_hidden_is_left_and_what_shows_is_kept(text in any::<String>()) {
+            let seen = visible(&text);
+            prop_assert!(seen.chars().all(|char| char == '\n' || !is_hidden(char)), "{seen:?}");
+            let shows: String = text.chars().filter(|char| !is_hidden(*char)).collect();
+            let mut rest = seen.chars();
+            prop_assert!(shows.chars().all(|char| rest.any(|shown| shown == char)), "{seen:?}");
+        }
     }
 }

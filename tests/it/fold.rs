@@ -159,7 +159,7 @@ fn facts(events: &[Event]) -> Vec<Fact> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(400)))]
 
     #[test]
     fn any_sequence_of_events_leaves_a_transcript_a_provider_takes(events in vec(event(), 0..40)) {

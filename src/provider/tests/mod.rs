@@ -1,5 +1,6 @@
 //! The client against the scripted provider, over real HTTP.
 
+mod any;
 mod bodies;
 mod embeddings;
 mod faults;

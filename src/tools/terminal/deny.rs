@@ -246,6 +246,7 @@ impl Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn what_destroys_a_machine_is_refused() {
@@ -369,6 +370,16 @@ mod tests {
     fn half_a_line_is_read_without_a_panic() {
         for line in ["'", "\"", "\\", "$(", "`", "echo \"$(", ">", "((", "}{", "echo é\\"] {
             refused(line);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_line_is_judged(line in r#"\PC{0,60}|(rm|-rf|/|\||;|&&|\$\(|`|'|"|\\|<<|>|\n| |sudo|env|xargs|a=b|\{|\}|\*|é){0,20}"#) {
+            refused(&line);
+            // What comes behind takes nothing away from what is refused.
+            let before = format!("rm -rf /; {line}");
+            prop_assert!(refused(&before).is_some(), "{before:?}");
         }
     }
 }

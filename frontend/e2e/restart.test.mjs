@@ -1,0 +1,88 @@
+// The server goes away under an open tab and comes back: nothing is lost, nothing stands there twice.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { answers, ask, openPage, say, settled, startBrowser, startMiniclaw, until } from './harness.mjs'
+
+const REPLIES = [
+  { match: 'before', steps: [{ text: 'Said before.' }, { finish: 'stop' }] },
+  { match: 'in the middle', steps: [{ text: 'Half of it.' }, { gate: 'never' }, { finish: 'stop' }] },
+  { match: 'after', steps: [{ text: 'Said after.' }, { finish: 'stop' }] },
+]
+
+let app
+let browser
+before(async () => {
+  app = await startMiniclaw(REPLIES)
+  browser = await startBrowser()
+})
+after(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+const mine = page => page.getByRole('article', { name: 'You', exact: true })
+
+test('a tab that was open goes on with the server that was started anew', async () => {
+  const { page, close } = await openPage(browser, app)
+  await say(page, 'before')
+  await answers(page).getByText('Said before.').waitFor()
+  await settled(page)
+  await say(page, 'in the middle')
+  await answers(page).getByText('Half of it.').waitFor()
+  // Pieces of an answer are on disk at least once a second; what is lost of them is the crash's, not the tab's.
+  const session = page.url().split('/s/')[1]
+  const boot = (await ask(app, '/api/status')).boot_id
+  await app.restart()
+  await settled(page)
+  assert.equal(await mine(page).count(), 2)
+  assert.equal(await answers(page).getByText('Said before.').count(), 1)
+  const history = await ask(app, `/api/sessions/${session}/history`)
+  assert.equal(history.messages.filter(message => message.role === 'user').length, 2)
+  assert.ok(history.running == null, 'nothing runs that nobody started')
+  if (boot !== undefined) assert.notEqual((await ask(app, '/api/status')).boot_id, boot)
+
+  await say(page, 'after')
+  await answers(page).getByText('Said after.').waitFor()
+  await settled(page)
+  assert.equal(await mine(page).count(), 3)
+  assert.equal(await answers(page).getByText('Said after.').count(), 1)
+  const shown = await mine(page).allInnerTexts()
+  await page.reload()
+  await answers(page).getByText('Said after.').waitFor()
+  assert.deepEqual(await mine(page).allInnerTexts(), shown, 'a reload shows the same')
+  await close()
+})
+
+test('what is said while the server is away is not lost and not said twice', async () => {
+  const { page, close } = await openPage(browser, app)
+  await say(page, 'hello there')
+  await answers(page).getByText('All right.').waitFor()
+  await settled(page)
+  const session = page.url().split('/s/')[1]
+  await app.restart(async () => {
+    await say(page, 'are you away?')
+    // Either it waits to be sent, or the tab says that it was not and keeps the words.
+    const kept = () =>
+      page.evaluate(
+        () => document.body.innerText + [...document.querySelectorAll('textarea')].map(t => t.value),
+      )
+    await until(kept, text => text.includes('are you away?'), 'the words')
+  })
+  const said = async () => {
+    const { messages } = await ask(app, `/api/sessions/${session}/history`)
+    return messages.filter(message => message.content === 'are you away?').length
+  }
+  const box = page.getByRole('textbox', { name: 'Message', exact: true })
+  await until(
+    async () => [await said(), await box.inputValue()],
+    ([count, draft]) => count === 1 || draft === 'are you away?',
+    'the words sent, or in the box',
+  )
+  // While it is cut off a tab sends nothing: the words wait in the box.
+  await page.getByText('Connected', { exact: true }).waitFor()
+  if ((await said()) === 0) await box.press('Enter')
+  await until(said, count => count === 1, 'one message')
+  await settled(page)
+  assert.equal(await said(), 1)
+  await close()
+})

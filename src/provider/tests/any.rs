@@ -1,0 +1,106 @@
+//! Streams that no provider was seen to send, and any other might.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::provider::assemble::{Assembler, Flow};
+use crate::provider::sse::Decoder;
+use crate::provider::think::Splitter;
+
+/// JSON as it stands in a chunk's place: mostly right, sometimes of another type.
+fn any_json() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        6 => "[a-z<>/ é]{0,8}".prop_map(Value::from),
+        1 => Just(Value::Null),
+        1 => any::<i64>().prop_map(Value::from),
+        1 => Just(json!([])),
+        1 => Just(json!({"a": [1]})),
+        1 => Just(json!(true)),
+    ]
+}
+
+fn any_call() -> impl Strategy<Value = Value> {
+    let part = || prop::option::of(any_json());
+    (prop::option::of(0..4i64), part(), part(), part()).prop_map(|(index, id, name, arguments)| {
+        let mut call = json!({"function": {}});
+        for (field, value) in [("index", index.map(Value::from)), ("id", id)] {
+            value.into_iter().for_each(|value| call[field] = value);
+        }
+        for (field, value) in [("name", name), ("arguments", arguments)] {
+            value.into_iter().for_each(|value| call["function"][field] = value);
+        }
+        call
+    })
+}
+
+fn any_event() -> impl Strategy<Value = String> {
+    let delta = (any_json(), any_json(), prop::collection::vec(any_call(), 0..3)).prop_map(|(text, thought, calls)| {
+        json!({"choices": [{"delta": {"content": text, "reasoning_content": thought, "tool_calls": calls}}]})
+    });
+    let finish = prop_oneof!["stop", "length", "tool_calls", "content_filter", "error", "[a-z]{0,5}"];
+    let finish = finish.prop_map(|reason| json!({"choices": [{"delta": {}, "finish_reason": reason}]}));
+    let usage = (any_json(), any::<i64>()).prop_map(|(prompt, completion)| {
+        json!({"choices": [], "usage": {"prompt_tokens": prompt, "completion_tokens": completion}})
+    });
+    let odd = (any_json(), any_json()).prop_map(|(choices, error)| json!({"choices": choices, "error": error}));
+    let document = prop_oneof![6 => delta, 2 => finish, 1 => usage, 1 => odd];
+    prop_oneof![
+        12 => document.prop_map(|document| format!("data: {document}\n\n")),
+        1 => Just("data: [DONE]\n\n".to_owned()),
+        1 => "(data: |event: error\n|: )?\\PC{0,12}\n{1,2}",
+    ]
+}
+
+proptest! {
+    #[test]
+    fn any_stream_is_an_answer_in_order_or_one_error(
+        events in prop::collection::vec(any_event(), 0..12),
+        cut in any::<prop::sample::Index>(),
+        whole in any::<bool>(),
+        thinks in any::<bool>(),
+    ) {
+        let base_url = Url::parse("http://127.0.0.1:9/v1").unwrap();
+        let client = Client::new(endpoint(ProfileKind::Other, &base_url)).unwrap();
+        let mut assembler = Assembler::new(client.shared().subject.clone(), thinks.then(Splitter::default));
+        let stream = events.concat().into_bytes();
+        let end = if whole { stream.len() } else { cut.index(stream.len() + 1) };
+        let (mut decoder, mut decoded) = (Decoder::default(), Vec::new());
+        decoder.push(&stream[..end], &mut decoded);
+        decoder.finish(&mut decoded);
+        let mut chunks = Vec::new();
+        let mut ended = None;
+        for event in decoded {
+            let flow = assembler.event(event);
+            chunks.extend(assembler.take());
+            match flow {
+                Ok(Flow::More) => {}
+                Ok(Flow::Done) => ended = Some(assembler.end(Flow::Done)),
+                Err(error) => ended = Some(Err(error)),
+            }
+            if ended.is_some() {
+                break;
+            }
+        }
+        let ended = ended.unwrap_or_else(|| assembler.end(Flow::More));
+        chunks.extend(assembler.take());
+        let finishes = chunks.iter().filter(|chunk| matches!(chunk, Chunk::Finish(_))).count();
+        prop_assert_eq!(finishes, usize::from(ended.is_ok()), "{:?} {:?}", ended, chunks);
+        if ended.is_ok() {
+            prop_assert!(matches!(chunks.last(), Some(Chunk::Finish(_))));
+        }
+        let (mut begun, mut ids) = (std::collections::HashSet::new(), std::collections::HashSet::new());
+        for chunk in &chunks {
+            match chunk {
+                Chunk::ToolCallStart { index, id, name } => {
+                    prop_assert!(begun.insert(*index) && ids.insert(id.clone()), "{:?}", chunks);
+                    prop_assert!(!id.is_empty() && !name.is_empty(), "{:?}", chunks);
+                }
+                Chunk::ToolCallArguments { index, .. } => prop_assert!(begun.contains(index), "{:?}", chunks),
+                _ => {}
+            }
+        }
+        if let Err(error) = ended {
+            prop_assert!(!error.to_string().is_empty() && !error.to_string().contains(CANARY));
+        }
+    }
+}
