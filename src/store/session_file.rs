@@ -110,9 +110,10 @@ mod tests {
         fn a_damaged_file_is_read_or_named(cuts in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {
             let mut bytes = DOCUMENTED.as_bytes().to_vec();
             for (place, byte) in cuts {
-                let at = place.index(bytes.len());
+                let at = place.index(bytes.len().max(1));
                 match byte {
-                    0 => bytes.truncate(at.max(1)),
+                    0 => bytes.truncate(at),
+                    _ if bytes.is_empty() => {}
                     b'~'.. => drop(bytes.remove(at)),
                     byte => bytes[at] = byte,
                 }
