@@ -8,7 +8,7 @@ PORT ?= 8002
 MODELS_DIR := $(or $(MINICLAW_MODELS),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/miniclaw/models)
 WEIGHTS := $(MODELS_DIR)/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf
 
-.PHONY: help run build frontend model embedder embedder-e5 test test-rust test-frontend test-model test-e5 bench eval eval-cross fmt lint openapi
+.PHONY: help run build frontend model embedder embedder-e5 test test-rust test-frontend test-model test-e5 bench fuzz soak eval eval-cross fmt lint openapi
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -93,3 +93,18 @@ eval-cross: build ## Measure retrieval on questions asked in another language th
 bench: build ## Run the benchmarks and write docs/benchmarks.md
 	cp $(TARGET)/release/miniclaw $(TARGET)/miniclaw-measured
 	MINICLAW_BIN="$(abspath $(TARGET))/miniclaw-measured" cargo bench --locked --bench driver -- --write
+
+# Overflows are faults here, though not in the release.
+FUZZ_BUILD := cargo test --release --locked --config 'profile.release.package.miniclaw.overflow-checks=true' --lib --test it --no-run --message-format=json
+FUZZ_SECONDS ?= 900
+
+fuzz: frontend/dist/index.html ## Run every property with as many cases as fit into FUZZ_SECONDS (900) and print how many
+	@programs="$$($(FUZZ_BUILD) | python3 -c 'import json, sys; found = [json.loads(line) for line in sys.stdin]; print(*[m["executable"] for m in found if m.get("executable") and m["profile"]["test"]])')" && \
+	  python3 scripts/fuzz.py --seconds $(FUZZ_SECONDS) $$programs
+	cd frontend && FUZZ_CASES=$(or $(FUZZ_CASES),1000000) npx --no-install vitest run test/unit/citation-any.test.ts
+
+MINUTES ?= 10
+
+soak: build ## 1,000 open streams and 50 agents at work for MINUTES (10): memory, lost events, /health
+	cp $(TARGET)/release/miniclaw $(TARGET)/miniclaw-measured
+	MINICLAW_BIN="$(abspath $(TARGET))/miniclaw-measured" cargo bench --locked --bench driver -- --only soak --minutes $(MINUTES)

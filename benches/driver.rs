@@ -14,7 +14,9 @@ use std::process::ExitCode;
 use std::thread::available_parallelism;
 
 use kit::report::Report;
-use measures::{Bench, journal, knowledge, meaning, memory, prompt, sandbox, search, sessions, start, streams, turn};
+use measures::{
+    Bench, journal, knowledge, meaning, memory, prompt, sandbox, search, sessions, soak, start, streams, turn,
+};
 
 const NAMES: [&str; 11] = [
     "start",
@@ -30,12 +32,18 @@ const NAMES: [&str; 11] = [
     "meaning",
 ];
 
+/// Takes minutes, so it is measured only when asked for by name; `--minutes N` says how many.
+const SOAK: &str = "soak";
+const SOAK_MINUTES: f64 = 10.0;
+
 fn main() -> io::Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let has = |name: &str| arguments.iter().any(|argument| argument == name);
     let only = arguments.iter().position(|argument| argument == "--only").and_then(|at| arguments.get(at + 1));
-    if let Some(name) = only.filter(|name| !NAMES.contains(&name.as_str())) {
-        eprintln!("there is no measurement {name:?}; there are {}", NAMES.join(", "));
+    let minutes = arguments.iter().position(|argument| argument == "--minutes").and_then(|at| arguments.get(at + 1));
+    let minutes = minutes.and_then(|minutes| minutes.parse().ok()).unwrap_or(SOAK_MINUTES);
+    if let Some(name) = only.filter(|name| *name != SOAK && !NAMES.contains(&name.as_str())) {
+        eprintln!("there is no measurement {name:?}; there are {}", [&NAMES[..], &[SOAK]].concat().join(", "));
         return Ok(ExitCode::FAILURE);
     }
     let wanted = |name: &str| only.is_none_or(|only| only == name);
@@ -59,6 +67,9 @@ fn main() -> io::Result<ExitCode> {
                 "knowledge" => knowledge::measure(&bench, &mut report).await?,
                 _ => meaning::measure(&bench, &mut report).await?,
             }
+        }
+        if only.is_some_and(|only| only == SOAK) {
+            soak::measure(&bench, minutes, &mut report).await?;
         }
         io::Result::Ok(())
     })?;

@@ -61,17 +61,33 @@ impl Connection {
     /// Posts and hands every SSE event, with the moment it was read, to `seen`, until the stream ends.
     pub async fn stream(&mut self, path: &str, body: &str, mut seen: impl FnMut(&[u8], Instant)) -> io::Result<()> {
         self.send("POST", path, body).await?;
+        self.stream_begins().await?;
+        self.events(|event| seen(event, Instant::now())).await
+    }
+
+    /// Gets a stream: tells that it is `opened`, and hands every SSE event to `seen`, until the stream ends.
+    pub async fn follow(&mut self, path: &str, opened: impl FnOnce(), seen: impl FnMut(&[u8])) -> io::Result<()> {
+        self.send("GET", path, "").await?;
+        self.stream_begins().await?;
+        opened();
+        self.events(seen).await
+    }
+
+    async fn stream_begins(&mut self) -> io::Result<()> {
         let (status, length) = self.head().await?;
         if status != 200 || !matches!(length, Length::Chunked) {
             return Err(Error::other(format!("status {status} instead of a stream")));
         }
+        Ok(())
+    }
+
+    async fn events(&mut self, mut seen: impl FnMut(&[u8])) -> io::Result<()> {
         let mut pending = Vec::new();
         while let Some(piece) = self.chunk().await? {
-            let now = Instant::now();
             pending.extend_from_slice(&piece);
             let mut done = 0;
             while let Some(end) = find(&pending[done..], b"\n\n") {
-                seen(&pending[done..done + end], now);
+                seen(&pending[done..done + end]);
                 done += end + 2;
             }
             pending.drain(..done);

@@ -8,6 +8,7 @@ pub mod prompt;
 pub mod sandbox;
 pub mod search;
 pub mod sessions;
+pub mod soak;
 pub mod start;
 pub mod streams;
 pub mod turn;
