@@ -104,7 +104,7 @@ async fn terminal_explains_its_failures() {
     let answer = bash(&terminal, "echo x > /etc/x").await;
     assert!(answer.text.contains("may write only in scratch/"), "{}", answer.text);
     let answer = bash(&terminal, "python3 -c 'import socket;socket.create_connection((\"1.1.1.1\",80))'").await;
-    assert!(answer.text.contains("network is off"), "{}", answer.text);
+    assert!(answer.text.contains("There is no network here"), "{}", answer.text);
     let answer = bash(&terminal, "kill -SEGV $$").await;
     assert!(answer.text.contains("killed by signal 11 (invalid memory access)"), "{}", answer.text);
     assert_eq!(answer.data["exit_code"], Value::Null);

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, OpenOptions, OpenOptionsExt};
@@ -122,16 +123,26 @@ fn make_dir(root: &Dir, name: &str, mode: u32) -> Result<(), StoreError> {
     root.create_dir_with(name, &builder).map_err(StoreError::io(format!("creating {name}/")))
 }
 
+/// How long the lock of a server that is no more may last.
+const LETTING_GO: Duration = Duration::from_secs(5);
+
 /// Takes `sessions/.lock`; the kernel frees it when the process ends, however it ends.
 fn take_lock(sessions: &Dir) -> Result<File, StoreError> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).mode(0o600);
     let mut file = sessions.open_with(".lock", &options).map_err(StoreError::io("opening sessions/.lock"))?.into_std();
-    if file.try_lock().is_err() {
+    let since = Instant::now();
+    while file.try_lock().is_err() {
         let mut pid = String::new();
-        let _ = file.read_to_string(&mut pid);
-        let holder = if pid.trim().is_empty() { String::new() } else { format!(" (process {})", pid.trim()) };
-        return Err(StoreError::Locked { holder });
+        let _ = file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_string(&mut pid));
+        let pid = pid.trim();
+        // A server that was killed leaves the lock for a moment to a process it was just starting.
+        let is_gone = !pid.is_empty() && Path::new("/proc/self").exists() && !Path::new("/proc").join(pid).exists();
+        if !is_gone || since.elapsed() > LETTING_GO {
+            let holder = if pid.is_empty() { String::new() } else { format!(" (process {pid})") };
+            return Err(StoreError::Locked { holder });
+        }
+        std::thread::sleep(Duration::from_millis(5));
     }
     let note = || -> std::io::Result<()> {
         file.set_len(0)?;

@@ -135,7 +135,9 @@ impl Workshop {
     fn hint(&self, output: &str) -> Option<&'static str> {
         const FENCED: [&str; 4] =
             ["Permission denied", "Operation not permitted", "PermissionError", "Read-only file system"];
-        const OFFLINE: [&str; 5] = [
+        const OFFLINE: [&str; 6] = [
+            // Python's, where it may not even make one.
+            "_socket.socket.__init__",
             "Could not resolve host",
             "Temporary failure in name resolution",
             "Network is unreachable",
