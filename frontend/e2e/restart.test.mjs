@@ -64,7 +64,7 @@ test('what is said while the server is away is not lost and not said twice', asy
     // Either it waits to be sent, or the tab says that it was not and keeps the words.
     const kept = () =>
       page.evaluate(
-        () => document.body.innerText + [...document.querySelectorAll('textarea')].map(t => t.value),
+        () => document.body.textContent + [...document.querySelectorAll('textarea')].map(t => t.value),
       )
     await until(kept, text => text.includes('are you away?'), 'the words')
   })

@@ -93,5 +93,4 @@ it('any text is cut into pieces that join to it, and a place is always below one
     if (place && !isHomePath(place.path)) expect.fail(`seed ${seed}: ${JSON.stringify([text, place])}`)
   }
   expect(found).toBeGreaterThan(CASES / 100)
-}, // Larger counts take as long as they take.
-0)
+}, 0) // Larger counts take as long as they take.
