@@ -13,7 +13,7 @@ use super::windows::WindowLimit;
 use crate::domain::{FileStamp, HomePath};
 
 /// Grows with every change of what is stored or of how text becomes terms; older indexes are made anew.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// A file as a folder listing names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,9 +129,9 @@ impl FolderIndex {
             }
             Err(problem) => (Vec::new(), Some(problem)),
         };
-        let state =
-            FileState { path: file.path.to_string(), stamp: file.stamp, content, chunks: chunks.len() as u32, problem };
-        self.shelf.put(&state, &chunks)?;
+        let places = self.files.get(&file.path).map(|known| known.places.clone()).unwrap_or_default();
+        let mut state = FileState { path: file.path.to_string(), stamp: file.stamp, content, places, problem };
+        self.shelf.put(&mut state, &chunks)?;
         self.files.insert(file.path.clone(), state);
         Ok(true)
     }
@@ -160,7 +160,7 @@ impl FolderIndex {
     /// # Errors
     /// When the index is damaged.
     pub fn snapshot(&self) -> Result<Snapshot, ShelfError> {
-        self.shelf.snapshot()
+        self.shelf.snapshot(self.files.values())
     }
 }
 

@@ -5,7 +5,7 @@
 //! not yet merged away must not count, or the same files would give other scores after a rebuild; lengths are whole
 //! numbers and not classes of them; and k1 and b can be set.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use tantivy::schema::IndexRecordOption;
 
 use tantivy::columnar::Column;
@@ -13,8 +13,9 @@ use tantivy::postings::Postings;
 use tantivy::{DocAddress, DocSet, Searcher, TERMINATED, Term};
 
 use super::analyse::{QueryTerm, Script};
+use super::places::Position;
 use super::prepared::{PackedUnit, numbered_script};
-use super::shelf::{Fields, StoredChunk, WINDOW_PARTS};
+use super::shelf::{Fields, FileState, StoredChunk, WINDOW_PARTS, WITHIN_FILE, file_order};
 
 /// What BM25 can be told.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,8 +39,8 @@ pub struct Snapshot {
     segments: Vec<Segment>,
     chunks: usize,
     total_length: u64,
-    /// Chunks by their order.
-    places: HashMap<u64, DocAddress>,
+    /// All chunks by their order.
+    by_order: Vec<(u64, DocAddress)>,
     average_window: f64,
 }
 
@@ -77,6 +78,7 @@ struct Segment {
     keys: Vec<u64>,
     /// Which of two equal scores comes first, whatever order the chunks were indexed in.
     orders: Vec<u64>,
+    positions: Vec<Position>,
     units: Column<u64>,
     scripts: Column<u64>,
 }
@@ -111,10 +113,14 @@ pub(super) fn idf(chunks: usize, texts: u32) -> f64 {
 }
 
 impl Snapshot {
-    pub(super) fn new(searcher: Searcher, fields: Fields) -> tantivy::Result<Self> {
+    pub(super) fn new<'f>(
+        searcher: Searcher,
+        fields: Fields,
+        files: impl Iterator<Item = &'f FileState>,
+    ) -> tantivy::Result<Self> {
         let mut segments = Vec::new();
         let (mut chunks, mut total_length) = (0, 0);
-        let mut places = HashMap::new();
+        let mut by_order = Vec::new();
         let (mut window_lengths, mut windows) = (0, 0usize);
         for (number, reader) in searcher.segment_readers().iter().enumerate() {
             let lengths_column = reader.fast_fields().u64("length")?;
@@ -131,16 +137,25 @@ impl Snapshot {
                 lengths[doc as usize] = length as u32;
                 keys[doc as usize] = keys_column.first(doc).unwrap_or_default();
                 orders[doc as usize] = orders_column.first(doc).unwrap_or_default();
-                places.insert(orders[doc as usize], DocAddress::new(number as u32, doc));
+                by_order.push((orders[doc as usize], DocAddress::new(number as u32, doc)));
                 window_lengths += windows_column.first(doc).unwrap_or_default();
                 windows += PackedUnit::all(units.values_for_doc(doc)).iter().filter(|unit| unit.fresh).count();
                 chunks += 1;
                 total_length += length;
             }
-            segments.push(Segment { lengths, keys, orders, units, scripts });
+            let positions = vec![Position::default(); lengths.len()];
+            segments.push(Segment { lengths, keys, orders, positions, units, scripts });
+        }
+        by_order.sort_unstable_by_key(|&(order, _)| order);
+        for file in files {
+            let order = file_order(&file.path);
+            let first = by_order.partition_point(|&(at, _)| at < order);
+            for (place, &(_, address)) in file.places.iter().zip(&by_order[first..]) {
+                segments[address.segment_ord as usize].positions[address.doc_id as usize] = place.at;
+            }
         }
         let average_window = window_lengths as f64 / WINDOW_PARTS / windows.max(1) as f64;
-        Ok(Self { searcher, fields, segments, chunks, total_length, places, average_window })
+        Ok(Self { searcher, fields, segments, chunks, total_length, by_order, average_window })
     }
 
     /// The number of chunks.
@@ -171,9 +186,20 @@ impl Snapshot {
         self.segments[address.segment_ord as usize].orders[address.doc_id as usize]
     }
 
-    /// The chunk with this order.
-    pub(super) fn at(&self, order: u64) -> Option<DocAddress> {
-        self.places.get(&order).copied()
+    /// A chunk's number among all chunks by their order.
+    pub(super) fn rank(&self, address: DocAddress) -> usize {
+        let order = self.order(address);
+        self.by_order.partition_point(|&(at, _)| at < order)
+    }
+
+    /// The chunk of this number, if it is of the same file as another.
+    pub(super) fn of_same_file(&self, rank: usize, other: DocAddress) -> Option<DocAddress> {
+        let &(_, address) = self.by_order.get(rank)?;
+        self.same_file(address, other).then_some(address)
+    }
+
+    pub(super) fn same_file(&self, a: DocAddress, b: DocAddress) -> bool {
+        self.order(a) & !WITHIN_FILE == self.order(b) & !WITHIN_FILE
     }
 
     pub(super) fn units(&self, address: DocAddress) -> Vec<PackedUnit> {
@@ -229,7 +255,11 @@ impl Snapshot {
     /// # Errors
     /// When the index on disk is damaged.
     pub fn chunk(&self, address: DocAddress) -> tantivy::Result<StoredChunk> {
-        self.fields.chunk(&self.searcher.doc(address)?)
+        let mut chunk = self.fields.chunk(&self.searcher.doc(address)?)?;
+        let at = self.segments[address.segment_ord as usize].positions[address.doc_id as usize];
+        let start = at.start as usize;
+        (chunk.range, chunk.lines) = (start..start + chunk.text.len(), at.lines());
+        Ok(chunk)
     }
 
     /// The text from one place to another, both as a chunk and bytes from its begin, of the same file and in this order; with
@@ -254,22 +284,22 @@ impl Snapshot {
             range: from..from,
             lines: line(&first, begin.1 as usize).map(|line| (line, line)),
         };
-        let (mut order, last) = (self.order(begin.0), self.order(end.0));
+        let (mut rank, last) = (self.rank(begin.0), self.rank(end.0));
         let (mut address, mut chunk) = (begin.0, first);
         loop {
             if address == centre {
                 passage.heading = std::mem::take(&mut chunk.heading);
             }
-            let to = if order == last { chunk.range.start + end.1 as usize } else { chunk.range.end };
+            let to = if rank == last { chunk.range.start + end.1 as usize } else { chunk.range.end };
             let start = passage.range.end.max(chunk.range.start);
             passage.gap(&chunk, start);
             passage.text.push_str(&chunk.text[start - chunk.range.start..to.max(start) - chunk.range.start]);
             passage.range.end = to;
-            if order == last {
+            if rank == last {
                 break;
             }
-            order += 1;
-            let Some(next) = self.at(order) else { break };
+            rank += 1;
+            let Some(next) = self.of_same_file(rank, address) else { break };
             (address, chunk) = (next, self.chunk(next)?);
         }
         let kept = passage.text.trim_end().len();

@@ -17,6 +17,7 @@ pub mod index;
 pub mod late;
 pub mod lexical;
 mod outline;
+mod places;
 mod prepared;
 pub mod search;
 pub mod shelf;

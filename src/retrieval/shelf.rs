@@ -4,6 +4,7 @@
 //! the shelf is what the last commit left.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tantivy::directory::MmapDirectory;
@@ -15,6 +16,7 @@ use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Term
 use super::analyse::Analyser;
 use super::chunk::Unit;
 use super::lexical::Snapshot;
+use super::places::{Edit, Now, Place, Position};
 use super::prepared::{PackedUnit, Prepared, json, script_number};
 use super::windows::{self, WindowLimit};
 use crate::domain::FileStamp;
@@ -41,7 +43,7 @@ pub(super) struct Fields {
     length: Field,
     /// The key of its vector.
     key: Field,
-    /// The file's number, and the chunk's place in the file.
+    /// The file's number, and the chunk's order in the file.
     order: Field,
     /// Three values a unit, see [`PackedUnit`].
     units: Field,
@@ -56,8 +58,10 @@ const FILE: &str = "file";
 const AT_BLANKS: &str = "whitespace";
 /// Lengths are kept as whole numbers of such parts: their sum is then the same in any order.
 pub(super) const WINDOW_PARTS: f64 = 1024.0;
-/// The bits of an order that count the chunks of a file.
-pub(super) const MOST_CHUNKS: u64 = 0xff_ffff;
+/// The bits of an order that tell the chunks of a file apart.
+pub(super) const WITHIN_FILE: u64 = 0xff_ffff;
+/// The order of a file's own document; those of its chunks follow.
+const FILES_OWN: u32 = 0;
 
 /// What the shelf knows about a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -67,7 +71,8 @@ pub struct FileState {
     pub stamp: FileStamp,
     /// MD5 of the content, in hexadecimal: a change detector, not a protection.
     pub content: String,
-    pub chunks: u32,
+    /// Its chunks, in their order.
+    pub(super) places: Arc<[Place]>,
     /// Why the file could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
@@ -80,8 +85,11 @@ pub struct StoredChunk {
     pub source: String,
     pub title: String,
     pub heading: String,
+    /// Kept in the file's [`Place`]s, as the lines are: an edit moves all chunks that follow.
+    #[serde(skip)]
     pub range: std::ops::Range<usize>,
     /// Absent where the file is not the text it was read as.
+    #[serde(skip)]
     pub lines: Option<(u32, u32)>,
     pub tokens: u32,
     pub text: String,
@@ -183,23 +191,39 @@ impl Shelf {
         Ok(files)
     }
 
-    /// Puts a file with its chunks in the place of what was there of it.
+    /// Puts a file with its chunks in the place of what was there of it, which `file` still names; it names these after
+    /// that. Only what the difference touches is indexed.
     ///
     /// # Errors
     /// When the index cannot be written; nothing is lost, the next call begins anew.
-    pub fn put(&mut self, file: &FileState, chunks: &[StoredChunk]) -> Result<(), ShelfError> {
-        let order = u64::from_be_bytes(digest(file.path.as_bytes())) & !MOST_CHUNKS;
-        let prepared = Prepared::all(chunks, &self.analyser)?;
+    pub fn put(&mut self, file: &mut FileState, chunks: &[StoredChunk]) -> Result<(), ShelfError> {
+        let of_file = file_order(&file.path);
+        let now = chunks.iter().map(now).collect::<tantivy::Result<Vec<_>>>()?;
+        let WindowLimit(reach) = self.plan.window;
+        let edit = Edit::of(&file.places, &now, reach);
+        let known = !file.places.is_empty();
+        file.places = edit.places.as_slice().into();
+        let around = edit.around(&now, reach);
+        let prepared = Prepared::all(&chunks[around.clone()], &self.analyser)?;
         let units: Vec<&[PackedUnit]> = prepared.iter().map(|chunk| chunk.analysed.units.as_slice()).collect();
         let lengths = windows::lengths(&units, self.plan.window);
         let mut documents = vec![self.file_document(file)?];
-        for (number, prepared) in prepared.into_iter().enumerate() {
-            let mut document = self.chunk_document(&file.path, prepared);
-            document.add_u64(self.fields.order, order | (number as u64).min(MOST_CHUNKS));
-            document.add_u64(self.fields.windows, (lengths[number] * WINDOW_PARTS).round() as u64);
-            documents.push(document);
+        for ((number, prepared), length) in around.zip(prepared).zip(lengths) {
+            if edit.written.contains(&number) {
+                let mut document = self.chunk_document(&file.path, prepared);
+                document.add_u64(self.fields.order, of_file | u64::from(edit.places[number].order));
+                document.add_u64(self.fields.windows, (length * WINDOW_PARTS).round() as u64);
+                documents.push(document);
+            }
         }
-        self.remove(&file.path)?;
+        if known {
+            for order in edit.gone.into_iter().chain([FILES_OWN]) {
+                let term = Term::from_field_u64(self.fields.order, of_file | u64::from(order));
+                self.writer()?.delete_term(term);
+            }
+        } else {
+            self.remove(&file.path)?;
+        }
         for document in documents {
             self.writer()?.add_document(document)?;
         }
@@ -234,10 +258,12 @@ impl Shelf {
         committed
     }
 
+    /// `files` are those of the last commit.
+    ///
     /// # Errors
     /// When the index on disk is damaged.
-    pub fn snapshot(&self) -> Result<Snapshot, ShelfError> {
-        Ok(Snapshot::new(self.reader.searcher(), self.fields)?)
+    pub fn snapshot<'f>(&self, files: impl Iterator<Item = &'f FileState>) -> Result<Snapshot, ShelfError> {
+        Ok(Snapshot::new(self.reader.searcher(), self.fields, files)?)
     }
 
     fn writer(&mut self) -> Result<&mut IndexWriter, ShelfError> {
@@ -251,6 +277,7 @@ impl Shelf {
         let mut document = TantivyDocument::new();
         document.add_text(self.fields.path, &file.path);
         document.add_text(self.fields.kind, FILE);
+        document.add_u64(self.fields.order, file_order(&file.path) | u64::from(FILES_OWN));
         document.add_bytes(self.fields.file, &json(file)?);
         Ok(document)
     }
@@ -270,6 +297,25 @@ impl Shelf {
         document.add_text(self.fields.characters, analysed.characters);
         document
     }
+}
+
+/// The order of a file, before those of its chunks.
+pub(super) fn file_order(path: &str) -> u64 {
+    u64::from_be_bytes(digest(path.as_bytes())) & !WITHIN_FILE
+}
+
+/// A chunk as it is compared with what the index holds.
+fn now(chunk: &StoredChunk) -> tantivy::Result<Now> {
+    let mut stored = json(chunk)?;
+    let mut tokens = 0;
+    for unit in &chunk.units {
+        for number in [unit.range.start - chunk.range.start, unit.range.len(), unit.tokens, usize::from(unit.fresh)] {
+            stored.extend((number as u64).to_le_bytes());
+        }
+        tokens += if unit.fresh { unit.tokens } else { 0 };
+    }
+    let print = u64::from_be_bytes(digest(&stored));
+    Ok(Now { print, at: Position::new(chunk.range.start, chunk.lines), tokens })
 }
 
 impl Fields {
@@ -305,7 +351,7 @@ fn schema() -> (Schema, Fields) {
         characters: schema.add_text_field("characters", indexed(IndexRecordOption::WithFreqs)),
         length: schema.add_u64_field("length", tantivy::schema::FAST),
         key: schema.add_u64_field("key", tantivy::schema::FAST),
-        order: schema.add_u64_field("order", tantivy::schema::FAST),
+        order: schema.add_u64_field("order", tantivy::schema::FAST | tantivy::schema::INDEXED),
         units: schema.add_u64_field("units", tantivy::schema::FAST),
         windows: schema.add_u64_field("windows", tantivy::schema::FAST),
         script: schema.add_u64_field("script", tantivy::schema::FAST),

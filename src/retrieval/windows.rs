@@ -14,7 +14,6 @@ use tantivy::DocAddress;
 use super::analyse::QueryTerm;
 use super::lexical::{Snapshot, TermMatches, idf};
 use super::prepared::PackedUnit;
-use super::shelf::MOST_CHUNKS;
 
 /// Standard deviation of the kernel, as a share of the window's length.
 const SPREAD: f64 = 0.375;
@@ -224,20 +223,16 @@ impl Spoken {
 
 /// The candidates with enough of what stands around them, each document's in runs without a gap.
 fn stretches(snapshot: &Snapshot, candidates: &BTreeSet<DocAddress>, WindowLimit(limit): WindowLimit) -> Vec<Stretch> {
-    let mut chunks: BTreeMap<u64, (DocAddress, Vec<PackedUnit>)> = BTreeMap::new();
+    let mut chunks: BTreeMap<usize, (DocAddress, Vec<PackedUnit>)> = BTreeMap::new();
     for &candidate in candidates {
-        let order = snapshot.order(candidate);
-        chunks.entry(order).or_insert_with(|| (candidate, snapshot.units(candidate)));
-        for step in [-1i64, 1] {
+        let rank = snapshot.rank(candidate);
+        chunks.entry(rank).or_insert_with(|| (candidate, snapshot.units(candidate)));
+        for step in [-1isize, 1] {
             let mut tokens = 0;
-            let mut at = order;
+            let mut at = rank;
             while tokens < limit as u32 {
-                let next = at.wrapping_add_signed(step);
-                // A file's first chunk has the number 0; before it lies another file.
-                if next & !MOST_CHUNKS != order & !MOST_CHUNKS {
-                    break;
-                }
-                let Some(address) = snapshot.at(next) else { break };
+                let Some(next) = at.checked_add_signed(step) else { break };
+                let Some(address) = snapshot.of_same_file(next, candidate) else { break };
                 let (_, units) = chunks.entry(next).or_insert_with(|| (address, snapshot.units(address)));
                 tokens += units.iter().filter(|unit| unit.fresh).map(|unit| unit.tokens).sum::<u32>().max(1);
                 at = next;
@@ -245,13 +240,16 @@ fn stretches(snapshot: &Snapshot, candidates: &BTreeSet<DocAddress>, WindowLimit
         }
     }
     let mut stretches: Vec<Stretch> = Vec::new();
-    let mut before = None;
-    for (order, chunk) in chunks {
+    let mut next = None;
+    for (rank, chunk) in chunks {
+        let follows = |stretch: &Stretch| {
+            next == Some(rank) && stretch.chunks.last().is_some_and(|(last, _)| snapshot.same_file(*last, chunk.0))
+        };
         match stretches.last_mut() {
-            Some(stretch) if before == Some(order.wrapping_sub(1)) => stretch.chunks.push(chunk),
+            Some(stretch) if follows(stretch) => stretch.chunks.push(chunk),
             _ => stretches.push(Stretch::of(chunk)),
         }
-        before = Some(order);
+        next = Some(rank + 1);
     }
     for stretch in &mut stretches {
         for (number, (_, units)) in stretch.chunks.iter().enumerate() {

@@ -63,6 +63,19 @@ fn an_edit_makes_few_new_vectors_necessary() {
 }
 
 #[test]
+fn an_edit_leaves_the_chunks_of_other_sections_in_the_index() {
+    let section = |n: usize| format!("## S{n}\n\n{}\n\n", format!("text{n} stays the same. ").repeat(40));
+    let text: String = (0..30).map(section).collect();
+    let mut edited = index(&[("k/a.md", &text)]);
+    let chunks = |index: &FolderIndex| index.snapshot().unwrap().keys().collect::<Vec<_>>();
+    let before = chunks(&edited);
+    put(&mut edited, "k/a.md", &text.replacen("text7 stays", "A longer text7 goes", 1));
+    edited.commit().unwrap();
+    let kept = chunks(&edited).iter().filter(|chunk| before.contains(chunk)).count();
+    assert!(kept + 6 >= before.len() && kept < before.len(), "{kept} of {}", before.len());
+}
+
+#[test]
 fn an_unreadable_file_is_listed_with_its_reason() {
     let mut index = index(&[("k/a.md", "apple")]);
     index.put(&listed("k/b.bin", ""), Ok(vec![0xff, 0xfe])).unwrap();
@@ -153,6 +166,41 @@ fn the_key_of_a_vector_is_what_it_was_made_of() {
         (found, snapshot.chunk(address).unwrap().indexed()),
         (key("A\n# A\n\napple"), "A\n# A\n\napple".to_owned())
     );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+    /// Files of many small chunks, and edits that leave most of them as they are.
+    #[test]
+    fn edited_lines_end_in_the_index_a_fresh_start_would_give(
+        lines in prop::collection::vec("(## [a-c]|- |)([a-f]{1,2} |猫|狗|\\. ){0,8}", 20..60),
+        edits in prop::collection::vec((0usize..60, 0usize..4, prop::collection::vec("([a-f]{1,2} ?){0,6}|", 0..3)), 1..8),
+        at_once in any::<bool>(),
+        query in "[a-f]{1,2} (猫狗|[a-f])?",
+    ) {
+        let limits = Limits { tokens: 12, overlap: 3 };
+        let mut edited = FolderIndex::in_memory(limits).unwrap();
+        put(&mut edited, "k/b.md", "a b c");
+        put(&mut edited, "k/a.md", &lines.join("\n"));
+        edited.commit().unwrap();
+        let mut lines = lines;
+        for (at, gone, new) in edits {
+            let at = at.min(lines.len());
+            lines.splice(at..(at + gone).min(lines.len()), new);
+            put(&mut edited, "k/a.md", &lines.join("\n"));
+            if !at_once {
+                edited.commit().unwrap();
+            }
+        }
+        edited.commit().unwrap();
+        let mut fresh = FolderIndex::in_memory(limits).unwrap();
+        put(&mut fresh, "k/a.md", &lines.join("\n"));
+        put(&mut fresh, "k/b.md", "a b c");
+        fresh.commit().unwrap();
+        let chunks = |index: &FolderIndex| index.snapshot().unwrap().chunks_of("k/a.md").unwrap();
+        prop_assert_eq!(chunks(&edited), chunks(&fresh));
+        prop_assert_eq!(hits(&edited, &query, 9), hits(&fresh, &query, 9));
+    }
 }
 
 proptest! {
