@@ -18,7 +18,7 @@ const OTHER_SCRIPT_WEIGHT: f64 = 0.8;
 pub struct Candidate<A> {
     pub address: A,
     /// Decides between equal scores.
-    pub order: (u64, u32),
+    pub order: (u32, u32),
     /// 0 when no word of the question stands in it.
     pub lexical: f64,
     /// Absent when it has no vector yet.
@@ -123,7 +123,7 @@ mod tests {
         assert!((weights.lexical - 0.45).abs() < 1e-12);
         let candidate = |address: u32, lexical: f64, cosine: f64, late: f64| Candidate {
             address,
-            order: (u64::from(address), 0),
+            order: (address, 0),
             lexical,
             cosine: Some(cosine),
             late: Some(late),

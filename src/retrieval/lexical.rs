@@ -5,11 +5,11 @@
 //! not yet merged away must not count, or the same files would give other scores after a rebuild; lengths are whole
 //! numbers and not classes of them; and k1 and b can be set.
 
-use std::collections::BTreeMap;
-use tantivy::schema::IndexRecordOption;
+use std::sync::{Arc, OnceLock};
 
 use tantivy::columnar::Column;
 use tantivy::postings::Postings;
+use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, DocSet, Searcher, TERMINATED, Term};
 
 use super::analyse::{QueryTerm, Script};
@@ -39,8 +39,8 @@ pub struct Snapshot {
     segments: Vec<Segment>,
     chunks: usize,
     total_length: u64,
-    /// All chunks by their order.
-    by_order: Vec<(u64, DocAddress)>,
+    /// All chunks by their order, each with a number of its file.
+    ranked: Vec<(DocAddress, u32)>,
     average_window: f64,
 }
 
@@ -76,14 +76,35 @@ struct Segment {
     /// The number of terms; [`NO_CHUNK`] where the document is deleted or is no chunk.
     lengths: Vec<u32>,
     keys: Vec<u64>,
-    /// Which of two equal scores comes first, whatever order the chunks were indexed in.
-    orders: Vec<u64>,
+    /// Which of two equal scores comes first, whatever order the chunks were indexed in: the place in `ranked`.
+    ranks: Vec<u32>,
     positions: Vec<Position>,
-    units: Column<u64>,
+    packed_units: Column<u64>,
+    /// Unpacked when they are first needed.
+    units: Vec<OnceLock<Arc<[PackedUnit]>>>,
     scripts: Column<u64>,
 }
 
 const NO_CHUNK: u32 = u32::MAX;
+
+/// The positions of a term in some chunks.
+pub(super) struct Places {
+    /// For each chunk, the end of its positions.
+    ends: Vec<u32>,
+    positions: Vec<u32>,
+}
+
+impl Places {
+    /// In the chunk of this number, rising; `u32::MAX` for each time where only the number is known.
+    pub fn of(&self, number: usize) -> &[u32] {
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.positions[start as usize..self.ends[number] as usize]
+    }
+
+    fn end(&mut self) {
+        self.ends.push(self.positions.len() as u32);
+    }
+}
 
 /// Where a word of a question stands.
 pub struct TermMatches {
@@ -120,7 +141,7 @@ impl Snapshot {
     ) -> tantivy::Result<Self> {
         let mut segments = Vec::new();
         let (mut chunks, mut total_length) = (0, 0);
-        let mut by_order = Vec::new();
+        let mut orders = Vec::new();
         let (mut window_lengths, mut windows) = (0, 0usize);
         for (number, reader) in searcher.segment_readers().iter().enumerate() {
             let lengths_column = reader.fast_fields().u64("length")?;
@@ -131,31 +152,37 @@ impl Snapshot {
             let scripts = reader.fast_fields().u64("script")?;
             let mut lengths = vec![NO_CHUNK; reader.max_doc() as usize];
             let mut keys = vec![0; reader.max_doc() as usize];
-            let mut orders = vec![0; reader.max_doc() as usize];
             for doc in reader.doc_ids_alive() {
                 let Some(length) = lengths_column.first(doc) else { continue };
                 lengths[doc as usize] = length as u32;
                 keys[doc as usize] = keys_column.first(doc).unwrap_or_default();
-                orders[doc as usize] = orders_column.first(doc).unwrap_or_default();
-                by_order.push((orders[doc as usize], DocAddress::new(number as u32, doc)));
+                orders.push((orders_column.first(doc).unwrap_or_default(), DocAddress::new(number as u32, doc)));
                 window_lengths += windows_column.first(doc).unwrap_or_default();
                 windows += PackedUnit::all(units.values_for_doc(doc)).iter().filter(|unit| unit.fresh).count();
                 chunks += 1;
                 total_length += length;
             }
-            let positions = vec![Position::default(); lengths.len()];
-            segments.push(Segment { lengths, keys, orders, positions, units, scripts });
+            let (ranks, positions) = (vec![0; lengths.len()], vec![Position::default(); lengths.len()]);
+            let unpacked = vec![OnceLock::new(); lengths.len()];
+            segments.push(Segment { lengths, keys, ranks, positions, packed_units: units, units: unpacked, scripts });
         }
-        by_order.sort_unstable_by_key(|&(order, _)| order);
+        orders.sort_unstable_by_key(|&(order, _)| order);
         for file in files {
             let order = file_order(&file.path);
-            let first = by_order.partition_point(|&(at, _)| at < order);
-            for (place, &(_, address)) in file.places.iter().zip(&by_order[first..]) {
+            let first = orders.partition_point(|&(at, _)| at < order);
+            for (place, &(_, address)) in file.places.iter().zip(&orders[first..]) {
                 segments[address.segment_ord as usize].positions[address.doc_id as usize] = place.at;
             }
         }
+        let mut ranked = Vec::with_capacity(orders.len());
+        for (number, of_file) in orders.chunk_by(|(a, _), (b, _)| a & !WITHIN_FILE == b & !WITHIN_FILE).enumerate() {
+            for &(_, address) in of_file {
+                segments[address.segment_ord as usize].ranks[address.doc_id as usize] = ranked.len() as u32;
+                ranked.push((address, number as u32));
+            }
+        }
         let average_window = window_lengths as f64 / WINDOW_PARTS / windows.max(1) as f64;
-        Ok(Self { searcher, fields, segments, chunks, total_length, by_order, average_window })
+        Ok(Self { searcher, fields, segments, chunks, total_length, ranked, average_window })
     }
 
     /// The number of chunks.
@@ -181,29 +208,26 @@ impl Snapshot {
         self.segments[address.segment_ord as usize].keys[address.doc_id as usize]
     }
 
-    /// Chunks with equal scores are put in this order.
-    pub fn order(&self, address: DocAddress) -> u64 {
-        self.segments[address.segment_ord as usize].orders[address.doc_id as usize]
-    }
-
-    /// A chunk's number among all chunks by their order.
-    pub(super) fn rank(&self, address: DocAddress) -> usize {
-        let order = self.order(address);
-        self.by_order.partition_point(|&(at, _)| at < order)
+    /// A chunk's number among all chunks, file by file. Chunks with equal scores are put in this order.
+    pub(super) fn rank(&self, address: DocAddress) -> u32 {
+        self.segments[address.segment_ord as usize].ranks[address.doc_id as usize]
     }
 
     /// The chunk of this number, if it is of the same file as another.
-    pub(super) fn of_same_file(&self, rank: usize, other: DocAddress) -> Option<DocAddress> {
-        let &(_, address) = self.by_order.get(rank)?;
+    pub(super) fn of_same_file(&self, rank: u32, other: DocAddress) -> Option<DocAddress> {
+        let &(address, _) = self.ranked.get(rank as usize)?;
         self.same_file(address, other).then_some(address)
     }
 
     pub(super) fn same_file(&self, a: DocAddress, b: DocAddress) -> bool {
-        self.order(a) & !WITHIN_FILE == self.order(b) & !WITHIN_FILE
+        let file = |address| self.ranked[self.rank(address) as usize].1;
+        file(a) == file(b)
     }
 
-    pub(super) fn units(&self, address: DocAddress) -> Vec<PackedUnit> {
-        PackedUnit::all(self.segments[address.segment_ord as usize].units.values_for_doc(address.doc_id))
+    pub(super) fn units(&self, address: DocAddress) -> Arc<[PackedUnit]> {
+        let segment = &self.segments[address.segment_ord as usize];
+        let unpacked = || PackedUnit::all(segment.packed_units.values_for_doc(address.doc_id)).into();
+        segment.units[address.doc_id as usize].get_or_init(unpacked).clone()
     }
 
     pub(super) fn script(&self, address: DocAddress) -> Script {
@@ -216,37 +240,34 @@ impl Snapshot {
         self.average_window
     }
 
-    /// The positions of a term in those of `chunks` that hold it; `u32::MAX` for each time where only the number is known.
-    /// `chunks` are in the order of their addresses.
-    pub(super) fn places(
-        &self,
-        term: &TermMatches,
-        chunks: &[DocAddress],
-    ) -> tantivy::Result<BTreeMap<DocAddress, Vec<u32>>> {
-        let mut found = BTreeMap::new();
+    /// Where a term stands in `chunks`, which are in the order of their addresses.
+    pub(super) fn places(&self, term: &TermMatches, chunks: &[DocAddress]) -> tantivy::Result<Places> {
+        let mut found = Places { ends: Vec::with_capacity(chunks.len()), positions: Vec::new() };
         let word = match &term.term {
             QueryTerm::Term(text) => Term::from_field_text(self.fields.words, text),
             QueryTerm::Character(_) => {
-                for &(address, times) in term.postings.iter().filter(|(at, _)| chunks.binary_search(at).is_ok()) {
-                    found.insert(address, vec![u32::MAX; times as usize]);
+                for chunk in chunks {
+                    let known = term.postings.binary_search_by_key(chunk, |&(address, _)| address);
+                    let times = known.map_or(0, |at| term.postings[at].1);
+                    found.positions.extend(std::iter::repeat_n(u32::MAX, times as usize));
+                    found.end();
                 }
                 return Ok(found);
             }
         };
         for chunks in chunks.chunk_by(|a, b| a.segment_ord == b.segment_ord) {
-            let reader = self.searcher.segment_reader(chunks[0].segment_ord);
-            let inverted = reader.inverted_index(word.field())?;
-            let option = IndexRecordOption::WithFreqsAndPositions;
-            let Some(mut postings) = inverted.read_postings(&word, option)? else { continue };
+            let inverted = self.searcher.segment_reader(chunks[0].segment_ord).inverted_index(word.field())?;
+            let mut postings = inverted.read_postings(&word, IndexRecordOption::WithFreqsAndPositions)?;
             for &address in chunks {
-                if postings.doc() < address.doc_id {
-                    postings.seek(address.doc_id);
+                if let Some(postings) = &mut postings {
+                    if postings.doc() < address.doc_id {
+                        postings.seek(address.doc_id);
+                    }
+                    if postings.doc() == address.doc_id {
+                        postings.append_positions_with_offset(0, &mut found.positions);
+                    }
                 }
-                if postings.doc() == address.doc_id {
-                    let mut positions = Vec::new();
-                    postings.positions(&mut positions);
-                    found.insert(address, positions);
-                }
+                found.end();
             }
         }
         Ok(found)

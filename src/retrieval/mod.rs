@@ -22,6 +22,7 @@ mod prepared;
 pub mod search;
 pub mod shelf;
 mod stop_words;
+mod stretch;
 pub mod vectors;
 pub mod windows;
 

@@ -148,7 +148,7 @@ impl Searchable<'_> {
     /// The best of a leg; equal scores in the order of the chunks.
     fn best(&self, mut scores: Vec<(DocAddress, f64)>) -> Vec<(DocAddress, f64)> {
         let order = |a: &(DocAddress, f64), b: &(DocAddress, f64)| {
-            let place = |address| self.snapshot.order(address);
+            let place = |address| self.snapshot.rank(address);
             b.1.total_cmp(&a.1).then_with(|| place(a.0).cmp(&place(b.0)))
         };
         if scores.len() > POOL {

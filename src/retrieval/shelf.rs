@@ -18,7 +18,7 @@ use super::chunk::Unit;
 use super::lexical::Snapshot;
 use super::places::{Edit, Now, Place, Position};
 use super::prepared::{PackedUnit, Prepared, json, script_number};
-use super::windows::{self, WindowLimit};
+use super::stretch::{self, WindowLimit};
 use crate::domain::FileStamp;
 
 /// What the writer may hold before it writes a segment, in bytes; tantivy's least.
@@ -206,7 +206,7 @@ impl Shelf {
         let around = edit.around(&now, reach);
         let prepared = Prepared::all(&chunks[around.clone()], &self.analyser)?;
         let units: Vec<&[PackedUnit]> = prepared.iter().map(|chunk| chunk.analysed.units.as_slice()).collect();
-        let lengths = windows::lengths(&units, self.plan.window);
+        let lengths = stretch::lengths(&units, self.plan.window);
         let mut documents = vec![self.file_document(file)?];
         for ((number, prepared), length) in around.zip(prepared).zip(lengths) {
             if edit.written.contains(&number) {

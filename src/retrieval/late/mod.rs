@@ -11,7 +11,8 @@ mod store;
 use std::sync::{PoisonError, RwLock};
 
 use super::lexical::{Snapshot, idf};
-use super::windows::{Kernel, Spoken, Stretch, WindowLimit};
+use super::stretch::{Kernel, Stretch, WindowLimit};
+use super::windows::Spoken;
 use crate::domain::{EmbedError, Side, TokenEmbedder, TokenVector};
 pub use store::Tokens;
 
@@ -76,8 +77,8 @@ impl Leg<'_> {
     /// For each unit of a stretch and each piece of the question the largest product, where it is above 0.
     fn closeness(&self, asked: &[Asked], stretch: &Stretch) -> Option<Vec<f32>> {
         let mut closeness = vec![0.0f32; stretch.ruler.units() * asked.len()];
-        for (place, (chunk, _)) in stretch.chunks.iter().enumerate() {
-            let signs = self.tokens.read(self.snapshot.key(*chunk))?;
+        for (place, part) in stretch.parts.iter().enumerate() {
+            let signs = self.tokens.read(self.snapshot.key(part.chunk))?;
             for (start, bits) in signs.each() {
                 let Some(unit) = stretch.fresh_unit(place, start) else { continue };
                 let own = &mut closeness[unit * asked.len()..];

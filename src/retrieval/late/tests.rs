@@ -136,8 +136,8 @@ fn naive(leg: &Leg, question: &[TokenVector], spoken: &Spoken) -> Vec<f64> {
         for unit in window.around.clone() {
             let distance = f64::from(stretch.ruler.twice(unit, window.centre)) / 2.0;
             let near = (-0.5 * (distance / 160.0).powi(2)).exp();
-            for (place, (chunk, _)) in stretch.chunks.iter().enumerate() {
-                let chunk = leg.snapshot.chunk(*chunk).unwrap();
+            for (place, part) in stretch.parts.iter().enumerate() {
+                let chunk = leg.snapshot.chunk(part.chunk).unwrap();
                 let head = chunk.indexed().len() - chunk.text.len();
                 for token in Words.tokens(Side::Passage, &chunk.indexed()).unwrap() {
                     let start = token.start.checked_sub(head).map(|start| start as u32);
