@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath, PathFd, Ruleset,
@@ -41,39 +42,72 @@ fn abi(kernel: i32) -> ABI {
     }
 }
 
-/// The ruleset for a process that works in `cwd`. Every right named here is demanded of the kernel, never "if possible":
-/// a ruleset that cannot be had in full is an error. TCP is closed but for connections to the `port` of the proxy.
-pub fn ruleset(kernel: i32, order: &Order) -> Result<RulesetCreated, RulesetError> {
-    let (cwd, readable) = (&order.cwd, &order.readable);
-    let abi = abi(kernel);
-    let mut rules =
-        Ruleset::default().set_compatibility(CompatLevel::HardRequirement).handle_access(AccessFs::from_all(abi))?;
-    if kernel >= TCP_ABI {
-        rules = rules.handle_access(AccessNet::from_all(abi))?;
-    }
-    if kernel >= SIGNALS_ABI {
-        rules = rules.scope(Scope::from_all(abi))?;
-    }
-    let mut rules = rules.create()?;
-    if let Some(port) = order.proxy_port {
-        rules = rules.add_rule(NetPort::new(port, AccessNet::ConnectTcp))?;
+/// What every job may read, as rules. Making them takes longer than all that is done for a job, so it is done before there
+/// is one.
+pub struct SystemRules {
+    kernel: i32,
+    rules: RulesetCreated,
+    made_of: EtcStamp,
+}
+
+/// Tells whether files of `/etc` were put in the place of others: rules name files, not their names.
+type EtcStamp = [Option<SystemTime>; 2];
+
+impl SystemRules {
+    /// Every right named here is demanded of the kernel, never "if possible": a ruleset that cannot be had in full is an
+    /// error.
+    pub fn new(kernel: i32) -> Result<Self, RulesetError> {
+        let abi = abi(kernel);
+        let mut rules = Ruleset::default()
+            .set_compatibility(CompatLevel::HardRequirement)
+            .handle_access(AccessFs::from_all(abi))?;
+        if kernel >= TCP_ABI {
+            rules = rules.handle_access(AccessNet::from_all(abi))?;
+        }
+        if kernel >= SIGNALS_ABI {
+            rules = rules.scope(Scope::from_all(abi))?;
+        }
+        let mut rules = rules.create()?;
+        let made_of = etc_stamp();
+        let read = AccessFs::from_read(abi);
+        for path in SYSTEM {
+            rules = allow(rules, Path::new(path), read)?;
+        }
+        for (path, is_folder) in public_etc() {
+            rules = add(rules, (&path, is_folder), read)?;
+        }
+        let device = AccessFs::ReadFile | AccessFs::WriteFile;
+        for path in DEVICES {
+            rules = allow(rules, Path::new(path), device)?;
+        }
+        rules = allow(rules, Path::new(SHARED_MEMORY), writing(abi) & !AccessFs::Execute)?;
+        Ok(Self { kernel, rules, made_of })
     }
 
-    let read = AccessFs::from_read(abi);
-    let system = SYSTEM.iter().map(PathBuf::from);
-    for path in system.chain(readable.iter().cloned()) {
-        rules = allow(rules, &path, read)?;
+    /// The rules for one job: these, made anew if files of `/etc` were replaced meanwhile, and what the order names. TCP is
+    /// closed but for connections to the `port` of the proxy.
+    pub fn and(self, order: &Order) -> Result<RulesetCreated, RulesetError> {
+        let Self { kernel, mut rules, made_of } = self;
+        if made_of != etc_stamp() {
+            rules = Self::new(kernel)?.rules;
+        }
+        if let Some(port) = order.proxy_port {
+            rules = rules.add_rule(NetPort::new(port, AccessNet::ConnectTcp))?;
+        }
+        let abi = abi(kernel);
+        for path in &order.readable {
+            rules = allow(rules, path, AccessFs::from_read(abi))?;
+        }
+        allow(rules, &order.cwd, writing(abi))
     }
-    for (path, is_folder) in public_etc() {
-        rules = add(rules, (&path, is_folder), read)?;
-    }
-    let device = AccessFs::ReadFile | AccessFs::WriteFile;
-    for path in DEVICES {
-        rules = allow(rules, Path::new(path), device)?;
-    }
-    let write = AccessFs::from_all(abi) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::MakeSock);
-    rules = allow(rules, Path::new(SHARED_MEMORY), write & !AccessFs::Execute)?;
-    allow(rules, cwd, write)
+}
+
+fn writing(abi: ABI) -> BitFlags<AccessFs> {
+    AccessFs::from_all(abi) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::MakeSock)
+}
+
+fn etc_stamp() -> EtcStamp {
+    ["/etc", "/etc/ssl"].map(|folder| fs::metadata(folder).and_then(|meta| meta.modified()).ok())
 }
 
 /// Adds one path; one that does not exist here gives no right and is no error.

@@ -2,9 +2,16 @@
 //! has an empty environment, no order and nothing open but its pipes, and ends when the server does.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::process::Child;
+use tokio::time::timeout;
 
 use super::spawn::{Input, Supervised};
 use super::{Job, Level, Sandbox, SandboxError};
+
+/// How long a supervisor may take to end after its report.
+const ENDING: Duration = Duration::from_secs(2);
 
 /// The one that waits, if any.
 #[derive(Clone, Default)]
@@ -40,13 +47,17 @@ impl Sandbox {
         }
     }
 
-    /// Starts the next one beside. Where that fails, the next job starts its own and says why it cannot.
-    pub(super) fn prepare_next(&self) {
-        if self.config.level == Level::Strict {
-            return;
-        }
+    /// Waits beside for the end of a supervisor that has said its last word, then starts the next one. Where that fails, the
+    /// next job starts its own and says why it cannot.
+    pub(super) fn see_out(&self, mut done: Child) {
         let sandbox = self.clone();
         tokio::spawn(async move {
+            if timeout(ENDING, done.wait()).await.is_err() {
+                let _ = done.start_kill();
+            }
+            if sandbox.config.level == Level::Strict {
+                return;
+            }
             if let Ok(supervised) = sandbox.start_supervisor(&[], Input::Null) {
                 sandbox.ready.put(supervised);
             }

@@ -57,10 +57,12 @@ impl Sandbox {
                 () = &mut pump => end.await,
             }
         };
-        if timeout(DRAIN, supervised.child.wait()).await.is_err() {
+        // One that reported the end has nothing left to do but to end itself.
+        let reported = matches!(exit, Ok(Exit::Code(_) | Exit::Signal(_)));
+        if !reported && timeout(DRAIN, supervised.child.wait()).await.is_err() {
             let _ = supervised.child.start_kill();
         }
-        self.prepare_next();
+        self.see_out(supervised.child);
         let (stdout, stderr) = (out.finish(), err.finish());
         let exit = exit.map_err(|error| if begun { error } else { self.explain(error, &stderr.text()) })?;
         let contacts = pass.map(|pass| pass.contacts()).unwrap_or_default();

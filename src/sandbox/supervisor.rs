@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use super::sys::{self, Pid, Reaped};
-use super::user::{NOBODY, may_become_nobody};
+use super::user::{NOBODY, can_change, is_root, lets_nobody_work};
 use super::wire::{ARGUMENT, End, Fence, INTERRUPT, NotStarted, Order, Report, SOCKET};
 use super::{calls, paths};
 
@@ -41,8 +41,9 @@ fn supervise(mut server: UnixStream) -> io::Result<()> {
     let _ = sys::new_session();
     let signals = sys::signals_as_file(&[libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP])?;
     sys::become_subreaper()?;
+    let in_advance = InAdvance::new();
     let order = read_order(&mut server)?;
-    let main = match start(&order) {
+    let main = match start(&order, in_advance) {
         Ok(pid) => pid,
         Err((reason, why)) => return report(&mut server, &Report::NotStarted { reason, why }),
     };
@@ -170,7 +171,7 @@ enum Step {
     Program = b'p',
 }
 
-fn start(order: &Order) -> Result<Pid, (NotStarted, String)> {
+fn start(order: &Order, in_advance: InAdvance) -> Result<Pid, (NotStarted, String)> {
     let (mut steps, mut note) = io::pipe().map_err(|error| (NotStarted::Fence, error.to_string()))?;
     let Some((program, arguments)) = order.argv.split_first() else {
         return Err((NotStarted::Program, "no program was named".to_owned()));
@@ -184,7 +185,7 @@ fn start(order: &Order) -> Result<Pid, (NotStarted, String)> {
 
     let mut fence = match order.fence {
         Fence::None => None,
-        Fence::Standard => Some(Prepared::new(order).map_err(|why| (NotStarted::Fence, why))?),
+        Fence::Standard => Some(in_advance.fence(order).map_err(|why| (NotStarted::Fence, why))?),
     };
     let user = fence.as_ref().map_or_else(sys::user_id, |fence| fence.user.unwrap_or_else(sys::user_id));
     let limits = limits(order, user);
@@ -241,32 +242,54 @@ fn limits(order: &Order, user: u32) -> Vec<(libc::__rlimit_resource_t, u64)> {
     limits
 }
 
-/// The fence, made before the fork.
-struct Prepared {
-    rules: Option<landlock::RulesetCreated>,
-    filters: [seccompiler::BpfProgram; 2],
-    /// The user to become.
-    user: Option<u32>,
+/// What of a fence needs no order: made while none is there.
+struct InAdvance {
+    rules: Result<paths::SystemRules, String>,
+    filters: Result<Filters, String>,
+    can_change_user: bool,
 }
 
-impl Prepared {
-    fn new(order: &Order) -> Result<Self, String> {
+type Filters = [seccompiler::BpfProgram; 2];
+
+fn filters(network: bool) -> Result<Filters, String> {
+    calls::filters(network).map_err(|error| error.to_string())
+}
+
+impl InAdvance {
+    fn new() -> Self {
         let kernel = sys::landlock_abi();
-        if kernel < paths::LEAST_ABI {
-            return Err(super::no_landlock(kernel));
-        }
-        let user = may_become_nobody(order).then_some(NOBODY);
+        let rules = if kernel < paths::LEAST_ABI {
+            Err(super::no_landlock(kernel))
+        } else {
+            paths::SystemRules::new(kernel).map_err(|error| error.to_string())
+        };
+        Self { rules, filters: filters(false), can_change_user: is_root() && can_change() }
+    }
+
+    fn fence(self, order: &Order) -> Result<Prepared, String> {
+        let rules = self.rules?;
+        let user = (self.can_change_user && lets_nobody_work(order)).then_some(NOBODY);
         if let Some(id) = user {
             let owner = fs::metadata(&order.cwd).map_err(|error| error.to_string())?.uid();
             if owner != id {
                 sys::change_owner(&order.cwd, id).map_err(|error| error.to_string())?;
             }
         }
-        let rules = paths::ruleset(kernel, order).map_err(|error| error.to_string())?;
-        let filters = calls::filters(order.proxy_port.is_some()).map_err(|error| error.to_string())?;
-        Ok(Self { rules: Some(rules), filters, user })
+        let rules = rules.and(order).map_err(|error| error.to_string())?;
+        let filters = if order.proxy_port.is_some() { filters(true)? } else { self.filters? };
+        Ok(Prepared { rules: Some(rules), filters, user })
     }
+}
 
+/// The fence, made before the fork.
+struct Prepared {
+    rules: Option<landlock::RulesetCreated>,
+    filters: Filters,
+    /// The user to become.
+    user: Option<u32>,
+}
+
+impl Prepared {
     /// In the child: gives up every right, in the only order that works.
     fn put_up(&mut self, temporary: &Path) -> io::Result<()> {
         sys::drop_capability_bounds();
