@@ -9,7 +9,9 @@ use tokio_util::sync::CancellationToken;
 use super::asking::{Asked, Decided};
 use super::recorder::{NotRecorded, Recorder};
 use super::wall::Wall;
-use crate::domain::{CallApproval, CallStatus, Event, RequestedCall, Session, SessionId, Shown, ToolAnswer, WorkId};
+use crate::domain::{
+    CallApproval, CallStatus, Event, Outcome, RequestedCall, Session, SessionId, Shown, StoppedBy, ToolAnswer, WorkId,
+};
 use crate::provider::CallRequest;
 use crate::store::Home;
 use crate::tools::{Call, Checked, EndRun, Policy, Registry};
@@ -63,6 +65,24 @@ impl Stopper {
 
     pub fn is_suspended(&self) -> bool {
         self.suspend.is_cancelled()
+    }
+
+    /// How a run ends that was stopped.
+    pub fn outcome(&self) -> Outcome {
+        match self.is_suspended() {
+            true => Outcome::Interrupted { detail: "the server was stopped".to_owned(), by: StoppedBy::Server },
+            false => Outcome::Interrupted { detail: "stopped by the person".to_owned(), by: StoppedBy::Person },
+        }
+    }
+
+    /// How a call ends that was cut off, or not begun, because the run was stopped.
+    fn cancelled(&self, started: Instant) -> Ended {
+        let why = match self.is_suspended() {
+            true => "[cancelled: the server was stopped]",
+            false => "[cancelled: the person stopped this run]",
+        };
+        let answer = ToolAnswer::failed(why);
+        Ended { status: CallStatus::Cancelled, answer, took: started.elapsed(), fatal: None }
     }
 }
 
@@ -227,7 +247,7 @@ impl Calls<'_> {
             Planned::Answer(status, answer) => {
                 Ended { status: *status, answer: answer.clone(), took: Duration::ZERO, fatal: None }
             }
-            Planned::Ask(_) => Ended::cancelled(Instant::now()),
+            Planned::Ask(_) => self.stopper.cancelled(Instant::now()),
         }
     }
 
@@ -235,7 +255,7 @@ impl Calls<'_> {
         let started = Instant::now();
         let cancel = &self.stopper.cancel;
         if cancel.is_cancelled() {
-            return Ended::cancelled(started);
+            return self.stopper.cancelled(started);
         }
         let call = Call {
             session: self.session_id,
@@ -251,17 +271,17 @@ impl Calls<'_> {
         };
         let answer = tokio::select! {
             answer = running => answer,
-            () = out_of_patience => return Ended::cancelled(started),
+            () = out_of_patience => return self.stopper.cancelled(started),
         };
         let took = started.elapsed();
         match answer {
-            Ok(_) if cancel.is_cancelled() => Ended::cancelled(started),
+            Ok(_) if cancel.is_cancelled() => self.stopper.cancelled(started),
             Ok(answer) => {
                 let status = if answer.ok { CallStatus::Done } else { CallStatus::Error };
                 Ended { status, answer, took, fatal: None }
             }
             Err(EndRun::Cancelled { text }) => {
-                let cancelled = Ended::cancelled(started);
+                let cancelled = self.stopper.cancelled(started);
                 let text =
                     if text.is_empty() { cancelled.answer.text } else { format!("{text}\n{}", cancelled.answer.text) };
                 Ended { answer: ToolAnswer { text, ..cancelled.answer }, ..cancelled }
@@ -284,13 +304,6 @@ impl Planned {
 
     fn asks(&self) -> bool {
         matches!(self, Planned::Ask(_))
-    }
-}
-
-impl Ended {
-    fn cancelled(started: Instant) -> Self {
-        let answer = ToolAnswer::failed("[cancelled: the person stopped this run]");
-        Self { status: CallStatus::Cancelled, answer, took: started.elapsed(), fatal: None }
     }
 }
 

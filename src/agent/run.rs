@@ -68,6 +68,8 @@ const HIT_OVERHEAD: usize = 30;
 
 enum End {
     Outcome(Outcome),
+    /// A person, or the server, wanted it to end.
+    Stopped,
     Suspended,
     Record(NotRecorded),
 }
@@ -88,7 +90,7 @@ pub async fn run(run: &Run, recorder: &mut Recorder, first: u32) -> Result<Endin
         ended = run.dialogues(recorder, &wall, first) => ended,
         () = wall.over() => Err(too_long(run.tasks.limits)),
     };
-    end(recorder, ended).await
+    end(recorder, ended, &run.tasks.stopper).await
 }
 
 /// Does what is left of the calls of an exchange that was under way before this start of the server. `None` when the run
@@ -106,14 +108,15 @@ pub async fn finish_calls(tasks: &Tasks, recorder: &mut Recorder) -> Result<Opti
     };
     match ended {
         Ok(()) => Ok(None),
-        ended => end(recorder, ended).await.map(Some),
+        ended => end(recorder, ended, &tasks.stopper).await.map(Some),
     }
 }
 
-async fn end(recorder: &mut Recorder, ended: Result<(), End>) -> Result<Ending, NotRecorded> {
+async fn end(recorder: &mut Recorder, ended: Result<(), End>, stopper: &Stopper) -> Result<Ending, NotRecorded> {
     let outcome = match ended {
         Ok(()) => Outcome::Done,
         Err(End::Outcome(outcome)) => outcome,
+        Err(End::Stopped) => stopper.outcome(),
         Err(End::Suspended) => return recorder.flush().await.map(|()| Ending::Suspended),
         Err(End::Record(error)) => return Err(error),
     };
@@ -134,7 +137,7 @@ fn too_long(limits: Limits) -> End {
 impl From<Stop> for End {
     fn from(stop: Stop) -> Self {
         match stop {
-            Stop::Cancelled => End::Outcome(interrupted()),
+            Stop::Cancelled => End::Stopped,
             Stop::Limit(detail) => End::Outcome(Outcome::Limit { detail }),
             Stop::Failed(error) => {
                 End::Outcome(Outcome::Error { error, code: "tool_failed".to_owned(), retryable: true })
@@ -296,13 +299,9 @@ impl Run {
     }
 }
 
-pub fn interrupted() -> Outcome {
-    Outcome::Interrupted { detail: "stopped by the person".to_owned() }
-}
-
 fn ending(reason: NoAnswer) -> End {
     match reason {
-        NoAnswer::Cancelled => End::Outcome(interrupted()),
+        NoAnswer::Cancelled => End::Stopped,
         NoAnswer::Provider(error) => End::Outcome(Outcome::Error {
             error: error.to_string(),
             code: error.code().to_owned(),

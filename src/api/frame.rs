@@ -4,7 +4,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::domain::knowledge::Search;
-use crate::domain::{Approval, CallStatus, Decision, Event, Hit, Outcome, Scope, SessionId, StatusKind, message};
+use crate::domain::{
+    Approval, CallStatus, Decision, Event, Hit, Outcome, Scope, SessionId, StatusKind, StoppedBy, message,
+};
 use crate::engine::{Published, What};
 
 /// One frame; `type` is also the SSE event's name. Frames of the document keep their fields; more stand beside them.
@@ -98,6 +100,9 @@ pub enum Frame {
         stop_reason: String,
         #[serde(skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
+        /// Who stopped it, where it was interrupted.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        stopped_by: Option<StoppedBy>,
     },
     /// The work failed.
     Error {
@@ -233,6 +238,7 @@ fn project_event(session: &SessionId, event: &Event) -> Option<Frame> {
             work_id: work_id.to_string(),
             stop_reason: outcome.word().to_owned(),
             detail: outcome.detail().map(str::to_owned),
+            stopped_by: outcome.stopped_by(),
         },
         Event::Compressed { count, .. } => Frame::Compressed { archived_count: *count },
         Event::Retrieved { search, .. } => retrieval(search),

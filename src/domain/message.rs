@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::approval::{Answer, Answered, CallApproval, Decision};
 use super::ids::WorkId;
+use super::work::StoppedBy;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
@@ -38,6 +39,9 @@ pub struct Message {
     /// On the last message of a work that did not simply end: the outcome's word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
+    /// Who stopped it, where it was interrupted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_by: Option<StoppedBy>,
     /// Why the work failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -58,6 +62,7 @@ impl Message {
             created_at: None,
             thinking: None,
             stop_reason: None,
+            stopped_by: None,
             error: None,
             extra: Map::new(),
         }

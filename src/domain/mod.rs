@@ -29,4 +29,4 @@ pub use session::Session;
 pub use stamp::FileStamp;
 pub use tool::{Effect, ToolAnswer, ToolSpec};
 pub use way_out::{Contact, Pass, WayOut};
-pub use work::{Outcome, Usage, Work};
+pub use work::{Outcome, StoppedBy, Usage, Work};

@@ -10,7 +10,7 @@ use super::branch::Branch;
 use super::event::{Event, Fact};
 use super::ids::WorkId;
 use super::message::{CallStatus, Message, Role, ToolCall};
-use super::work::{Outcome, Work};
+use super::work::{Outcome, StoppedBy, Work};
 
 /// What the model reads in place of a result that a crash took.
 pub const INTERRUPTED_OUTPUT: &str =
@@ -240,6 +240,7 @@ impl Session {
                 work_id: id.clone(),
                 outcome: Outcome::Interrupted {
                     detail: "the server stopped before the answer was complete".to_owned(),
+                    by: StoppedBy::Server,
                 },
                 content: "".into(),
             });
@@ -324,6 +325,7 @@ impl Session {
         }
         if let Some(message) = self.segment_mut(work_id) {
             message.stop_reason = Some(outcome.word().to_owned());
+            message.stopped_by = outcome.stopped_by();
             message.error = match outcome {
                 Outcome::Error { error, .. } => Some(error.clone()),
                 Outcome::Done

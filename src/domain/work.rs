@@ -27,6 +27,17 @@ impl Usage {
     }
 }
 
+/// Who stopped a work that was interrupted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum StoppedBy {
+    /// Asked for, or by a message that was sent meanwhile.
+    #[default]
+    Person,
+    /// The server was stopped, or died.
+    Server,
+}
+
 /// How a work ended. Every work ends exactly once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "stop_reason", rename_all = "snake_case")]
@@ -36,9 +47,11 @@ pub enum Outcome {
     Length,
     /// The provider refused to answer.
     Refusal,
-    /// A person stopped it, or the server went down (`detail` says which).
+    /// A person stopped it, or the server did when it was stopped itself.
     Interrupted {
         detail: String,
+        #[serde(default)]
+        by: StoppedBy,
     },
     /// A limit of ours ended it; `detail` names the limit.
     Limit {
@@ -65,10 +78,18 @@ impl Outcome {
         }
     }
 
+    /// Who stopped it, if somebody did.
+    pub fn stopped_by(&self) -> Option<StoppedBy> {
+        match self {
+            Outcome::Interrupted { by, .. } => Some(*by),
+            Outcome::Done | Outcome::Length | Outcome::Refusal | Outcome::Limit { .. } | Outcome::Error { .. } => None,
+        }
+    }
+
     pub fn detail(&self) -> Option<&str> {
         match self {
             Outcome::Done | Outcome::Length | Outcome::Refusal => None,
-            Outcome::Interrupted { detail } | Outcome::Limit { detail } => Some(detail),
+            Outcome::Interrupted { detail, .. } | Outcome::Limit { detail } => Some(detail),
             Outcome::Error { error, .. } => Some(error),
         }
     }

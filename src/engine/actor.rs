@@ -335,8 +335,8 @@ impl Actor {
         let outcome = match ended {
             Ok(Ok(Ending::Outcome(outcome))) => outcome,
             Ok(Err(reason)) => failed(reason, "not_saved"),
-            Err(join) if join.is_cancelled() => crate::agent::run::interrupted(),
-            Ok(Ok(Ending::Suspended)) => crate::agent::run::interrupted(),
+            Err(join) if join.is_cancelled() => running.stopper.outcome(),
+            Ok(Ok(Ending::Suspended)) => running.stopper.outcome(),
             Err(_) => failed("an internal error ended this run; the log has more".to_owned(), "internal"),
         };
         let work_id = running.work_id;

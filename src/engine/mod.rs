@@ -10,25 +10,27 @@ pub mod local_model;
 pub mod model_status;
 pub mod models;
 pub mod notice;
+mod opening;
 pub mod watch;
 mod work;
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{mpsc, oneshot};
 
-use actor::{Actor, Closing, Command, Reply};
+use actor::{Closing, Command, Reply};
 pub use actor::{Compression, Started, View};
 pub use adopt::Cut;
 pub use hub::{EventId, Hub, Published, Subscription, What};
 pub use notice::{ChangedBy, Notice};
+use opening::{Alive, Missing, Turns};
 
 use crate::agent::Limits;
 use crate::clock;
 use crate::domain::{Answer, Session, SessionId};
 use crate::provider::ProviderError;
-use crate::store::{Home, Loaded, SessionSummary, Stamp, StoreError};
+use crate::store::{Home, SessionSummary, StoreError};
 use crate::tokens::Counter;
 use crate::tools::files::{NoUndo, Undone};
 use crate::tools::library::Library;
@@ -102,26 +104,17 @@ pub enum EngineError {
 /// The sessions that are in memory, each owned by its task.
 pub struct Engine {
     services: Arc<Services>,
-    alive: tokio::sync::Mutex<Alive>,
-}
-
-#[derive(Default)]
-struct Alive {
-    sessions: HashMap<SessionId, mpsc::Sender<Command>>,
-    /// The server stops: what is closed now must not be opened again.
-    closing: bool,
-}
-
-/// Whether an unknown session may be made.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Missing {
-    IsAnError,
-    IsMade,
+    alive: Arc<Mutex<Alive>>,
+    turns: Turns,
 }
 
 impl Engine {
     pub fn new(services: Arc<Services>) -> Arc<Self> {
-        Arc::new(Self { services, alive: tokio::sync::Mutex::default() })
+        Arc::new(Self { services, alive: Arc::default(), turns: Turns::default() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Alive> {
+        self.alive.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn services(&self) -> &Arc<Services> {
@@ -203,23 +196,21 @@ impl Engine {
 
     pub async fn list(&self) -> Result<Vec<SessionSummary>, EngineError> {
         let home = self.services.home.clone();
-        let in_memory: HashSet<SessionId> = self.alive.lock().await.sessions.keys().cloned().collect();
+        let in_memory: HashSet<SessionId> = self.lock().sessions.keys().cloned().collect();
         blocking(move || home.sessions(&in_memory)).await
     }
 
     /// Stops the session and moves its file to the archive of deleted ones.
     pub async fn delete(&self, id: &SessionId) -> Result<(), EngineError> {
-        // A run may take its time to stop; others need not wait for it.
-        let running = self.alive.lock().await.sessions.get(id).cloned();
+        // Nobody opens it meanwhile, also when who asked goes away.
+        let turn = self.turns.of(id).await;
+        let running = self.lock().sessions.get(id).cloned();
         if let Some(handle) = running {
             close(&handle, Closing::Deleted).await;
-        }
-        let mut alive = self.alive.lock().await;
-        if let Some(handle) = alive.sessions.remove(id) {
-            close(&handle, Closing::Deleted).await;
+            self.lock().sessions.remove(id);
         }
         let (home, gone) = (self.services.home.clone(), id.clone());
-        let deleted = blocking(move || home.delete_session(&gone)).await?;
+        let (deleted, _turn) = blocking(move || Ok((home.delete_session(&gone)?, turn))).await?;
         self.services.registry.session_closed(id);
         self.services.hub.remove(id);
         self.services.hub.notice(Notice::SessionsChanged { session_id: id.to_string() });
@@ -227,8 +218,11 @@ impl Engine {
     }
 
     pub async fn restore(&self, id: &SessionId) -> Result<SessionSummary, EngineError> {
+        let turn = self.turns.of(id).await;
         let (home, back) = (self.services.home.clone(), id.clone());
-        if !blocking(move || home.restore_session(&back)).await? {
+        let (restored, turn) = blocking(move || Ok((home.restore_session(&back)?, turn))).await?;
+        drop(turn);
+        if !restored {
             return Err(EngineError::NoSession(id.clone()));
         }
         self.services.hub.notice(Notice::SessionsChanged { session_id: id.to_string() });
@@ -239,7 +233,7 @@ impl Engine {
     /// Stops all runs and writes everything. New asks are refused from now on.
     pub async fn shut_down(&self) {
         let sessions = {
-            let mut alive = self.alive.lock().await;
+            let mut alive = self.lock();
             alive.closing = true;
             std::mem::take(&mut alive.sessions)
         };
@@ -266,43 +260,9 @@ impl Engine {
         Err(EngineError::ShuttingDown)
     }
 
-    async fn open(&self, id: &SessionId, missing: Missing) -> Result<mpsc::Sender<Command>, EngineError> {
-        let mut alive = self.alive.lock().await;
-        if alive.closing {
-            return Err(EngineError::ShuttingDown);
-        }
-        if let Some(handle) = alive.sessions.get(id).filter(|handle| !handle.is_closed()) {
-            return Ok(handle.clone());
-        }
-        self.services.hub.forget(id);
-        let (home, wanted) = (self.services.home.clone(), id.clone());
-        let loaded = match blocking(move || home.load(&wanted)).await? {
-            Some(loaded) => loaded,
-            None if missing == Missing::IsMade => {
-                let session = Session::new("", clock::now());
-                let stamp = self.save_new(id, &session).await?;
-                Loaded { session, stamp }
-            }
-            None => return Err(EngineError::NoSession(id.clone())),
-        };
-        let (handle, commands) = mpsc::channel(64);
-        let actor = Actor::new(id.clone(), loaded, self.services.clone());
-        tokio::spawn(actor.live(commands));
-        alive.sessions.retain(|_, handle| !handle.is_closed());
-        alive.sessions.insert(id.clone(), handle.clone());
-        Ok(handle)
-    }
-
-    async fn save_new(&self, id: &SessionId, session: &Session) -> Result<Option<Stamp>, EngineError> {
-        let (home, new, saved) = (self.services.home.clone(), id.clone(), session.clone());
-        let stamp = blocking(move || home.save_snapshot(&new, &saved).map(|()| home.session_stamp(&new))).await?;
-        self.services.hub.notice(Notice::SessionsChanged { session_id: id.to_string() });
-        Ok(stamp)
-    }
-
     /// How many sessions are in memory.
     pub async fn live_sessions(&self) -> usize {
-        self.alive.lock().await.sessions.values().filter(|handle| !handle.is_closed()).count()
+        self.lock().sessions.values().filter(|handle| !handle.is_closed()).count()
     }
 }
 

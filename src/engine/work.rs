@@ -41,7 +41,7 @@ pub async fn work(
     }
     let mut progress = Progress(&recorder);
     let client = tokio::select! {
-        () = stopper.cancel.cancelled() => return Ok(Ending::Outcome(crate::agent::run::interrupted())),
+        () = stopper.cancel.cancelled() => return Ok(Ending::Outcome(stopper.outcome())),
         client = services.models.client(&mut progress) => client,
     };
     let client = match client {

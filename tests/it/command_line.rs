@@ -121,9 +121,12 @@ async fn asked_to_stop_it_ends_streams_and_leaves_whole_files() {
     let rest = stream.rest().await;
     let end = rest.iter().find(|frame| frame.is("done")).expect("followers learn how it ended");
     assert_eq!(end.data["stop_reason"], "interrupted");
+    assert_eq!((&end.data["stopped_by"], &end.data["detail"]), (&json!("server"), &json!("the server was stopped")));
     tab.rest().await;
     let session = world.session("s");
     assert_eq!(session["messages"][1]["content"], "Half an answer");
+    assert_eq!(session["messages"][1]["stopped_by"], "server");
+    assert_eq!(session["works"][0]["outcome"]["by"], "server");
     assert!(session["works"][0]["finished_at"].is_number());
     assert!(!world.path("sessions/s.journal").exists());
     assert!(files(&world.path("sessions")).iter().all(|file| !file.to_string_lossy().ends_with(".miniclaw-tmp")));
@@ -141,7 +144,10 @@ async fn asked_to_stop_during_a_tool_it_stops_the_tool_too() {
     let (status, took) = server.terminate().await;
     assert!(status.success() && took < Duration::from_secs(10), "{status} after {took:?}");
     eventually("its processes end", async || !is_running(&long)).await;
-    assert_eq!(world.session("s")["messages"][1]["tool_calls"][0]["status"], "cancelled");
+    let message = world.session("s")["messages"][1].take();
+    let call = &message["tool_calls"][0];
+    assert_eq!((&call["status"], &message["stopped_by"]), (&json!("cancelled"), &json!("server")));
+    assert!(call["output"].as_str().unwrap().contains("[cancelled: the server was stopped]"), "{call}");
 }
 
 #[tokio::test]
@@ -158,6 +164,7 @@ async fn asked_to_stop_twice_it_stops_at_once_and_the_next_start_puts_things_rig
     let server = world.serve().await;
     let history = server.get("/api/sessions/s/history").await.ok();
     assert_eq!((&history["running"], &history["messages"][1]["stop_reason"]), (&Value::Null, &json!("interrupted")));
+    assert_eq!(history["messages"][1]["stopped_by"], "server");
     server.chat("s", "go on").await;
 }
 

@@ -140,6 +140,7 @@ async fn killed_during_a_tool_the_tool_ends_and_its_outcome_is_said_to_be_unknow
     assert_eq!(call["status"], "interrupted");
     assert!(call["output"].as_str().unwrap().contains("outcome is unknown"), "{call}");
     assert_eq!(history["messages"][1]["stop_reason"], "interrupted");
+    assert_eq!(history["messages"][1]["stopped_by"], "server");
     server.chat("s", "and now?").await;
     assert_eq!(world.asked().len(), 2, "the tool was not run again by itself");
 }

@@ -1,51 +1,11 @@
 //! A disk that fails: an acknowledgement is never given for what could not be synced, what was acknowledged stays, and it
-//! goes on when the disk does. The errors come from the kernel's side of the call (`strace --inject`).
-
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+//! goes on when the disk does.
 
 use serde_json::{Value, json};
 
 use crate::script::{always, says, script, steps};
-use crate::world::{Server, World, eventually};
-
-/// Makes system calls of a server fail until it is dropped.
-struct Failing(Child);
-
-impl Failing {
-    /// `None`, said why, where a process cannot be traced.
-    fn start(server: &Server<'_>, what: &str) -> Option<Self> {
-        let mut strace = Command::new("strace");
-        strace.args(["-f", "-e", "trace=fsync,fdatasync", "-e", &format!("inject={what}"), "-p"]);
-        let child = strace.arg(server.pid().to_string()).stdin(Stdio::null()).stderr(Stdio::piped()).spawn();
-        let mut child = match child {
-            Ok(child) => child,
-            Err(error) => {
-                println!("skipped: there is no strace: {error}");
-                return None;
-            }
-        };
-        let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
-        let first = lines.next().unwrap_or_default();
-        if !first.contains("attached") {
-            println!("skipped: the server cannot be traced here: {first}");
-            let _ = child.wait();
-            return None;
-        }
-        // What it tells must be read, or it waits.
-        std::thread::spawn(move || lines.for_each(drop));
-        Some(Self(child))
-    }
-}
-
-impl Drop for Failing {
-    fn drop(&mut self) {
-        let pid = i32::try_from(self.0.id()).expect("a process id");
-        // SAFETY: our own child, not waited for yet. An interrupt makes it let go of the server.
-        unsafe { libc::kill(pid, libc::SIGINT) };
-        let _ = self.0.wait();
-    }
-}
+use crate::tampered::Tampered;
+use crate::world::{World, eventually, files};
 
 fn asked(session: &Value) -> Vec<&str> {
     let messages = session["messages"].as_array().unwrap();
@@ -58,7 +18,7 @@ async fn a_sync_that_fails_is_no_acknowledgement_and_is_not_tried_again_as_if_no
     let server = world.serve().await;
     server.chat("s", "first").await;
     server.settled("s").await;
-    let Some(failing) = Failing::start(&server, "fdatasync,fsync:error=EIO") else { return };
+    let Some(failing) = Tampered::start(&server, ("fdatasync,fsync", "error=EIO"), &[]) else { return };
     let said = server.post("/api/sessions/s/messages", json!({"message": "second"})).await;
     assert!(matches!(said.refused(), (500, code) if code == "io"));
     // The journal is in doubt now: everything has to go to a new file, which fails too.
@@ -86,7 +46,7 @@ async fn a_disk_that_fails_in_the_middle_of_a_run_ends_it_once_and_keeps_what_wa
     let server = world.serve().await;
     let mut stream = server.open_chat("s", "first").await;
     stream.until("token").await;
-    let Some(failing) = Failing::start(&server, "fdatasync,fsync:error=EIO") else { return };
+    let Some(failing) = Tampered::start(&server, ("fdatasync,fsync", "error=EIO"), &[]) else { return };
     world.provider.open_gate("g");
     let rest = stream.rest().await;
     let ends = rest.iter().filter(|frame| frame.is("done") || frame.is("error")).count();
@@ -101,4 +61,114 @@ async fn a_disk_that_fails_in_the_middle_of_a_run_ends_it_once_and_keeps_what_wa
     drop(server);
     let server = world.serve().await;
     assert_eq!(server.get("/api/sessions/s/history").await.ok()["messages"], session["messages"]);
+}
+
+/// What the system says no to, where, and what a person reads of it.
+const REFUSALS: [(&str, &str, &str); 4] = [
+    ("openat,openat2", "EMFILE", "Too many open files"),
+    ("openat,openat2", "EACCES", "Permission denied"),
+    ("openat,openat2", "EROFS", "Read-only file system"),
+    ("pwrite64,write", "EIO", "Input/output error"),
+];
+
+#[tokio::test]
+async fn what_the_system_refuses_is_said_and_costs_nothing_that_was_there() {
+    let world = World::new(script([says(["Yes."]), always(says(["Again."]))])).await;
+    let server = world.serve().await;
+    server.chat("s", "first").await;
+    server.settled("s").await;
+    let mut kept = vec!["first".to_owned()];
+    let (sessions, workspace, journal) =
+        (world.path("sessions"), world.path("workspace"), world.path("sessions/s.journal"));
+    for (calls, error, sign) in REFUSALS {
+        let opens = calls.contains("open");
+        // New content of a file goes to one whose name nobody knows before.
+        let on = if opens { &[sessions.as_path(), workspace.as_path()][..] } else { &[journal.as_path()][..] };
+        let before = world.read("sessions/s.json");
+        let Some(tampered) = Tampered::start(&server, (calls, &format!("error={error}")), on) else { return };
+        let said = server.post("/api/sessions/s/messages", json!({"message": "lost"})).await;
+        assert!(said.text().contains(sign), "{error}: {}", said.text());
+        assert_eq!(said.refused(), (500, "io".to_owned()), "{error}");
+        if opens {
+            let saved = server.post("/api/files", json!({"path": "workspace/SOUL.md", "content": "new"})).await;
+            assert!(saved.text().contains(sign), "{error}: {}", saved.text());
+        }
+        assert_eq!(server.get("/health").await.status(), 200, "{error}");
+        drop(tampered);
+        assert_eq!(world.read("workspace/SOUL.md"), "You are the soul of a test.\n", "{error}");
+        assert_eq!(world.read("sessions/s.json"), before, "{error}");
+        let message = format!("after {error}");
+        server.chat("s", &message).await;
+        server.settled("s").await;
+        kept.push(message);
+        assert_eq!(asked(&world.session("s")), kept, "{error}");
+        no_temporary_files(&world);
+    }
+    drop(server);
+    let server = world.serve().await;
+    assert_eq!(asked(&server.get("/api/sessions/s/history").await.ok()), kept);
+}
+
+fn no_temporary_files(world: &World) {
+    let left: Vec<_> =
+        files(&world.home()).into_iter().filter(|path| path.to_string_lossy().ends_with("-tmp")).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[tokio::test]
+async fn a_rename_that_fails_keeps_the_old_file_and_the_journal() {
+    let world = World::new(script([says(["Yes."]), always(says(["Again."]))])).await;
+    let server = world.serve().await;
+    server.chat("s", "first").await;
+    server.settled("s").await;
+    let before = world.read("sessions/s.json");
+    let renames = ("rename,renameat,renameat2", "error=EIO");
+    let Some(tampered) = Tampered::start(&server, renames, &[]) else { return };
+    let saved = server.post("/api/files", json!({"path": "workspace/SOUL.md", "content": "new"})).await;
+    assert!(saved.text().contains("Input/output error"), "{}", saved.text());
+    assert_eq!(saved.refused(), (500, "io".to_owned()));
+    assert_eq!(world.read("workspace/SOUL.md"), "You are the soul of a test.\n");
+    // The journal needs no rename: what is said is kept there as long as the file cannot be replaced.
+    let frames = server.chat("s", "second").await;
+    assert_eq!(frames.iter().filter(|frame| frame.is("done")).count(), 1, "{frames:#?}");
+    eventually("the session's file could not be replaced", async || world.log().contains("its journal is kept")).await;
+    assert_eq!(world.read("sessions/s.json"), before);
+    assert!(world.read("sessions/s.journal").contains("second"));
+    no_temporary_files(&world);
+    drop(tampered);
+    drop(server);
+    let server = world.serve().await;
+    assert_eq!(asked(&server.get("/api/sessions/s/history").await.ok()), ["first", "second"]);
+    assert!(!world.path("sessions/s.journal").exists());
+    server.chat("s", "third").await;
+    assert_eq!(asked(&server.settled("s").await), ["first", "second", "third"]);
+}
+
+/// The disk takes its time for one file: whoever wants another does not wait for that.
+#[tokio::test]
+async fn a_session_whose_file_is_slow_to_read_holds_up_no_other() {
+    let world = World::new(script([always(says(["Yes."]))])).await;
+    let server = world.serve().await;
+    for id in ["slow", "quick", "gone"] {
+        server.chat(id, "first").await;
+        server.settled(id).await;
+    }
+    drop(server);
+    let server = world.serve().await;
+    let file = world.path("sessions/slow.json");
+    let Some(tampered) = Tampered::start(&server, ("read", "delay_enter=3600s"), &[&file]) else { return };
+    let path = "/api/sessions/slow/history";
+    let slow = tokio::spawn(crate::http::raw_owned(server.address, server.request("GET", path, &[], b"")));
+    // A second one who wants the same waits in the same line.
+    let same = tokio::spawn(crate::http::raw_owned(server.address, server.request("GET", path, &[], b"")));
+    server.get("/api/sessions/quick/history").await.ok();
+    server.chat("quick", "second").await;
+    server.chat("new", "first").await;
+    server.delete("/api/sessions/gone").await.ok();
+    assert_eq!(server.get("/health").await.status(), 200);
+    assert!(!slow.is_finished() && !same.is_finished(), "its file was not slow");
+    drop(tampered);
+    for answer in [slow, same] {
+        assert_eq!(asked(&answer.await.unwrap().ok()), ["first"]);
+    }
 }

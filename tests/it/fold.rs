@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use miniclaw::domain::{
     Answer, Approval, CallStatus, Decision, Effect, Event, Fact, Outcome, RequestedCall, Scope, Session, SessionId,
-    Shown, Usage, WorkId,
+    Shown, StoppedBy, Usage, WorkId,
 };
 use miniclaw::prompt::history::transcript;
 use miniclaw::provider::{ChatMessage, Client, Endpoint, ModelRequest, Profile};
@@ -45,7 +45,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
         Just(Outcome::Done),
         Just(Outcome::Length),
         Just(Outcome::Refusal),
-        Just(Outcome::Interrupted { detail: detail() }),
+        Just(Outcome::Interrupted { detail: detail(), by: StoppedBy::Server }),
         Just(Outcome::Limit { detail: detail() }),
         Just(Outcome::Error { error: detail(), code: "x".to_owned(), retryable: true }),
     ]

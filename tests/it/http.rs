@@ -165,6 +165,11 @@ pub async fn raw(address: SocketAddr, request: &[u8]) -> Answer {
     answer
 }
 
+/// [`raw`], for a task of its own.
+pub async fn raw_owned(address: SocketAddr, request: Vec<u8>) -> Answer {
+    raw(address, &request).await
+}
+
 async fn within<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, what).await.expect("the server says something in time")
 }

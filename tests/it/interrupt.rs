@@ -13,7 +13,10 @@ async fn stop(server: &Server<'_>, stream: crate::http::Incoming) -> Vec<Frame> 
     let ends: Vec<_> = rest.iter().filter(|frame| frame.is("done") || frame.is("error")).collect();
     assert_eq!(ends.len(), 1, "{rest:#?}");
     assert_eq!(ends[0].data["stop_reason"], "interrupted");
-    assert!(ends[0].data["detail"].is_string());
+    assert_eq!(
+        (&ends[0].data["detail"], &ends[0].data["stopped_by"]),
+        (&json!("stopped by the person"), &json!("person"))
+    );
     rest
 }
 

@@ -38,4 +38,5 @@ mod retrieval;
 mod sessions;
 mod sign_in;
 mod tabs;
+mod tampered;
 mod tools;

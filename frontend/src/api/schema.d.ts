@@ -1141,6 +1141,7 @@ export interface components {
             work_id: string;
             stop_reason: string;
             detail?: string | null;
+            stopped_by?: components["schemas"]["StoppedBy"] | null;
             /** @enum {string} */
             type: "done";
         } | {
@@ -1310,6 +1311,7 @@ export interface components {
             thinking?: string | null;
             /** @description On the last message of a work that did not simply end: the outcome's word. */
             stop_reason?: string | null;
+            stopped_by?: components["schemas"]["StoppedBy"] | null;
             /** @description Why the work failed. */
             error?: string | null;
         } & {
@@ -1705,6 +1707,11 @@ export interface components {
         };
         /** @enum {string} */
         StatusKind: "starting_model" | "reading_prompt" | "waiting" | "retrying";
+        /**
+         * @description Who stopped a work that was interrupted.
+         * @enum {string}
+         */
+        StoppedBy: "person" | "server";
         /** @description What one word of a question adds to a BM25 score. */
         TermScore: {
             term: string;

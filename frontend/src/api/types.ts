@@ -24,6 +24,7 @@ export type IndexNotice = Extract<Notice, { type: 'index' }>
 export type Approval = Schemas['Approval']
 export type AlwaysRule = Schemas['AlwaysRule']
 export type Decision = Schemas['Decision']
+export type StoppedBy = Schemas['StoppedBy']
 export type Scope = Schemas['Scope']
 
 export type Search = Schemas['Search']

@@ -380,6 +380,7 @@ export const en = {
   percent: '{n} %',
   seconds: '{n} s',
   stopped: 'Stopped',
+  stoppedWithServer: 'Stopped, because miniclaw was stopped',
   cutLimit: 'Ended: the limit of steps was reached',
   cutLength: 'Ended: the answer reached the greatest length',
   cutRefusal: 'The model declined to answer',

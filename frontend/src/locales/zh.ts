@@ -369,6 +369,7 @@ export const zh: Record<keyof typeof en, string> = {
   percent: '{n} %',
   seconds: '{n} 秒',
   stopped: '已停止',
+  stoppedWithServer: '因 miniclaw 停止而中断',
   cutLimit: '已结束：达到步数上限',
   cutLength: '已结束：回答达到最大长度',
   cutRefusal: '模型拒绝回答',

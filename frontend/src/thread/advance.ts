@@ -1,5 +1,5 @@
 /** The one function that turns frames into what is on the screen. Reload, live stream and tests all go through it. */
-import type { Decision, Frame } from '@/api/types'
+import type { Decision, Frame, StoppedBy } from '@/api/types'
 import { isCovered } from './eventId'
 import type { AssistantEntry, Outcome, Segment, Step, StepStatus, Thread } from './model'
 
@@ -48,9 +48,16 @@ const halt = (segments: Segment[]): Segment[] =>
       : s,
   )
 
-export function outcomeOf(reason: string, detail: string | null): Outcome {
+/** What is said of the end of a work. */
+interface Ended {
+  reason: string
+  detail: string | null
+  by?: StoppedBy | null | undefined
+}
+
+export function outcomeOf({ reason, detail, by }: Ended): Outcome {
   if (reason === 'done') return { kind: 'done' }
-  if (reason === 'interrupted') return { kind: 'stopped' }
+  if (reason === 'interrupted') return { kind: 'stopped', by: by ?? 'person' }
   return { kind: 'cut', reason, detail }
 }
 
@@ -216,7 +223,11 @@ export function advance(thread: Thread, frame: Frame): Thread {
         },
       }
     case 'done':
-      return end(thread, outcomeOf(frame.stop_reason, frame.detail ?? null), frame.content)
+      return end(
+        thread,
+        outcomeOf({ reason: frame.stop_reason, detail: frame.detail ?? null, by: frame.stopped_by }),
+        frame.content,
+      )
     case 'error': {
       const { error, code, retryable } = frame
       return end(thread, { kind: 'error', message: error, code, retryable }, '')

@@ -50,7 +50,7 @@ function segmentsOf(before: Segment[], message: Message, id: string): Segment[] 
 
 function outcomeOfMessage(message: Message): Outcome {
   if (message.error) return { kind: 'error', message: message.error, code: 'error', retryable: true }
-  return outcomeOf(message.stop_reason ?? 'done', null)
+  return outcomeOf({ reason: message.stop_reason ?? 'done', detail: null, by: message.stopped_by })
 }
 
 function addAssistant(entries: Entry[], message: Message, id: string): void {

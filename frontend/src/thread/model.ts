@@ -40,7 +40,7 @@ export type Segment =
 export type Outcome =
   | { kind: 'running' }
   | { kind: 'done' }
-  | { kind: 'stopped' }
+  | { kind: 'stopped'; by: 'person' | 'server' }
   | { kind: 'cut'; reason: string; detail: string | null }
   | { kind: 'error'; message: string; code: string; retryable: boolean }
 

@@ -71,7 +71,10 @@ describe('a work becomes one answer with its segments in order', () => {
       work_id: 'w1',
       stop_reason: 'interrupted',
     }
-    expect(answer(advance(follow(start(), ENVELOPES.slice(0, 6)), done)).outcome).toEqual({ kind: 'stopped' })
+    const ended = (frame: Frame) => answer(advance(follow(start(), ENVELOPES.slice(0, 6)), frame)).outcome
+    expect(ended({ ...done, stopped_by: 'person' })).toEqual({ kind: 'stopped', by: 'person' })
+    expect(ended({ ...done, stopped_by: 'server' })).toEqual({ kind: 'stopped', by: 'server' })
+    expect(ended(done)).toEqual({ kind: 'stopped', by: 'person' })
   })
 })
 

@@ -18,7 +18,7 @@ export function OutcomeLine({ outcome, onRetry }: { outcome: Outcome; onRetry: (
       return (
         <Badge>
           <CircleStop size={12} aria-hidden />
-          {t('stopped')}
+          {t(outcome.by === 'server' ? 'stoppedWithServer' : 'stopped')}
         </Badge>
       )
     case 'cut': {

@@ -1,0 +1,132 @@
+//! How a session comes into memory: one at a time for each session, and none waits for another's file.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{OwnedMutexGuard, mpsc};
+
+use super::actor::{Actor, Command};
+use super::{Engine, EngineError, Notice, Services, blocking};
+use crate::clock;
+use crate::domain::{Session, SessionId};
+use crate::store::{Loaded, Stamp};
+
+/// The sessions that are in memory, each owned by its task. The lock is never held across I/O.
+#[derive(Default)]
+pub(super) struct Alive {
+    pub sessions: HashMap<SessionId, mpsc::Sender<Command>>,
+    /// The server stops: what is closed now must not be opened again.
+    pub closing: bool,
+}
+
+/// Whether an unknown session may be made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Missing {
+    IsAnError,
+    IsMade,
+}
+
+/// Whose turn it is to open, delete or restore a session: its file has one owner at a time.
+#[derive(Default)]
+pub(super) struct Turns(Mutex<HashMap<SessionId, Arc<tokio::sync::Mutex<()>>>>);
+
+/// A session's turn; the next one's comes when it is dropped.
+pub(super) type Turn = OwnedMutexGuard<()>;
+
+impl Turns {
+    pub async fn of(&self, id: &SessionId) -> Turn {
+        let turn = {
+            let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            // Those that nobody has or waits for.
+            turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+            turns.entry(id.clone()).or_default().clone()
+        };
+        turn.lock_owned().await
+    }
+}
+
+impl Engine {
+    /// The session's task; started, its file read, when it is not in memory.
+    pub(super) async fn open(&self, id: &SessionId, missing: Missing) -> Result<mpsc::Sender<Command>, EngineError> {
+        if let Some(handle) = self.alive(id)? {
+            return Ok(handle);
+        }
+        let turn = self.turns.of(id).await;
+        if let Some(handle) = self.alive(id)? {
+            return Ok(handle);
+        }
+        let (alive, services, id) = (self.alive.clone(), self.services.clone(), id.clone());
+        // A task of its own: who asked may go away, and the file must still have one owner until it is read.
+        let opened = tokio::spawn(async move {
+            let _turn = turn;
+            services.hub.forget(&id);
+            let loaded = load(&services, &id, missing).await?;
+            let mut alive = alive.lock().unwrap_or_else(PoisonError::into_inner);
+            if alive.closing {
+                return Err(EngineError::ShuttingDown);
+            }
+            let (handle, commands) = mpsc::channel(64);
+            tokio::spawn(Actor::new(id.clone(), loaded, services).live(commands));
+            alive.sessions.retain(|_, handle| !handle.is_closed());
+            alive.sessions.insert(id, handle.clone());
+            Ok(handle)
+        });
+        opened.await.map_err(|_| EngineError::Internal("the opening of a session was cut off"))?
+    }
+
+    /// The session's task, if there is one.
+    fn alive(&self, id: &SessionId) -> Result<Option<mpsc::Sender<Command>>, EngineError> {
+        let alive = self.lock();
+        match alive.closing {
+            true => Err(EngineError::ShuttingDown),
+            false => Ok(alive.sessions.get(id).filter(|handle| !handle.is_closed()).cloned()),
+        }
+    }
+
+    pub(super) async fn save_new(&self, id: &SessionId, session: &Session) -> Result<Option<Stamp>, EngineError> {
+        save_new(&self.services, id, session).await
+    }
+}
+
+async fn load(services: &Services, id: &SessionId, missing: Missing) -> Result<Loaded, EngineError> {
+    let (home, wanted) = (services.home.clone(), id.clone());
+    match blocking(move || home.load(&wanted)).await? {
+        Some(loaded) => Ok(loaded),
+        None if missing == Missing::IsMade => {
+            let session = Session::new("", clock::now());
+            let stamp = save_new(services, id, &session).await?;
+            Ok(Loaded { session, stamp })
+        }
+        None => Err(EngineError::NoSession(id.clone())),
+    }
+}
+
+async fn save_new(services: &Services, id: &SessionId, session: &Session) -> Result<Option<Stamp>, EngineError> {
+    let (home, new, saved) = (services.home.clone(), id.clone(), session.clone());
+    let stamp = blocking(move || home.save_snapshot(&new, &saved).map(|()| home.session_stamp(&new))).await?;
+    services.hub.notice(Notice::SessionsChanged { session_id: id.to_string() });
+    Ok(stamp)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt;
+
+    #[tokio::test]
+    async fn a_session_has_one_owner_at_a_time_and_others_do_not_wait_for_it() {
+        let turns = Turns::default();
+        let (slow, other) = (SessionId::parse("slow").unwrap(), SessionId::parse("other").unwrap());
+        let first = turns.of(&slow).await;
+        assert!(turns.of(&slow).now_or_never().is_none(), "its file has an owner");
+        assert!(turns.of(&other).now_or_never().is_some(), "another session's file has not");
+        let mut next = Box::pin(turns.of(&slow));
+        assert!(next.as_mut().now_or_never().is_none());
+        drop(first);
+        let second = next.now_or_never().expect("its turn has come");
+        assert!(turns.of(&slow).now_or_never().is_none(), "and is one again");
+        drop(second);
+        drop(turns.of(&other).await);
+        assert_eq!(turns.0.lock().unwrap().len(), 1, "nothing is kept of those that are done");
+    }
+}

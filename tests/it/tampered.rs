@@ -1,0 +1,57 @@
+//! System calls of a running server that fail, or are slow, because the kernel is made to say so (`strace --inject`).
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::world::Server;
+
+/// The server's calls are as the test wants them until this is dropped.
+pub struct Tampered(Child);
+
+impl Tampered {
+    /// `calls` are names with commas between them, `how` what `inject=` is told of them. With folders or files, only calls
+    /// on them are meant. `None`, said why, where a process cannot be traced.
+    pub fn start(server: &Server<'_>, (calls, how): (&str, &str), on: &[&Path]) -> Option<Self> {
+        let mut strace = Command::new("strace");
+        strace.args(["-f", "-e", &format!("trace={calls}"), "-e", &format!("inject={calls}:{how}")]);
+        on.iter().for_each(|path| {
+            strace.arg("-P").arg(path);
+        });
+        strace.args(["-p", &server.pid().to_string()]);
+        let mut child = match strace.stdin(Stdio::null()).stderr(Stdio::piped()).spawn() {
+            Ok(child) => child,
+            Err(error) => {
+                println!("skipped: there is no strace: {error}");
+                return None;
+            }
+        };
+        let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
+        // Which paths it looks at comes first.
+        let first = lines.by_ref().find(|line| !line.contains("Requested path")).unwrap_or_default();
+        if !first.contains("attached") {
+            println!("skipped: the server cannot be traced here: {first}");
+            let _ = child.wait();
+            return None;
+        }
+        // What it tells must be read, or it waits.
+        std::thread::spawn(move || lines.for_each(drop));
+        Some(Self(child))
+    }
+}
+
+impl Drop for Tampered {
+    fn drop(&mut self) {
+        let pid = i32::try_from(self.0.id()).expect("a process id");
+        // SAFETY: our own child, not waited for yet. An interrupt makes it let go of the server.
+        unsafe { libc::kill(pid, libc::SIGINT) };
+        let since = Instant::now();
+        while matches!(self.0.try_wait(), Ok(None)) {
+            if since.elapsed() > Duration::from_secs(10) {
+                let _ = self.0.kill();
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
