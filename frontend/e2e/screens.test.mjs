@@ -167,9 +167,28 @@ const DESKTOP_SCREENS = {
   xray: {
     deep: true,
     go: async page => {
-      await page.getByRole('button', { name: /X-ray|提示词透视/ }).click()
+      await page.getByRole('button', { name: /^Prompt X-ray|提示词透视/ }).click()
       await page.getByRole('dialog').locator('summary').first().click()
       await page.getByRole('dialog').locator('pre').waitFor()
+    },
+  },
+  'xray-answer': {
+    deep: true,
+    go: async page => {
+      await page.locator('[role=log] article').last().hover()
+      await page
+        .getByRole('button', { name: /X-ray of this answer|透视此回答/ })
+        .last()
+        .click()
+      await page.getByRole('dialog').getByRole('heading').nth(1).waitFor()
+      await page.getByRole('dialog').locator('summary').first().click()
+      await page.getByRole('dialog').locator('pre').waitFor()
+    },
+  },
+  'file-menu': {
+    go: async page => {
+      await page.locator('#pane-right [aria-haspopup=menu]').first().click()
+      await page.getByRole('menuitem').nth(1).waitFor()
     },
   },
   settings: {

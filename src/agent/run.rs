@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use super::calls::{Calls, Repeats, Stop, Stopper, Wanted};
 use super::recorder::{NotRecorded, Recorder};
+use super::sent::{Envelope, Keeper, Writers};
 use super::turn::{Answer, NoAnswer, exchange};
 use super::wall::Wall;
 use crate::domain::{CallStatus, Event, Hit, Outcome, SessionId, StatusKind, ToolSpec};
+use crate::prompt::SystemPrompt;
 use crate::prompt::budget::{Budget, fit};
-use crate::prompt::history::{add_retrieved, transcript};
+use crate::prompt::history::{add_retrieved, retrieved_text, transcript};
 use crate::prompt::system::{MemoryMode, assemble};
 use crate::provider::{ChatMessage, Client, Finish, ModelRequest, ProviderError};
 use crate::store::Home;
@@ -49,6 +51,7 @@ pub struct Run {
     pub client: Arc<Client>,
     pub memory: Arc<Library>,
     pub tokens: Arc<Counter>,
+    pub writers: Writers,
 }
 
 /// How a run ended.
@@ -65,6 +68,9 @@ const ANSWER_MOST: usize = 4096;
 const RETRIEVED: usize = 3;
 /// Tokens for a hit's number, source and lines.
 const HIT_OVERHEAD: usize = 30;
+
+/// The attempt of an exchange that comes after the first one and its own repetition without a refused field.
+const SECOND: u32 = 2;
 
 enum End {
     Outcome(Outcome),
@@ -164,6 +170,7 @@ impl Tasks {
 /// The request a session would send now: the system prompt, its history and what was retrieved, within the context.
 pub struct Prepared {
     pub request: ModelRequest,
+    pub system: SystemPrompt,
     /// Messages of the history that did not fit and were left out.
     pub dropped: usize,
 }
@@ -171,7 +178,7 @@ pub struct Prepared {
 /// Assembles a request afresh from files and messages.
 pub fn prepare(home: &Home, history: Vec<ChatMessage>, hits: Option<&[Hit]>, fitting: &Fitting<'_>) -> Prepared {
     let mode = if hits.is_some() { MemoryMode::Retrieved } else { MemoryMode::Whole };
-    let system = assemble(home, mode).text;
+    let system = assemble(home, mode);
     let mut history = history;
     let window = fitting.context_window as usize;
     let count = |text: &str| fitting.tokens.count_cached(text);
@@ -179,18 +186,18 @@ pub fn prepare(home: &Home, history: Vec<ChatMessage>, hits: Option<&[Hit]>, fit
     let retrieved: usize = hits.unwrap_or_default().iter().map(|hit| count(&hit.text) + HIT_OVERHEAD).sum();
     let budget = Budget {
         context_window: window,
-        fixed: fitting.fixed(&system) + retrieved,
+        fixed: fitting.fixed(&system.text) + retrieved,
         answer: (window / ANSWER_SHARE).min(ANSWER_MOST),
     };
     let dropped = fit(&mut history, budget, &count);
     add_retrieved(&mut history, hits.unwrap_or_default());
     let mut messages = Vec::with_capacity(history.len() + 1);
-    if !system.is_empty() {
-        messages.push(ChatMessage::System(system));
+    if !system.text.is_empty() {
+        messages.push(ChatMessage::System(system.text.clone()));
     }
     messages.extend(history);
     let request = ModelRequest { messages, tools: fitting.tools.clone(), ..ModelRequest::default() };
-    Prepared { request, dropped }
+    Prepared { request, system, dropped }
 }
 
 /// What [`prepare`] needs to know of the model and the tools.
@@ -263,8 +270,19 @@ impl Run {
             }
         };
         let work_id = recorder.work_id().clone();
+        self.keep_found(&work_id, &search).await;
         recorder.preview(Event::Retrieved { work_id, search: search.clone() }).await?;
         Ok(Some(search.hits.clone()))
+    }
+
+    /// For the card above the answer, after a reload of the page. The answer does not depend on it.
+    async fn keep_found(&self, work_id: &crate::domain::WorkId, search: &Arc<crate::domain::knowledge::Search>) {
+        let (home, session) = (self.tasks.home.clone(), self.tasks.session_id.clone());
+        let (work_id, search) = (work_id.clone(), search.clone());
+        let kept = tokio::task::spawn_blocking(move || home.keep_found(&session, &work_id, &search)).await;
+        if let Ok(Err(error)) = kept {
+            tracing::warn!(%error, "what memory said could not be kept");
+        }
     }
 
     async fn exchange(&self, recorder: &mut Recorder, hits: Option<&[Hit]>) -> Result<Answer, End> {
@@ -274,28 +292,55 @@ impl Run {
             tools: self.tasks.registry.specs(),
             tokens: &self.tokens,
         };
-        let mut prepared = prepare(&self.tasks.home, history, hits, &fitting);
+        let prepared = prepare(&self.tasks.home, history, hits, &fitting);
         if prepared.dropped > 0 {
             let message =
                 format!("the {} oldest messages do not fit the model's context and were left out", prepared.dropped);
             recorder.status(StatusKind::Waiting, message).await?;
         }
-        let first = exchange(&self.client, &prepared.request, recorder, &self.tasks.stopper.cancel).await;
+        let before = prepared.request.messages.len();
+        let first = self.send(prepared, hits, (recorder, 0)).await;
         let overflow = matches!(first, Err(NoAnswer::Provider(ProviderError::ContextOverflow { .. })));
         if !overflow {
             return first.map_err(ending);
         }
         // Our count was off for this model. Once, and only if something can go, with half the context.
         let halved = Fitting { context_window: fitting.context_window / 2, ..fitting };
-        let before = prepared.request.messages.len();
-        prepared = prepare(&self.tasks.home, transcript(recorder.session()), hits, &halved);
+        let prepared = prepare(&self.tasks.home, transcript(recorder.session()), hits, &halved);
         if prepared.request.messages.len() == before {
             return first.map_err(ending);
         }
         recorder
             .status(StatusKind::Retrying, "the conversation was too long for the model; trying with less of it")
             .await?;
-        exchange(&self.client, &prepared.request, recorder, &self.tasks.stopper.cancel).await.map_err(ending)
+        self.send(prepared, hits, (recorder, SECOND)).await.map_err(ending)
+    }
+
+    /// One request and its answer; the request is kept for those who want to look at it later.
+    async fn send(
+        &self,
+        prepared: Prepared,
+        hits: Option<&[Hit]>,
+        (recorder, attempt): (&mut Recorder, u32),
+    ) -> Result<Answer, NoAnswer> {
+        let request = Arc::new(prepared.request);
+        let keeper = Keeper {
+            home: self.tasks.home.clone(),
+            session: self.tasks.session_id.clone(),
+            client: self.client.clone(),
+            writers: self.writers.clone(),
+        };
+        let keeping = keeper.keep(Envelope {
+            request: request.clone(),
+            system: Arc::new(prepared.system),
+            retrieved: retrieved_text(hits.unwrap_or_default()).into(),
+            dropped: prepared.dropped,
+            work_id: recorder.work_id().clone(),
+            place: (recorder.session().seq, recorder.dialogues().saturating_sub(1), attempt),
+        });
+        let answer = exchange(&self.client, &request, recorder, &self.tasks.stopper.cancel).await;
+        keeping.finish(answer.as_ref().ok().map(|answer| answer.usage)).await;
+        answer
     }
 }
 

@@ -16,7 +16,7 @@ use crate::store::{Expect, ROOTS, StoreError};
 #[derive(Deserialize, utoipa::IntoParams)]
 pub struct FileQuery {
     /// Relative to the home, e.g. `memory/MEMORY.md`.
-    path: String,
+    pub(super) path: String,
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -159,7 +159,7 @@ pub async fn skills(State(app): State<App>) -> Json<SkillList> {
     Json(SkillList { skills: app.skills.list() })
 }
 
-fn expectation(headers: &HeaderMap) -> Result<Expect, ApiError> {
+pub(super) fn expectation(headers: &HeaderMap) -> Result<Expect, ApiError> {
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default().trim());
     match (text(header::IF_MATCH), text(header::IF_NONE_MATCH)) {
         (None, None) => Ok(Expect::Anything),

@@ -5,8 +5,8 @@ use utoipa_axum::routes;
 
 use super::app::App;
 use super::{
-    approvals, archive, chat, events, files, find, pins, prompt, retrieval, rewind, sessions, settings, status, tokens,
-    transfer,
+    approvals, archive, chat, events, files, find, moving, pins, prompt, requests, retrieval, rewind, sessions,
+    settings, status, tokens, transfer,
 };
 
 /// All routes that the OpenAPI document describes.
@@ -41,13 +41,19 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(approvals::answer))
         .routes(routes!(approvals::rules))
         .routes(routes!(approvals::remove_rule))
-        .routes(routes!(files::read, files::save))
+        .routes(routes!(files::read, files::save, moving::delete))
         .routes(routes!(files::list))
+        .routes(routes!(moving::rename))
+        .routes(routes!(moving::restore))
         .routes(routes!(files::skills))
         .routes(routes!(tokens::session_tokens))
         .routes(routes!(tokens::file_tokens))
+        .routes(routes!(tokens::text_tokens))
         .routes(routes!(settings::rag_mode, settings::set_rag_mode))
         .routes(routes!(prompt::prompt))
+        .routes(routes!(requests::requests))
+        .routes(routes!(requests::request))
+        .routes(routes!(requests::retrieved))
         .routes(routes!(retrieval::search))
         .routes(routes!(retrieval::status))
         .routes(routes!(retrieval::chunks))

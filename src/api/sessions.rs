@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::app::App;
 use super::chat::checked;
 use super::error::{ApiError, ErrorBody};
+use super::requests::{RetrievedWork, retrieved_works};
 use super::rewind::{BranchPoint, points};
 use crate::domain::{Message, Role, SessionId};
 use crate::engine::{View, blocking};
@@ -91,6 +92,9 @@ pub struct History {
     /// Ways the conversation has gone before.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     branches: Vec<BranchPoint>,
+    /// Works for which memory was searched; what was found is at `works/{work_id}/retrieved`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    retrieved: Vec<RetrievedWork>,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -231,7 +235,10 @@ pub async fn messages(State(app): State<App>, Path(id): Path<String>) -> Result<
 pub async fn history(State(app): State<App>, Path(id): Path<String>) -> Result<Json<History>, ApiError> {
     let id = SessionId::parse(&id)?;
     let View { session, last } = app.engine.view(&id).await?;
+    let (home, of) = (app.engine.services().home.clone(), id.clone());
+    let retrieved = blocking(move || Ok(retrieved_works(&home, &of))).await?;
     Ok(Json(History {
+        retrieved,
         session_id: id.to_string(),
         title: session.title.clone(),
         messages: session.messages.clone(),

@@ -12,6 +12,7 @@ use super::error::{ApiError, ErrorBody};
 use super::prompt::next_request;
 use crate::domain::{HomePath, SessionId};
 use crate::engine::blocking;
+use crate::prompt::system::{PART_LIMIT, Share, share};
 use crate::provider::ChatMessage;
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -37,6 +38,55 @@ pub struct FileTokens {
 
 /// The most files counted in one request.
 const MAX_PATHS: usize = 1000;
+
+#[derive(Deserialize, utoipa::ToSchema)]
+pub struct FileText {
+    /// Where the text would stand.
+    path: String,
+    text: String,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct TextTokens {
+    /// Of the whole text.
+    tokens: usize,
+    characters: usize,
+    /// What it costs in each request; 0 where it is in none.
+    prompt_tokens: usize,
+    /// How it gets to the model.
+    share: Share,
+    /// The most characters of a file that go into a request.
+    limit: usize,
+    /// The text is longer: what comes after the limit is not sent.
+    truncated: bool,
+}
+
+/// What a text would cost as the content of a file: counted as it would be sent, and saved nowhere.
+#[utoipa::path(post, path = "/api/tokens/text", tag = "tokens", request_body = FileText,
+    responses((status = 200, body = TextTokens), (status = 400, body = ErrorBody)))]
+pub async fn text_tokens(
+    State(app): State<App>,
+    request: Result<Json<FileText>, JsonRejection>,
+) -> Result<Json<TextTokens>, ApiError> {
+    let Json(FileText { path, text }) = request?;
+    let path = HomePath::parse(&path)?;
+    let services = app.engine.services().clone();
+    let counted = blocking(move || {
+        let share = share(path.as_str(), services.home.settings().rag_mode);
+        let part = crate::prompt::system::part_of(path.as_str(), &text);
+        let (part, truncated) = part.filter(|_| share == Share::Each).unwrap_or_default();
+        Ok(TextTokens {
+            tokens: services.tokens.count(&text),
+            characters: text.chars().count(),
+            prompt_tokens: services.tokens.count(&part),
+            share,
+            limit: PART_LIMIT,
+            truncated,
+        })
+    })
+    .await?;
+    Ok(Json(counted))
+}
 
 /// What the session's next request holds: the system prompt, and the messages.
 #[utoipa::path(get, path = "/api/tokens/session/{id}", tag = "tokens", params(("id" = String, Path)),

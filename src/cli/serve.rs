@@ -154,6 +154,7 @@ async fn run(folder: PathBuf, config: Config, Bind { address, code }: Bind) -> a
         limits: config.limits,
         policy: Arc::new(config.policy.clone()),
         editor,
+        saves: saves.clone(),
         runs: Runs::default(),
         approvals: Approvals::default(),
     });
@@ -188,7 +189,12 @@ async fn run(folder: PathBuf, config: Config, Bind { address, code }: Bind) -> a
     }
     choose_model(&models, config);
     watch::start(&engine, skills, saves);
-    index_memory(memory, home);
+    index_memory(memory, home.clone());
+    tokio::task::spawn_blocking(move || {
+        if let Err(error) = home.sweep_requests() {
+            tracing::warn!(%error, "old requests could not be let go");
+        }
+    });
     serve_until(app, listener, stop).await
 }
 

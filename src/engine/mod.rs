@@ -50,6 +50,8 @@ pub struct Services {
     pub limits: Limits,
     pub policy: Arc<Policy>,
     pub editor: Editor,
+    /// Who wrote which version of a file.
+    pub saves: Arc<watch::Saves>,
     pub runs: Runs,
     pub approvals: approvals::Approvals,
 }

@@ -1,21 +1,8 @@
 //! What clients are told beside the events of sessions.
 
-use serde::Serialize;
-
 use super::model_status::ModelStatus;
+pub use crate::domain::ChangedBy;
 use crate::tools::library::Progress;
-
-/// Who changed a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ChangedBy {
-    /// Another program.
-    Disk,
-    /// A save through the API.
-    Editor,
-    /// A tool.
-    Run,
-}
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {

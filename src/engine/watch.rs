@@ -61,24 +61,44 @@ pub fn start(engine: &Arc<Engine>, skills: Arc<Skills>, saves: Arc<Saves>) {
     tokio::spawn(state.run(events, watcher));
 }
 
-/// Saves made through the API, so that the change they cause on disk is not announced as somebody else's.
+/// Saves made through the API, so that the change they cause on disk is not announced as somebody else's; and what other
+/// programs were seen to change.
 #[derive(Default)]
-pub struct Saves(Mutex<BTreeMap<String, (String, ChangedBy)>>);
+pub struct Saves {
+    ours: Mutex<Versions>,
+    others: Mutex<Versions>,
+}
+
+/// By path: the hash of a version, and who wrote it. A file that is gone has no hash.
+type Versions = BTreeMap<String, (String, ChangedBy)>;
 
 impl Saves {
     pub fn note(&self, path: &HomePath, etag: &str, by: ChangedBy) {
-        let mut saves = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        saves.insert(path.to_string(), (etag.to_owned(), by));
+        put(&self.ours, path, (etag.to_owned(), by));
     }
 
-    fn author(&self, path: &str, etag: Option<&str>) -> ChangedBy {
-        let saves = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match saves.get(path) {
-            // A file that is gone has no hash.
-            Some((known, by)) if known.as_str() == etag.unwrap_or_default() => *by,
-            _ => ChangedBy::Disk,
-        }
+    /// Who wrote the version of a file that has this hash. `None` for what was there before this start of the server.
+    pub fn known(&self, path: &HomePath, etag: &str) -> Option<ChangedBy> {
+        find(&self.ours, path, etag).or_else(|| find(&self.others, path, etag))
     }
+
+    /// Whose the change is that was seen on disk.
+    fn author(&self, path: &HomePath, etag: Option<&str>) -> ChangedBy {
+        let etag = etag.unwrap_or_default();
+        find(&self.ours, path, etag).unwrap_or_else(|| {
+            put(&self.others, path, (etag.to_owned(), ChangedBy::Disk));
+            ChangedBy::Disk
+        })
+    }
+}
+
+fn put(versions: &Mutex<Versions>, path: &HomePath, version: (String, ChangedBy)) {
+    versions.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_string(), version);
+}
+
+fn find(versions: &Mutex<Versions>, path: &HomePath, etag: &str) -> Option<ChangedBy> {
+    let versions = versions.lock().unwrap_or_else(PoisonError::into_inner);
+    versions.get(path.as_str()).filter(|(known, _)| known == etag).map(|(_, by)| *by)
 }
 
 fn watcher(home: &Home, to: mpsc::Sender<Vec<PathBuf>>) -> Option<notify::RecommendedWatcher> {
@@ -172,7 +192,7 @@ impl Follow {
             tokio::task::spawn_blocking(move || library.follow_if_open());
         }
         for (path, etag) in changed {
-            let by = self.saves.author(path.as_str(), etag.as_deref());
+            let by = self.saves.author(&path, etag.as_deref());
             services.hub.notice(Notice::FileChanged { path: path.to_string(), etag, by });
         }
         if prompt {

@@ -51,7 +51,14 @@ pub async fn work(
             return Ok(Ending::Outcome(Outcome::Error { error: error.to_string(), code, retryable }));
         }
     };
-    let run_now = Run { tasks, client, memory: services.memory.clone(), tokens: services.tokens.clone() };
+    let saves = services.saves.clone();
+    let run_now = Run {
+        tasks,
+        client,
+        memory: services.memory.clone(),
+        tokens: services.tokens.clone(),
+        writers: Arc::new(move |path, etag| saves.known(path, etag)),
+    };
     run(&run_now, &mut recorder, first).await.map_err(|error| error.0)
 }
 

@@ -31,14 +31,23 @@ pub fn transcript(session: &Session) -> Vec<ChatMessage> {
     builder.out
 }
 
-/// Puts what was retrieved in front of the question it was retrieved for. For this request only.
-pub fn add_retrieved(history: &mut Vec<ChatMessage>, hits: &[Hit]) {
+/// What was retrieved, as the model reads it; empty when there is nothing.
+pub fn retrieved_text(hits: &[Hit]) -> String {
     if hits.is_empty() {
-        return;
+        return String::new();
     }
     let mut text = RETRIEVED_HEAD.to_owned();
     for (number, hit) in hits.iter().enumerate() {
         text.push_str(&format!("\n[{}] {}\n{}\n", number + 1, hit.place(), hit.text.trim()));
+    }
+    text
+}
+
+/// Puts what was retrieved in front of the question it was retrieved for. For this request only.
+pub fn add_retrieved(history: &mut Vec<ChatMessage>, hits: &[Hit]) {
+    let text = retrieved_text(hits);
+    if text.is_empty() {
+        return;
     }
     let question = history.iter().rposition(|m| matches!(m, ChatMessage::User(_))).unwrap_or(history.len());
     match question.checked_sub(1).map(|before| &mut history[before]) {

@@ -2,6 +2,7 @@
 
 pub mod budget;
 pub mod history;
+pub mod sent;
 pub mod system;
 
 pub use system::{Part, SystemPrompt};

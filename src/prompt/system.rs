@@ -40,6 +40,18 @@ pub struct Part {
     pub truncated: bool,
     /// Why it was left out.
     pub absent: Option<String>,
+    /// First and last line of the file that are in.
+    pub lines: Option<(u32, u32)>,
+    /// Hash of the whole file.
+    pub etag: Option<String>,
+}
+
+/// What of a file goes into the prompt.
+struct Body {
+    text: String,
+    /// The line of the file at which it begins, from 1.
+    line: u32,
+    etag: String,
 }
 
 /// The assembled prompt.
@@ -56,36 +68,84 @@ pub enum MemoryMode {
     Retrieved,
 }
 
+/// How a file gets to the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Share {
+    /// It is part of each request.
+    Each,
+    /// Its name and description are; the rest is read when it is needed.
+    Named,
+    /// Passages of it are, where they fit a question, or when the agent looks for them.
+    Found,
+    /// Only when the agent reads it.
+    Read,
+}
+
+/// How the file of that path gets to the model.
+pub fn share(path: &str, rag_mode: bool) -> Share {
+    let is_part = PARTS.iter().any(|(_, file)| *file == path);
+    match path.split('/').next() {
+        _ if is_part && !(rag_mode && path == MEMORY_FILE) => Share::Each,
+        Some("memory" | "knowledge") => Share::Found,
+        Some("skills") if path.ends_with("/SKILL.md") => Share::Named,
+        _ => Share::Read,
+    }
+}
+
+/// What a part's text would be in the prompt, its label included, and whether it is cut; `None` for what is no part or is
+/// left out.
+pub fn part_of(path: &str, text: &str) -> Option<(String, bool)> {
+    let (label, file) = PARTS.into_iter().find(|(_, file)| *file == path)?;
+    let text = text.trim_start_matches('\u{feff}').trim();
+    if text.is_empty() {
+        return None;
+    }
+    let mut prompt = SystemPrompt::default();
+    prompt.push((label, Some(file)), text, None);
+    let truncated = prompt.parts.iter().any(|part| part.truncated);
+    Some((prompt.text, truncated))
+}
+
 /// Reads all parts now. Never fails: a part that cannot be used is left out with its reason.
 pub fn assemble(home: &Home, memory: MemoryMode) -> SystemPrompt {
     let mut prompt = SystemPrompt::default();
     for (label, file) in PARTS {
         if file == MEMORY_FILE && memory == MemoryMode::Retrieved {
-            prompt.push(label, None, RAG_GUIDE);
+            prompt.push((label, None), RAG_GUIDE, None);
             prompt.leave_out(label, file, "RAG mode is on: memory is retrieved for each question".to_owned());
             continue;
         }
         match read(home, file) {
-            Ok(text) => prompt.push(label, Some(file), &text),
+            Ok(Body { text, line, etag }) => prompt.push((label, Some(file)), &text, Some((line, etag))),
             Err(reason) => prompt.leave_out(label, file, reason),
         }
     }
     prompt
 }
 
-fn read(home: &Home, file: &str) -> Result<String, String> {
+fn read(home: &Home, file: &str) -> Result<Body, String> {
     let path = HomePath::parse(file).map_err(|bad| bad.to_string())?;
-    let text = match home.read_text(&path) {
-        Ok(text) => text.content,
+    let file = match home.read_text(&path) {
+        Ok(text) => text,
         Err(StoreError::NotFound { .. }) => return Err("the file is missing".to_owned()),
         Err(other) => return Err(other.to_string()),
     };
-    let text = text.trim_start_matches('\u{feff}').trim();
-    if text.is_empty() { Err("the file is empty".to_owned()) } else { Ok(text.to_owned()) }
+    let whole = file.content.trim_start_matches('\u{feff}');
+    let text = whole.trim_start();
+    let line = 1 + newlines(&whole[..whole.len() - text.len()]);
+    match text.trim_end() {
+        "" => Err("the file is empty".to_owned()),
+        text => Ok(Body { text: text.to_owned(), line, etag: file.etag }),
+    }
+}
+
+fn newlines(text: &str) -> u32 {
+    u32::try_from(text.bytes().filter(|byte| *byte == b'\n').count()).unwrap_or(u32::MAX)
 }
 
 impl SystemPrompt {
-    fn push(&mut self, label: &'static str, file: Option<&'static str>, text: &str) {
+    fn push(&mut self, (label, file): (&'static str, Option<&'static str>), text: &str, from: Option<(u32, String)>) {
         let (text, truncated) = cap(text);
         if !self.text.is_empty() {
             self.text.push_str("\n\n");
@@ -99,14 +159,24 @@ impl SystemPrompt {
             self.text.push_str(TRUNCATED);
         }
         let characters = if truncated { PART_LIMIT } else { text.chars().count() };
-        self.parts.push(Part { label, file, start, end: self.text.len(), characters, truncated, absent: None });
+        let lines = from.as_ref().map(|(first, _)| (*first, first + newlines(text)));
+        let (end, etag) = (self.text.len(), from.map(|(_, etag)| etag));
+        self.parts.push(Part { label, file, start, end, characters, truncated, absent: None, lines, etag });
     }
 
     fn leave_out(&mut self, label: &'static str, file: &'static str, reason: String) {
         let at = self.text.len();
-        let part =
-            Part { label, file: Some(file), start: at, end: at, characters: 0, truncated: false, absent: Some(reason) };
-        self.parts.push(part);
+        self.parts.push(Part {
+            label,
+            file: Some(file),
+            start: at,
+            end: at,
+            characters: 0,
+            truncated: false,
+            absent: Some(reason),
+            lines: None,
+            etag: None,
+        });
     }
 }
 
@@ -185,6 +255,32 @@ mod tests {
         assert!(reasons[1].contains("not UTF-8"), "{reasons:?}");
         assert_eq!((reasons[2].as_str(), reasons[3].as_str()), ("the file is missing", "the file is empty"));
         assert!(reasons[4].contains("a folder"), "{reasons:?}");
+    }
+
+    #[test]
+    fn what_a_text_would_cost_is_what_the_prompt_then_holds() {
+        let (folder, home) = home();
+        for text in ["\u{feff} two\nlines \n".to_owned(), "字".repeat(PART_LIMIT + 1)] {
+            std::fs::write(folder.path().join("workspace/SOUL.md"), &text).unwrap();
+            let prompt = assemble(&home, MemoryMode::Whole);
+            assert_eq!(part_of("workspace/SOUL.md", &text), Some((prompt.text, text.len() > 100)));
+        }
+        assert_eq!((part_of("workspace/SOUL.md", " "), part_of("workspace/x.md", "x")), (None, None));
+        let shares = ["workspace/SOUL.md", "memory/MEMORY.md", "memory/x.md", "skills/a/SKILL.md", "workspace/x.md"];
+        let of = |rag| shares.map(|path| share(path, rag));
+        assert_eq!(of(false), [Share::Each, Share::Each, Share::Found, Share::Named, Share::Read]);
+        assert_eq!(of(true), [Share::Each, Share::Found, Share::Found, Share::Named, Share::Read]);
+    }
+
+    #[test]
+    fn a_part_says_which_lines_of_its_file_are_in() {
+        let (folder, home) = home();
+        std::fs::write(folder.path().join("workspace/SOUL.md"), "\u{feff}\n\n  one\ntwo\n\n").unwrap();
+        std::fs::write(folder.path().join("workspace/USER.md"), "x\n".repeat(PART_LIMIT)).unwrap();
+        let prompt = assemble(&home, MemoryMode::Retrieved);
+        let lines = |label| prompt.parts.iter().find(|p| p.label == label).unwrap().lines;
+        assert_eq!((lines("Soul"), lines("User Profile")), (Some((3, 4)), Some((1, 10_001))));
+        assert_eq!(lines("Long-term Memory"), None);
     }
 
     #[test]

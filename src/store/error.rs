@@ -12,6 +12,8 @@ pub enum StoreError {
     /// The file is not what the caller thought it was; nothing was written.
     #[error("{path} changed on disk since it was read; load it again or save over it on purpose")]
     Changed { path: String, etag: Option<String> },
+    #[error("there is already a {path}; choose another name (nothing was overwritten)")]
+    Exists { path: String },
     #[error("{path} cannot be used here: {why}")]
     NotAllowed { path: String, why: &'static str },
     #[error("the disk is full; free some space and try again (nothing was lost: the old file is still there)")]

@@ -124,6 +124,14 @@ impl Home {
         self.read_bytes(path).map(|bytes| etag(&bytes))
     }
 
+    /// When a file was last changed, in Unix seconds; `None` where that cannot be said.
+    pub fn modified(&self, path: &HomePath) -> Option<f64> {
+        allowed(path).ok()?;
+        let (folder, rest) = self.folder(path).ok()?;
+        let modified = folder.metadata(rest).ok()?.modified().ok()?.into_std();
+        Some(modified.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs_f64())
+    }
+
     /// Everything below one of the four folders, by path. Hidden files and folders are left out.
     ///
     /// # Errors
@@ -177,7 +185,7 @@ impl Home {
 
 /// Whether a path from outside may be opened: the four folders and the skills snapshot, nothing else of the home
 /// (`.env`, `config.yml`, sessions and indexes stay out of reach of the editor and of every tool).
-fn allowed(path: &HomePath) -> Result<(), StoreError> {
+pub(super) fn allowed(path: &HomePath) -> Result<(), StoreError> {
     let inside = path.parent().is_some() && ROOTS.contains(&path.root());
     if inside || path.as_str() == SNAPSHOT {
         return Ok(());
@@ -187,7 +195,7 @@ fn allowed(path: &HomePath) -> Result<(), StoreError> {
 }
 
 /// `cap-std` answers "permission denied" with no OS error when a path leads out of the root.
-fn escape_or(path: &HomePath, error: std::io::Error) -> StoreError {
+pub(super) fn escape_or(path: &HomePath, error: std::io::Error) -> StoreError {
     if error.kind() == std::io::ErrorKind::PermissionDenied && error.raw_os_error().is_none() {
         return StoreError::NotAllowed { path: path.to_string(), why: "it leads out of the home" };
     }

@@ -274,6 +274,9 @@ impl Home {
             // It holds what could not be written into the file: it goes along.
             self.sessions_dir().rename(&journal, &dir, &journal).map_err(StoreError::io(format!("deleting {id}")))?;
         }
+        if let Err(error) = self.put_requests_aside(id) {
+            tracing::warn!(session = %id, %error, "what was sent to the model for a deleted session stays where it was");
+        }
         self.sync_both(&dir, id)?;
         Ok(true)
     }
@@ -293,6 +296,9 @@ impl Home {
         let journal = journal::file_name(id);
         if dir.exists(&journal) {
             dir.rename(&journal, self.sessions_dir(), &journal).map_err(StoreError::io(format!("restoring {id}")))?;
+        }
+        if let Err(error) = self.bring_requests_back(id) {
+            tracing::warn!(session = %id, %error, "what was sent to the model for a restored session stays aside");
         }
         self.sync_both(&dir, id)?;
         Ok(true)

@@ -17,10 +17,13 @@ import type {
   RetrievalStatus,
   RetrievalTests,
   Search,
+  SentDetail,
+  SentSummary,
   SessionList,
   SessionSummary,
   Skill,
   Status,
+  TextTokens,
 } from './types'
 
 const session = (id: string): string => `/api/sessions/${encodeURIComponent(id)}`
@@ -106,6 +109,16 @@ export const countTokens = (id: string) => call<TokenCount>(`/api/tokens/session
 export const getPrompt = (session_id: string | null) =>
   call<Prompt>(`/api/prompt${session_id === null ? '' : `?${new URLSearchParams({ session_id })}`}`)
 
+/** The requests that made the answer of a work, in the order they were sent. */
+export const listSent = (id: string, work_id: string) =>
+  call<{ requests: SentSummary[] }>(`${session(id)}/requests?${new URLSearchParams({ work_id })}`).then(
+    r => r.requests,
+  )
+export const readSent = (id: string, name: string) =>
+  call<SentDetail>(`${session(id)}/requests/${encodeURIComponent(name)}`)
+export const readRetrieved = (id: string, work_id: string) =>
+  call<Search>(`${session(id)}/works/${encodeURIComponent(work_id)}/retrieved`)
+
 export const setRagMode = (enabled: boolean) =>
   call<{ enabled: boolean }>('/api/config/rag-mode', { method: 'PUT', body: { enabled } })
 
@@ -134,6 +147,26 @@ export const writeFile = (path: string, content: string, precondition: Precondit
     headers:
       precondition === 'absent' ? { 'If-None-Match': '*' } : { 'If-Match': `"${bare(precondition.match)}"` },
   })
+
+const matching = (etag: string | null): Record<string, string> =>
+  etag === null ? {} : { 'If-Match': `"${bare(etag)}"` }
+export const renameFile = (from: string, to: string, etag: string | null) =>
+  call<{ path: string; etag: string }>('/api/files/rename', {
+    method: 'POST',
+    body: { from, to },
+    headers: matching(etag),
+  })
+/** Answers what brings the file back. */
+export const deleteFile = (path: string, etag: string | null) =>
+  call<{ trash: string }>(`/api/files?${new URLSearchParams({ path })}`, {
+    method: 'DELETE',
+    headers: matching(etag),
+  }).then(r => r.trash)
+export const restoreFile = (trash: string) =>
+  call<{ path: string; etag: string }>('/api/files/restore', { method: 'POST', body: { trash } })
+/** What a text would cost as a file's content. */
+export const countText = (path: string, text: string) =>
+  call<TextTokens>('/api/tokens/text', { method: 'POST', body: { path, text } })
 
 /** How many passages an answer may be ranked anew from. */
 const CANDIDATES = 50

@@ -13,11 +13,14 @@ import {
   listArchives,
   listDeleted,
   listFiles,
+  listSent,
   listSessions,
   listSkills,
   type Root,
   readArchive,
   readFile,
+  readRetrieved,
+  readSent,
   searchPassages,
   searchSessions,
 } from './endpoints'
@@ -116,6 +119,20 @@ export const usePrompt = (id: string | null) =>
     queryFn: () => getPrompt(id),
     staleTime: 0,
     gcTime: 0,
+  })
+
+/** The requests that made an answer; one that is at work gets more. */
+export const useSent = (id: string, work: string) =>
+  useQuery({ queryKey: ['sent', id, work], queryFn: () => listSent(id, work), staleTime: 0 })
+/** A request that was sent stays as it is; its answer may still be on its way. */
+export const useSentDetail = (id: string, name: string) =>
+  useQuery({ queryKey: ['sent', id, 'request', name], queryFn: () => readSent(id, name), staleTime: 0 })
+export const useRetrieved = (id: string, work: string, shown: boolean) =>
+  useQuery({
+    queryKey: ['retrieved', id, work],
+    queryFn: () => readRetrieved(id, work),
+    enabled: shown,
+    staleTime: Number.POSITIVE_INFINITY,
   })
 
 export const useIndex = () => useQuery({ queryKey: keys.index, queryFn: getRetrievalStatus })

@@ -139,7 +139,8 @@ export interface paths {
          *     `If-None-Match: *` only makes new files.
          */
         post: operations["save"];
-        delete?: never;
+        /** Moves a file to `storage/trash/`, which keeps the last 200. */
+        delete: operations["delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -156,6 +157,40 @@ export interface paths {
         get: operations["list"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/files/rename": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Gives a file another name or folder. Nothing is overwritten: a path that is taken is refused (409 `exists`). */
+        post: operations["rename"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/files/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Brings a deleted file back to where it was; 409 `exists` when there is another by now. */
+        post: operations["restore"];
         delete?: never;
         options?: never;
         head?: never;
@@ -575,6 +610,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/{id}/requests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The requests that made a session's answers. The last 200 of a session are kept, under `sessions/requests/`. */
+        get: operations["requests"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}/requests/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One request: exactly what was sent, by where it comes from, and how it differs from the one before. */
+        get: operations["request"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sessions/{id}/restore": {
         parameters: {
             query?: never;
@@ -603,6 +672,23 @@ export interface paths {
         put?: never;
         /** Puts a message and all that follow aside, and another branch in their place. */
         post: operations["rewind"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}/works/{work_id}/retrieved": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What RAG mode found for a work, as the model was given it. */
+        get: operations["retrieved"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -671,6 +757,23 @@ export interface paths {
         get: operations["session_tokens"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/tokens/text": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** What a text would cost as the content of a file: counted as it would be sent, and saved nowhere. */
+        post: operations["text_tokens"];
         delete?: never;
         options?: never;
         head?: never;
@@ -849,6 +952,29 @@ export interface components {
             /** @description The first hits. */
             found: components["schemas"]["Place"][];
         };
+        Change: {
+            how: components["schemas"]["ChangeKind"];
+            origin?: components["schemas"]["Origin"] | null;
+            label: string;
+            file?: string | null;
+            /** @description Pieces it stands for: several messages are one change. */
+            count: number;
+            /**
+             * Format: int64
+             * @description Bytes more than before; negative where it is less.
+             */
+            bytes: number;
+            by?: components["schemas"]["ChangedBy"] | null;
+            /**
+             * Format: double
+             * @description When the file was changed, in Unix seconds.
+             */
+            at?: number | null;
+            /** @description Line by line, as a unified difference. */
+            diff?: string | null;
+        };
+        /** @enum {string} */
+        ChangeKind: "added" | "removed" | "changed" | "moved";
         /**
          * @description Who changed a file.
          * @enum {string}
@@ -897,6 +1023,15 @@ export interface components {
         DeletedSessions: {
             /** @description The one used last first. */
             sessions: components["schemas"]["DeletedSession"][];
+        };
+        Difference: {
+            /** @description The name of the request before. */
+            before: string;
+            /** @description ChangeKind much both begin with, in the order of the pieces. */
+            kept_bytes: number;
+            kept_tokens: number;
+            parted?: components["schemas"]["Parted"] | null;
+            changes: components["schemas"]["Change"][];
         };
         /**
          * @description What running a tool can do to the world. Decides what may run side by side and what a person must allow.
@@ -987,6 +1122,11 @@ export interface components {
         };
         FilePaths: {
             paths: string[];
+        };
+        FileText: {
+            /** @description Where the text would stand. */
+            path: string;
+            text: string;
         };
         FileTokens: {
             /** @description By path; null where a file is missing or not text. */
@@ -1189,6 +1329,8 @@ export interface components {
             running?: components["schemas"]["RunningWork"] | null;
             /** @description Ways the conversation has gone before. */
             branches?: components["schemas"]["BranchPoint"][];
+            /** @description Works for which memory was searched; what was found is at `works/{work_id}/retrieved`. */
+            retrieved?: components["schemas"]["RetrievedWork"][];
         };
         /** @description One found piece of memory or knowledge. */
         Hit: {
@@ -1425,6 +1567,38 @@ export interface components {
             /** @enum {string} */
             type: "gap";
         };
+        /** @enum {string} */
+        Origin: "tools" | "file" | "text" | "history" | "retrieval" | "question" | "work";
+        /** @description The first place that differs. */
+        Parted: {
+            /** @description Counted among this request's pieces, from 0; their number where the one before went on and this one does not. */
+            piece: number;
+            /** @description The byte inside that piece. */
+            byte: number;
+            /**
+             * Format: int32
+             * @description The line of the piece's file.
+             */
+            line?: number | null;
+        };
+        Piece: {
+            origin: components["schemas"]["Origin"];
+            /** @description The part's label; for a message its role. */
+            label: string;
+            file?: string | null;
+            /** @description Of the file: first and last line that are in. */
+            lines?: [
+                number,
+                number
+            ] | null;
+            bytes: number;
+            tokens: number;
+            truncated: boolean;
+            /** @description Why it was left out. */
+            absent?: string | null;
+            /** @description A message as its JSON, other pieces as they are; null when it is missing or damaged on disk. */
+            text?: string | null;
+        };
         Pinned: {
             pinned: string[];
         };
@@ -1499,6 +1673,14 @@ export interface components {
         Rename: {
             title: string;
         };
+        RenameFile: {
+            from: string;
+            to: string;
+        };
+        Renamed: {
+            path: string;
+            etag: string;
+        };
         /** @description One run of a folder's tests. */
         Report: {
             folder: string;
@@ -1529,6 +1711,10 @@ export interface components {
             worse: components["schemas"]["Moved"][];
             better: components["schemas"]["Moved"][];
         };
+        RestoreFile: {
+            /** @description As the deletion answered it. */
+            trash: string;
+        };
         RetrievalStatus: {
             folders: components["schemas"]["FolderStatus"][];
             model: components["schemas"]["EmbeddingModel"];
@@ -1540,6 +1726,12 @@ export interface components {
             cases: components["schemas"]["Case"][];
             problems: components["schemas"]["Problem"][];
             last?: components["schemas"]["Report"] | null;
+        };
+        /** @description A work for which memory was searched. */
+        RetrievedWork: {
+            work_id: string;
+            /** @description How many passages the model was given. */
+            hits: number;
         };
         /** @enum {string} */
         Role: "user" | "assistant" | "system";
@@ -1616,6 +1808,46 @@ export interface components {
              */
             idf: number;
         };
+        /** @description A request in pieces. A provider's cache of prompts sees them in this order: tools, system prompt, messages. */
+        SentDetail: components["schemas"]["SentSummary"] & {
+            /** @description The exact body; null when a piece is missing or damaged on disk. */
+            body?: Record<string, never> | null;
+            total_tokens: number;
+            pieces: components["schemas"]["Piece"][];
+            difference?: components["schemas"]["Difference"] | null;
+        };
+        SentRequests: {
+            /** @description In the order they were sent. */
+            requests: components["schemas"]["SentSummary"][];
+        };
+        /** @description A request that was sent to the model. */
+        SentSummary: {
+            /** @description Names it within its session. */
+            name: string;
+            work_id: string;
+            /**
+             * Format: int32
+             * @description The exchange inside the work, from 0.
+             */
+            dialogue: number;
+            /**
+             * Format: int32
+             * @description Of the exchange, from 0: it was made again because it was too long or held a field that was refused.
+             */
+            attempt: number;
+            /**
+             * Format: double
+             * @description Unix seconds.
+             */
+            at: number;
+            provider: string;
+            model: string;
+            /** @description Of the whole body. */
+            bytes: number;
+            /** @description Oldest messages that did not fit the context and were left out. */
+            dropped: number;
+            usage?: components["schemas"]["Usage"] | null;
+        };
         SessionList: {
             /** @description Newest first. */
             sessions: components["schemas"]["SessionSummary"][];
@@ -1646,6 +1878,11 @@ export interface components {
              */
             context_window: number;
         };
+        /**
+         * @description How a file gets to the model.
+         * @enum {string}
+         */
+        Share: "each" | "named" | "found" | "read";
         /** @description What a person sees before they answer. Characters that do not show, or that change how others show, are escaped. */
         Shown: {
             /** @description What would be done: the command line, the code, the address, or the change in one line. Never cut. */
@@ -1728,6 +1965,19 @@ export interface components {
              */
             texts: number;
         };
+        TextTokens: {
+            /** @description Of the whole text. */
+            tokens: number;
+            characters: number;
+            /** @description What it costs in each request; 0 where it is in none. */
+            prompt_tokens: number;
+            /** @description How it gets to the model. */
+            share: components["schemas"]["Share"];
+            /** @description The most characters of a file that go into a request. */
+            limit: number;
+            /** @description The text is longer: what comes after the limit is not sent. */
+            truncated: boolean;
+        };
         Titled: {
             session_id: string;
             title: string;
@@ -1790,6 +2040,11 @@ export interface components {
             description: string;
             effect: components["schemas"]["Effect"];
         };
+        TrashedFile: {
+            path: string;
+            /** @description What brings it back. */
+            trash: string;
+        };
         Undone: {
             call_id: string;
             path: string;
@@ -1800,6 +2055,18 @@ export interface components {
         Unreadable: {
             path: string;
             reason: string;
+        };
+        /** @description Tokens as the provider counted them, summed over a work's dialogues. */
+        Usage: {
+            /** Format: int64 */
+            input_tokens: number;
+            /** Format: int64 */
+            output_tokens: number;
+            /**
+             * Format: int64
+             * @description Of the input: how many the provider had cached.
+             */
+            cached_tokens?: number;
         };
         VectorScore: {
             /**
@@ -2178,6 +2445,47 @@ export interface operations {
             };
         };
     };
+    delete: {
+        parameters: {
+            query: {
+                /** @description Relative to the home, e.g. `memory/MEMORY.md`. */
+                path: string;
+            };
+            header?: {
+                "If-Match"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrashedFile"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description changed on disk */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     list: {
         parameters: {
             query: {
@@ -2199,6 +2507,95 @@ export interface operations {
                 };
             };
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    rename: {
+        parameters: {
+            query?: never;
+            header?: {
+                "If-Match"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RenameFile"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Renamed"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description changed on disk */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    restore: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RestoreFile"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Renamed"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3044,6 +3441,60 @@ export interface operations {
             };
         };
     };
+    requests: {
+        parameters: {
+            query?: {
+                /** @description Only the requests of this work. */
+                work_id?: string | null;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SentRequests"];
+                };
+            };
+        };
+    };
+    request: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SentDetail"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     restore: {
         parameters: {
             query?: never;
@@ -3105,6 +3556,36 @@ export interface operations {
                 };
             };
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    retrieved: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                work_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Search"];
+                };
+            };
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3203,6 +3684,37 @@ export interface operations {
                 };
             };
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    text_tokens: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FileText"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TextTokens"];
+                };
+            };
+            400: {
                 headers: {
                     [name: string]: unknown;
                 };

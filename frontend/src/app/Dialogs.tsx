@@ -17,7 +17,7 @@ const Settings = lazy(() => import('@/features/settings/Settings'))
 
 export function Dialogs({ sessionId }: { sessionId: string | null }) {
   const t = useT()
-  const { dialog, set } = useUi()
+  const { dialog, xrayOf, set } = useUi()
   const status = useStatus()
   const model = status.data?.model
   const signedOut = status.error instanceof ApiError && status.error.code === 'signed_out'
@@ -45,7 +45,7 @@ export function Dialogs({ sessionId }: { sessionId: string | null }) {
       )}
       {dialog === 'xray' && (
         <Suspense>
-          <Xray {...props('xray')} sessionId={sessionId} />
+          <Xray {...props('xray')} sessionId={sessionId} work={xrayOf} />
         </Suspense>
       )}
       {dialog === 'archive' && (

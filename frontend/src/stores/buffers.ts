@@ -17,6 +17,12 @@ export const useBuffers = create<Buffers>(() => ({ files: {}, comparing: null })
 export const putFile = (path: string, file: OpenFile): void =>
   useBuffers.setState(s => ({ files: { ...s.files, [path]: file } }))
 
+export const dropFile = (path: string): void =>
+  useBuffers.setState(s => {
+    const { [path]: _, ...files } = s.files
+    return { files }
+  })
+
 export const bufferOf = (path: string): Buffer | null => {
   const file = useBuffers.getState().files[path]
   return file?.phase === 'open' ? file.buffer : null

@@ -49,6 +49,8 @@ interface Ui {
   /** What is looked for in the open conversation; null while nobody looks. */
   find: string | null
   dialog: DialogName | null
+  /** The work whose requests the X-ray shows; null for the next request. */
+  xrayOf: string | null
   set: (patch: Partial<Ui>) => void
 }
 
@@ -74,6 +76,7 @@ export const useUi = create<Ui>(set => ({
   view: 'chat',
   find: null,
   dialog: null,
+  xrayOf: null,
   set,
 }))
 
@@ -105,3 +108,6 @@ export function openFile(path: string, lines?: Lines | null): void {
 /** Shows the selected passage in its file, whatever the screen's width. */
 export const showChunks = (): void =>
   useUi.setState({ beside: 'chunks', rightOpen: true, sheetOpen: true, pane: 'right' })
+
+/** Shows the requests that made the answer of a work, or the next request. */
+export const showXray = (work: string | null): void => useUi.setState({ dialog: 'xray', xrayOf: work })

@@ -95,6 +95,7 @@ export function fromHistory(history: History): Thread {
     } else if (message.role === 'assistant') addAssistant(entries, message, id)
   }
   if (history.running) reopen(entries, history.running.work_id)
+  addRetrieved(entries, history)
   return {
     ...emptyThread(history.session_id),
     title: history.title,
@@ -109,7 +110,18 @@ export function fromHistory(history: History): Thread {
   }
 }
 
-/** Passages found for a work are told by frames only; a reload of the history keeps those this tab has seen. */
+/** What was retrieved stands first in its answer. */
+function addRetrieved(entries: Entry[], history: History): void {
+  const hits = new Map((history.retrieved ?? []).map(work => [work.work_id, work.hits]))
+  for (const [i, entry] of entries.entries()) {
+    const found = entry.kind === 'assistant' ? hits.get(entry.workId) : undefined
+    if (entry.kind !== 'assistant' || found === undefined) continue
+    const card: Segment = { kind: 'retrieved', sessionId: history.session_id, hits: found }
+    entries[i] = { ...entry, segments: [card, ...entry.segments] }
+  }
+}
+
+/** What this tab was told of the passages for a work is more at hand than what the server keeps of it. */
 export function keepRetrieval(fresh: Thread, seen: Thread): Thread {
   const found = new Map<string, Segment>()
   for (const entry of seen.entries) {
@@ -122,7 +134,7 @@ export function keepRetrieval(fresh: Thread, seen: Thread): Thread {
     const card = entry.kind === 'assistant' ? found.get(entry.workId) : undefined
     const told = entry.kind === 'assistant' && entry.segments.some(s => s.kind === 'retrieval')
     return entry.kind === 'assistant' && card && !told
-      ? { ...entry, segments: [card, ...entry.segments] }
+      ? { ...entry, segments: [card, ...entry.segments.filter(s => s.kind !== 'retrieved')] }
       : entry
   })
   return { ...fresh, entries }

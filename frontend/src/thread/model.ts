@@ -33,6 +33,8 @@ export interface Step {
 
 export type Segment =
   | { kind: 'retrieval'; query: string; hits: Hit[]; search: Search }
+  /** The same, as the server keeps it: it is read when somebody looks. */
+  | { kind: 'retrieved'; sessionId: string; hits: number }
   | { kind: 'thinking'; text: string }
   | { kind: 'text'; text: string }
   | { kind: 'tools'; steps: Step[] }

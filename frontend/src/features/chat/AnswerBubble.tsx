@@ -1,15 +1,16 @@
-import { GitBranch, RefreshCw } from 'lucide-react'
+import { GitBranch, RefreshCw, ScanSearch } from 'lucide-react'
 import { memo } from 'react'
 import { Markdown } from '@/components/markdown/Markdown'
 import { IconButton } from '@/components/ui/Button'
 import { CopyButton } from '@/components/ui/CopyButton'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
+import { showXray } from '@/stores/ui'
 import type { Activity, AssistantEntry, Segment } from '@/thread/model'
 import { ChangedFiles } from './ChangedFiles'
 import { type Change, changesOf } from './changes'
 import { OutcomeLine } from './OutcomeLine'
-import { RetrievalCard } from './RetrievalCard'
+import { RetrievalCard, RetrievedCard } from './RetrievalCard'
 import { StatusLine } from './StatusLine'
 import { Thinking } from './Thinking'
 import { ToolChain } from './ToolChain'
@@ -29,7 +30,7 @@ interface Props {
 /** Nothing on the screen moves by itself just now, so a line has to say what goes on. */
 function isQuiet(entry: AssistantEntry): boolean {
   const last = entry.segments.at(-1)
-  if (!last || last.kind === 'retrieval') return true
+  if (!last || last.kind === 'retrieval' || last.kind === 'retrieved') return true
   return last.kind === 'tools' && last.steps.every(s => s.status !== 'running' && s.status !== 'approval')
 }
 
@@ -66,6 +67,9 @@ export const AnswerBubble = memo(function AnswerBubble(props: Props) {
               <RefreshCw size={13} aria-hidden />
             </IconButton>
           )}
+          <IconButton label={t('xrayOfAnswer')} size="smallIcon" onClick={() => showXray(entry.workId)}>
+            <ScanSearch size={14} aria-hidden />
+          </IconButton>
           {onBranch && (
             <IconButton label={t('branchHere')} size="smallIcon" onClick={onBranch}>
               <GitBranch size={14} aria-hidden />
@@ -92,6 +96,8 @@ function SegmentView({ id, workId, segment, live, running }: SegmentProps) {
   switch (segment.kind) {
     case 'retrieval':
       return <RetrievalCard id={id} query={segment.query} hits={segment.hits} search={segment.search} />
+    case 'retrieved':
+      return <RetrievedCard id={id} sessionId={segment.sessionId} workId={workId} hits={segment.hits} />
     case 'thinking':
       return <Thinking id={id} text={segment.text} streaming={live} />
     case 'tools':

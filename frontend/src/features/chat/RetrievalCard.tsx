@@ -1,7 +1,10 @@
 import { BookOpen } from 'lucide-react'
+import type { ReactNode } from 'react'
+import { useRetrieved } from '@/api/queries'
 import { folderNamed } from '@/api/retrieval'
 import type { Hit, Search } from '@/api/types'
 import { Disclosure } from '@/components/ui/Disclosure'
+import { Skeleton } from '@/components/ui/Skeleton'
 import { Found } from '@/features/retrieval/Found'
 import { useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
@@ -16,18 +19,67 @@ interface Props {
 
 /** The passages that were put before an answer. */
 export function RetrievalCard({ id, query, hits, search }: Props) {
-  const t = useT()
   const [open, setOpen] = useFold(id, true)
-  const title =
-    hits.length === 0
-      ? t('retrievedNone')
-      : hits.length === 1
-        ? t('retrievedOne')
-        : t('retrieved', { n: hits.length })
+  return (
+    <Card hits={hits.length} open={open} onToggle={setOpen}>
+      <Passages id={id} query={query} hits={hits} search={search} />
+    </Card>
+  )
+}
+
+interface KeptProps {
+  id: string
+  sessionId: string
+  workId: string
+  hits: number
+}
+
+/** The same from the server's record, read when it is opened: an old conversation may hold many. */
+export function RetrievedCard({ id, sessionId, workId, hits }: KeptProps) {
+  const t = useT()
+  const [open, setOpen] = useFold(`${id}:kept`, false)
+  const kept = useRetrieved(sessionId, workId, open)
+  return (
+    <Card hits={hits} open={open} onToggle={setOpen}>
+      {kept.data ? (
+        <Passages id={id} query={kept.data.query} hits={kept.data.hits} search={kept.data} />
+      ) : kept.error ? (
+        <p className="text-bad text-small">{t('loadFailed', { reason: kept.error.message })}</p>
+      ) : (
+        <Skeleton label={t('loading')} rows={2} />
+      )}
+    </Card>
+  )
+}
+
+function Passages({ id, query, hits, search }: Props) {
+  return (
+    <Found
+      id={id}
+      query={query}
+      folder={folderNamed(search.folder)}
+      hits={hits}
+      weights={search.weights}
+      misses={search.near_misses}
+      took={search.took_us}
+    />
+  )
+}
+
+interface CardProps {
+  hits: number
+  open: boolean
+  onToggle: (open: boolean) => void
+  children: ReactNode
+}
+
+function Card({ hits, open, onToggle, children }: CardProps) {
+  const t = useT()
+  const title = hits === 0 ? t('retrievedNone') : hits === 1 ? t('retrievedOne') : t('retrieved', { n: hits })
   return (
     <Disclosure
       open={open}
-      onToggle={setOpen}
+      onToggle={onToggle}
       className="rounded-lg border border-rag-line bg-rag-soft text-[13px] text-rag"
       summaryClass="rounded-lg px-3 py-2 font-medium"
       summary={
@@ -37,17 +89,7 @@ export function RetrievalCard({ id, query, hits, search }: Props) {
         </>
       }
     >
-      <div className="space-y-1.5 px-3 pb-2.5">
-        <Found
-          id={id}
-          query={query}
-          folder={folderNamed(search.folder)}
-          hits={hits}
-          weights={search.weights}
-          misses={search.near_misses}
-          took={search.took_us}
-        />
-      </div>
+      <div className="space-y-1.5 px-3 pb-2.5">{children}</div>
     </Disclosure>
   )
 }

@@ -12,8 +12,10 @@ import {
   lineNumbers,
 } from '@codemirror/view'
 import { useEffect, useRef } from 'react'
+import { t } from '@/lib/i18n'
 import { cspNonce } from '@/lib/nonce'
 import type { Reveal } from '@/stores/ui'
+import { cutLine, cutMark } from './cut'
 import { languageOf } from './languages'
 import { MARKED_MS, marks, showLines, unmark } from './marks'
 import { smallestChange } from './replace'
@@ -31,6 +33,8 @@ interface Props {
   compareWith: string | null
   /** Lines to bring into view and to mark for a moment. */
   reveal: Reveal | null
+  /** Characters that go into each request, where the file is part of it. */
+  cut: number | null
 }
 
 const base: Extension = [
@@ -47,6 +51,7 @@ const base: Extension = [
   EditorView.lineWrapping,
   syntaxHighlighting(highlightStyle),
   marks,
+  cutLine,
   EditorView.cspNonce.of(cspNonce),
   // Tab stays with the browser: it must always be possible to leave the text by keyboard.
   keymap.of([...defaultKeymap, ...historyKeymap, ...searchKeymap]),
@@ -62,11 +67,13 @@ export default function CodeEditor({
   onSave,
   compareWith,
   reveal,
+  cut,
 }: Props) {
   const parent = useRef<HTMLDivElement>(null)
   const view = useRef<EditorView>(null)
   const language = useRef(new Compartment()).current
   const merge = useRef(new Compartment()).current
+  const cutting = useRef(new Compartment()).current
   const calls = useRef({ onEdit, onSave })
   useEffect(() => {
     calls.current = { onEdit, onSave }
@@ -83,6 +90,7 @@ export default function CodeEditor({
       base,
       language.of([]),
       merge.of([]),
+      cutting.of([]),
       EditorView.contentAttributes.of({ 'aria-label': label, spellcheck: 'false' }),
       EditorView.updateListener.of(update => {
         if (update.docChanged) calls.current.onEdit(update.state.doc.toString())
@@ -118,6 +126,12 @@ export default function CodeEditor({
       left = true
     }
   }, [compareWith, merge])
+
+  useEffect(() => {
+    const words = cut === null ? '' : t('cutHere', { limit: cut })
+    const found = cut === null ? [] : cutMark.of({ limit: cut, words })
+    view.current?.dispatch({ effects: cutting.reconfigure(found) })
+  }, [cut, cutting])
 
   useEffect(() => {
     const editor = view.current

@@ -5,6 +5,9 @@ import { useT } from '@/lib/i18n'
 import type { OpenFile } from '@/stores/buffers'
 import type { Reveal } from '@/stores/ui'
 import { compare, edit, endComparison, keepMine, loadDisk, save } from './actions'
+import { BudgetLine } from './BudgetLine'
+import { useBudget } from './budget'
+import type { Buffer } from './buffer'
 import { ConflictBanner } from './ConflictBanner'
 import { EditorBar } from './EditorBar'
 
@@ -35,7 +38,15 @@ export function EditorPane({ path, file, comparing, reveal }: Props) {
     )
   }
   if (file?.phase !== 'open') return <Skeleton label={t('loading')} rows={4} />
-  const { buffer } = file
+  return <OpenEditor key={path} buffer={file.buffer} comparing={comparing} reveal={reveal} />
+}
+
+type OpenProps = Pick<Props, 'comparing' | 'reveal'> & { buffer: Buffer }
+
+function OpenEditor({ buffer, comparing, reveal }: OpenProps) {
+  const t = useT()
+  const { path } = buffer
+  const budget = useBudget(path, buffer.text)
   const disk = comparing?.path === path ? comparing.disk : null
   return (
     <>
@@ -45,6 +56,7 @@ export function EditorPane({ path, file, comparing, reveal }: Props) {
         onCompare={() => (disk === null ? void compare(path) : endComparison(path))}
         onSave={() => void save(path)}
       />
+      <BudgetLine budget={budget} />
       <ConflictBanner
         buffer={buffer}
         comparing={disk !== null}
@@ -55,7 +67,6 @@ export function EditorPane({ path, file, comparing, reveal }: Props) {
       <div className="min-h-0 flex-1">
         <Suspense fallback={<Skeleton label={t('loading')} rows={4} />}>
           <CodeEditor
-            key={path}
             path={path}
             text={buffer.text}
             revision={buffer.revision}
@@ -63,6 +74,7 @@ export function EditorPane({ path, file, comparing, reveal }: Props) {
             onEdit={text => edit(path, text)}
             onSave={() => void save(path)}
             compareWith={disk}
+            cut={budget?.share === 'each' ? budget.limit : null}
             reveal={reveal?.path === path ? reveal : null}
           />
         </Suspense>

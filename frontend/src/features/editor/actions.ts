@@ -1,8 +1,11 @@
 /** What the person, the disk and the server do to open files. */
 import { ApiError } from '@/api/client'
-import { readFile, sameEtag, writeFile } from '@/api/endpoints'
+import { deleteFile, readFile, renameFile, restoreFile, sameEtag, writeFile } from '@/api/endpoints'
 import { keys, refresh } from '@/api/queries'
-import { bufferOf, dispatchBuffer, putFile, useBuffers } from '@/stores/buffers'
+import { t } from '@/lib/i18n'
+import { bufferOf, dispatchBuffer, dropFile, putFile, useBuffers } from '@/stores/buffers'
+import { toast } from '@/stores/toasts'
+import { openFile, useUi } from '@/stores/ui'
 import { isDirty, openBuffer, type Writer } from './buffer'
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
@@ -120,5 +123,65 @@ export async function create(path: string, content: string): Promise<Created> {
   } catch (error) {
     const exists = error instanceof ApiError && error.status === 412
     return exists ? { kind: 'exists' } : { kind: 'failed', reason: reasonOf(error) }
+  }
+}
+
+function listsChanged(path: string): void {
+  refresh(keys.files)
+  refresh(keys.tokens)
+  if (path.startsWith('skills/')) refresh(keys.skills)
+}
+
+/** The version that a person sees and means: what is open, or else what is on disk now. */
+const versionOf = async (path: string): Promise<string> => {
+  const known = bufferOf(path)?.base.etag
+  return known ? known : (await readFile(path)).etag
+}
+
+/** Answers why it could not be done, or null. Typed text that is not saved goes along. */
+export async function rename(path: string, to: string): Promise<string | null> {
+  if (to === path) return null
+  const buffer = bufferOf(path)
+  try {
+    const { etag } = await renameFile(path, to, buffer?.base.etag || null)
+    if (buffer)
+      putFile(to, { phase: 'open', buffer: { ...buffer, path: to, base: { ...buffer.base, etag } } })
+    const wasOpen = useUi.getState().file === path
+    endComparison(path)
+    dropFile(path)
+    listsChanged(path)
+    if (wasOpen) openFile(to)
+    return null
+  } catch (error) {
+    return reasonOf(error)
+  }
+}
+
+/** Into the server's trash; the toast brings it back. Typed text that is not saved stays open. */
+export async function remove(path: string): Promise<void> {
+  try {
+    const trash = await deleteFile(path, await versionOf(path))
+    const buffer = bufferOf(path)
+    const wasOpen = useUi.getState().file === path
+    if (!buffer || !isDirty(buffer)) {
+      dropFile(path)
+      if (wasOpen) useUi.setState({ file: null })
+    }
+    listsChanged(path)
+    const run = () => void bringBack(path, trash, wasOpen)
+    toast(t('fileDeleted', { path }), { action: { label: t('undo'), run } })
+  } catch (error) {
+    toast(t('notDone', { reason: reasonOf(error) }), { tone: 'bad' })
+  }
+}
+
+async function bringBack(path: string, trash: string, show: boolean): Promise<void> {
+  try {
+    const { etag } = await restoreFile(trash)
+    listsChanged(path)
+    await diskChanged(path, etag, 'editor')
+    if (show) openFile(path)
+  } catch (error) {
+    toast(t('notDone', { reason: reasonOf(error) }), { tone: 'bad' })
   }
 }

@@ -3,6 +3,7 @@ import type { FileEntry } from '@/api/types'
 import { cn } from '@/lib/cn'
 import { count } from '@/lib/format'
 import { locale, useLang, useT } from '@/lib/i18n'
+import { type FileActions, FileMenu } from './FileMenu'
 
 interface Props {
   files: FileEntry[]
@@ -11,9 +12,10 @@ interface Props {
   current: string | null
   dirty: ReadonlySet<string>
   onOpen: (path: string) => void
+  actions: FileActions
 }
 
-export function FileList({ files, root, current, dirty, onOpen }: Props) {
+export function FileList({ files, root, current, dirty, onOpen, actions }: Props) {
   const t = useT()
   const lang = useLang()
   return (
@@ -21,16 +23,19 @@ export function FileList({ files, root, current, dirty, onOpen }: Props) {
       {files.map(file => {
         const name = file.path.startsWith(`${root}/`) ? file.path.slice(root.length + 1) : file.path
         return (
-          <li key={file.path}>
+          <li
+            key={file.path}
+            className={cn(
+              'group flex items-center rounded-md pe-0.5',
+              current === file.path ? 'bg-sel' : 'focus-within:bg-hover hover:bg-hover',
+            )}
+          >
             <button
               type="button"
               aria-current={current === file.path ? 'true' : undefined}
               title={file.problem ?? file.path}
               onClick={() => onOpen(file.path)}
-              className={cn(
-                'flex w-full items-center gap-2 rounded-md px-2 py-1 text-start text-[13px] max-md:min-h-11 pointer-coarse:min-h-11',
-                current === file.path ? 'bg-sel' : 'hover:bg-hover',
-              )}
+              className="flex min-w-0 flex-1 items-center gap-2 rounded-md px-2 py-1 text-start text-[13px] max-md:min-h-11 pointer-coarse:min-h-11"
             >
               {file.problem ? (
                 <TriangleAlert size={14} aria-hidden className="shrink-0 text-warn" />
@@ -49,6 +54,7 @@ export function FileList({ files, root, current, dirty, onOpen }: Props) {
                 </span>
               )}
             </button>
+            <FileMenu path={file.path} {...actions} />
           </li>
         )
       })}

@@ -3,6 +3,7 @@ import type { FileEntry, Skill } from '@/api/types'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
 import { FileList } from './FileList'
+import type { FileActions } from './FileMenu'
 import { SkillList } from './SkillList'
 
 interface Props {
@@ -14,10 +15,11 @@ interface Props {
   current: string | null
   dirty: ReadonlySet<string>
   onOpen: (path: string) => void
+  actions: FileActions
 }
 
 /** The files of one tab; on the skills tab, what the skills say of themselves comes first. */
-export function Files({ root, files, skills, error, filter, current, dirty, onOpen }: Props) {
+export function Files({ root, files, skills, error, filter, current, dirty, onOpen, actions }: Props) {
   const t = useT()
   const wanted = filter.trim().toLowerCase()
   if (!files) {
@@ -36,8 +38,15 @@ export function Files({ root, files, skills, error, filter, current, dirty, onOp
   }
   return (
     <div className="scroll max-h-[34vh] min-h-0 px-2 pb-2">
-      <SkillList skills={shownSkills} current={current} dirty={dirty} onOpen={onOpen} />
-      <FileList files={shownFiles} root={root} current={current} dirty={dirty} onOpen={onOpen} />
+      <SkillList skills={shownSkills} current={current} dirty={dirty} onOpen={onOpen} actions={actions} />
+      <FileList
+        files={shownFiles}
+        root={root}
+        current={current}
+        dirty={dirty}
+        onOpen={onOpen}
+        actions={actions}
+      />
     </div>
   )
 }

@@ -5,15 +5,19 @@ import { useShallow } from 'zustand/react/shallow'
 import type { Root } from '@/api/endpoints'
 import { useFiles, useIndex, useSkills } from '@/api/queries'
 import { Button, IconButton } from '@/components/ui/Button'
-import { create, open } from '@/features/editor/actions'
+import { create, open, remove, rename } from '@/features/editor/actions'
 import { isDirty } from '@/features/editor/buffer'
 import { EditorPane } from '@/features/editor/EditorPane'
 import { IndexLine } from '@/features/retrieval/IndexLine'
 import { useT } from '@/lib/i18n'
 import { useBuffers } from '@/stores/buffers'
 import { openFile, useUi } from '@/stores/ui'
+import { DropZone } from './DropZone'
 import { Files } from './Files'
 import { NewFile } from './NewFile'
+import { RenameFile } from './RenameFile'
+import { UploadButton } from './UploadButton'
+import { upload } from './upload'
 
 const TABS: readonly Root[] = ['memory', 'skills', 'workspace', 'knowledge']
 
@@ -31,6 +35,7 @@ export function Inspector({ onChunks }: Props) {
   const indexed = index?.folders.find(folder => folder.folder === tab)
   const [filter, setFilter] = useState('')
   const [making, setMaking] = useState(false)
+  const [renaming, setRenaming] = useState<string | null>(null)
   const comparing = useBuffers(s => s.comparing)
   const current = useBuffers(s => (file ? s.files[file] : undefined))
   const dirtyPaths = useBuffers(
@@ -98,23 +103,34 @@ export function Inspector({ onChunks }: Props) {
             >
               <FilePlus2 size={15} aria-hidden />
             </IconButton>
+            <UploadButton onFiles={chosen => void upload(tab, chosen)} />
           </div>
           {index && indexed && <IndexLine status={indexed} model={index.model} />}
-          <Files
-            root={tab}
-            files={files.data}
-            skills={skills.data}
-            error={files.error?.message ?? null}
-            filter={filter}
-            current={file}
-            dirty={dirty}
-            onOpen={openFile}
-          />
+          <DropZone name={t(tab)} onFiles={dropped => void upload(tab, dropped)}>
+            <Files
+              root={tab}
+              files={files.data}
+              skills={skills.data}
+              error={files.error?.message ?? null}
+              filter={filter}
+              current={file}
+              dirty={dirty}
+              onOpen={openFile}
+              actions={{ onRename: setRenaming, onDelete: path => void remove(path) }}
+            />
+          </DropZone>
         </Tabs.Content>
       </Tabs.Root>
       <div className="flex min-h-0 flex-1 flex-col">
         <EditorPane path={file} file={current} comparing={comparing} reveal={reveal} />
       </div>
+      {renaming !== null && (
+        <RenameFile
+          path={renaming}
+          onOpenChange={open => open || setRenaming(null)}
+          onRename={to => rename(renaming, to)}
+        />
+      )}
       <NewFile
         root={tab}
         open={making}

@@ -4,27 +4,7 @@ import { Button } from '@/components/ui/Button'
 import { Dialog } from '@/components/ui/Dialog'
 import type { Created } from '@/features/editor/actions'
 import { useT } from '@/lib/i18n'
-
-export interface Draft {
-  path: string
-  content: string
-}
-
-const SKILL_NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/
-const FILE_NAME = /^[\p{L}\p{N}_. -]+(\/[\p{L}\p{N}_. -]+)*$/u
-
-/** The path and first text of a new file, or null when the name cannot be one. */
-export function draftOf(root: Root, name: string): Draft | null {
-  const trimmed = name.trim()
-  if (root === 'skills') {
-    if (!SKILL_NAME.test(trimmed)) return null
-    const content = `---\nname: ${trimmed}\ndescription: \n---\n\n# ${trimmed}\n\n`
-    return { path: `skills/${trimmed}/SKILL.md`, content }
-  }
-  if (!FILE_NAME.test(trimmed) || trimmed.split('/').some(part => /^\.+$/.test(part))) return null
-  const file = /\.[^./]+$/.test(trimmed) ? trimmed : `${trimmed}.md`
-  return { path: `${root}/${file}`, content: '' }
-}
+import { type Draft, draftOf } from './names'
 
 interface Props {
   root: Root

@@ -2,29 +2,34 @@ import { Sparkles, TriangleAlert } from 'lucide-react'
 import type { Skill } from '@/api/types'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
+import { type FileActions, FileMenu } from './FileMenu'
 
 interface Props {
   skills: Skill[]
   current: string | null
   dirty: ReadonlySet<string>
   onOpen: (path: string) => void
+  actions: FileActions
 }
 
-export function SkillList({ skills, current, dirty, onOpen }: Props) {
+export function SkillList({ skills, current, dirty, onOpen, actions }: Props) {
   const t = useT()
   return (
     <ul>
       {skills.map(skill => (
-        <li key={skill.location}>
+        <li
+          key={skill.location}
+          className={cn(
+            'group flex items-start rounded-md pe-0.5',
+            current === skill.location ? 'bg-sel' : 'focus-within:bg-hover hover:bg-hover',
+          )}
+        >
           <button
             type="button"
             aria-current={current === skill.location ? 'true' : undefined}
             title={skill.location}
             onClick={() => onOpen(skill.location)}
-            className={cn(
-              'flex w-full items-start gap-2 rounded-md px-2 py-1.5 text-start text-[13px]',
-              current === skill.location ? 'bg-sel' : 'hover:bg-hover',
-            )}
+            className="flex min-w-0 flex-1 items-start gap-2 rounded-md px-2 py-1.5 text-start text-[13px]"
           >
             {skill.error ? (
               <TriangleAlert size={14} aria-hidden className="mt-1 shrink-0 text-bad" />
@@ -54,6 +59,7 @@ export function SkillList({ skills, current, dirty, onOpen }: Props) {
               ))}
             </span>
           </button>
+          <FileMenu path={skill.location} {...actions} />
         </li>
       ))}
     </ul>

@@ -4,7 +4,7 @@ import { SHORTCUTS } from '@/app/shortcuts'
 import type { Commands } from '@/app/useShortcuts'
 import { PLAYGROUND, playgroundHref } from '@/features/retrieval/address'
 import { useT } from '@/lib/i18n'
-import { openFile, useUi } from '@/stores/ui'
+import { openFile, showXray, useUi } from '@/stores/ui'
 import { matches } from './match'
 
 export interface Item {
@@ -50,7 +50,7 @@ export function useItems(query: string, commands: Commands, onOpenSession: (id: 
       group: 'commands',
       text: t('xray'),
       keys: [],
-      run: () => useUi.setState({ dialog: 'xray' }),
+      run: () => showXray(null),
     },
     {
       id: 'archive',

@@ -10,7 +10,7 @@ import { setLang, useLang, useT } from '@/lib/i18n'
 import { MOD } from '@/lib/platform'
 import { useAsked } from '@/lib/useAsked'
 import { useLive } from '@/stores/live'
-import { useUi } from '@/stores/ui'
+import { showXray, useUi } from '@/stores/ui'
 import { SearchBox } from './SearchBox'
 import { SearchResults } from './SearchResults'
 import { SessionList } from './SessionList'
@@ -138,7 +138,7 @@ export function Sidebar({ sessionId, onNew }: Props) {
         }
         onRag={on => void switchRag(on)}
         onCompress={sessionId ? () => set({ dialog: 'compress' }) : null}
-        onXray={() => set({ dialog: 'xray' })}
+        onXray={() => showXray(null)}
         onModel={() => set({ dialog: 'model' })}
         onShortcuts={() => set({ dialog: 'shortcuts' })}
         onSettings={() => set({ dialog: 'settings' })}

@@ -3,23 +3,25 @@ import { Badge } from '@/components/ui/Badge'
 import { IconButton } from '@/components/ui/Button'
 import { CopyButton } from '@/components/ui/CopyButton'
 import { Disclosure } from '@/components/ui/Disclosure'
+import { type Place, placeOf } from '@/lib/citation'
 import { cn } from '@/lib/cn'
 import { count } from '@/lib/format'
 import { locale, useLang, useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
 import type { Origin } from './parts'
+import { nameOf } from './sent'
 
 interface Props {
   origin: Origin
   colour: string
-  onOpen: (path: string) => void
+  onOpen: (place: Place) => void
 }
 
 export function OriginRow({ origin, colour, onOpen }: Props) {
   const t = useT()
   const lang = useLang()
-  const { kind, label, file, tokens, bytes, truncated, absent, text } = origin
-  const name = kind === 'tools' ? t('xrayTools') : kind === 'history' ? t('xrayHistory') : label
+  const { kind, label, file, tokens, bytes, truncated, absent, text, lines } = origin
+  const name = kind === 'history' && origin.count !== 1 ? t('xrayHistory') : nameOf(kind, label, t)
   const [open, setOpen] = useFold(`xray:${kind}:${label}`, false)
   const n = (value: number) => count(value, locale(lang))
   return (
@@ -37,6 +39,7 @@ export function OriginRow({ origin, colour, onOpen }: Props) {
             />
             <span className="min-w-0 flex-1 truncate">
               {name}
+              {origin.count > 1 && <span className="ms-1.5 text-fg-3 text-meta">× {origin.count}</span>}
               {file && file !== label && <span className="ms-2 font-mono text-[12px] text-fg-3">{file}</span>}
             </span>
             {truncated && <Badge tone="warn">{t('xrayCut')}</Badge>}
@@ -49,6 +52,7 @@ export function OriginRow({ origin, colour, onOpen }: Props) {
       >
         <div className="border-t">
           {absent && <p className="px-2.5 py-1.5 text-fg-2 text-small">{absent}</p>}
+          {kind === 'retrieval' && <Places text={text} onOpen={onOpen} />}
           {text !== '' && (
             <div className="relative">
               <span className="absolute end-1 top-1">
@@ -65,10 +69,33 @@ export function OriginRow({ origin, colour, onOpen }: Props) {
         </div>
       </Disclosure>
       {file?.includes('/') && !absent && (
-        <IconButton label={t('openFile', { path: file })} onClick={() => onOpen(file)}>
+        <IconButton label={t('openFile', { path: file })} onClick={() => onOpen({ path: file, lines })}>
           <FileText size={14} aria-hidden />
         </IconButton>
       )}
     </div>
+  )
+}
+
+/** The places that were retrieved stand above their passages, as the model is to cite them. */
+const placesIn = (text: string): Place[] =>
+  text.split('\n').flatMap(line => placeOf(line.replace(/^\[\d+\] /, '')) ?? [])
+
+function Places({ text, onOpen }: { text: string; onOpen: (place: Place) => void }) {
+  return (
+    <ul className="flex flex-wrap gap-1 px-2.5 pt-1.5">
+      {placesIn(text).map(place => (
+        <li key={`${place.path}:${place.lines}`}>
+          <button
+            type="button"
+            className="rounded-sm border border-rag-line px-1.5 font-mono text-[12px] text-rag hover:bg-rag-soft pointer-coarse:py-2"
+            onClick={() => onOpen(place)}
+          >
+            {place.path}
+            {place.lines && `:${place.lines.join('-')}`}
+          </button>
+        </li>
+      ))}
+    </ul>
   )
 }

@@ -1,8 +1,9 @@
-/** The next request by where each piece of it comes from. */
-import type { Prompt } from '@/api/types'
+/** A request by where each piece of it comes from. */
+import type { Prompt, SentPiece } from '@/api/types'
+import type { Lines } from '@/lib/citation'
 
 export interface Origin {
-  kind: 'file' | 'text' | 'tools' | 'history'
+  kind: SentPiece['origin']
   label: string
   file: string | null
   tokens: number
@@ -11,6 +12,10 @@ export interface Origin {
   /** Why it is left out; null where it is in. */
   absent: string | null
   text: string
+  /** Of the file: the lines that are in, where they are known. */
+  lines: Lines | null
+  /** Messages it stands for. */
+  count: number
 }
 
 /** Ranges are bytes; JavaScript counts otherwise. */
@@ -31,6 +36,8 @@ export function originsOf(prompt: Prompt): Origin[] {
     truncated: part.truncated,
     absent: part.absent ?? null,
     text: slice(system, part.start, part.end),
+    lines: null,
+    count: 1,
   }))
   const { messages = [], tools = [] } = prompt.request as { messages?: { role: string }[]; tools?: unknown[] }
   const said = messages.filter(message => message.role !== 'system')
@@ -45,6 +52,8 @@ export function originsOf(prompt: Prompt): Origin[] {
     truncated: prompt.dropped > 0,
     absent: null,
     text: said.length === 0 ? '' : history,
+    lines: null,
+    count: said.length,
   }
   const offered = {
     kind: 'tools' as const,
@@ -55,6 +64,8 @@ export function originsOf(prompt: Prompt): Origin[] {
     truncated: false,
     absent: null,
     text: JSON.stringify(tools, null, 2),
+    lines: null,
+    count: 1,
   }
   return [...parts, offered, rest]
 }

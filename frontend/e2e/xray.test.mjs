@@ -1,0 +1,100 @@
+// What was sent for an answer: each round, by origin, with the way to the file, and the difference to the request before.
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { answers, ask, openPage, say, settled, shot, startBrowser, startMiniclaw } from './harness.mjs'
+
+const REPLIES = [
+  {
+    match: 'read it',
+    steps: [
+      { tool_call: { id: 'c1', name: 'read_file', arguments: { path: 'knowledge/tea.md' } } },
+      { finish: 'tool_calls' },
+    ],
+  },
+  { match: 'read it', steps: [{ text: 'It says green.' }, { finish: 'stop' }] },
+]
+
+let app
+let browser
+before(async () => {
+  app = await startMiniclaw(REPLIES)
+  await writeFile(join(app.home, 'knowledge/tea.md'), 'green\n')
+  await writeFile(join(app.home, 'workspace/SOUL.md'), 'Be kind.\nBe short.\n')
+  browser = await startBrowser()
+})
+after(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+async function xrayOf(page, nth) {
+  const answer = answers(page).nth(nth)
+  await answer.hover()
+  await answer.getByRole('button', { name: 'X-ray of this answer' }).click()
+  const dialog = page.getByRole('dialog', { name: 'X-ray of this answer' })
+  await dialog.getByRole('heading', { name: 'Difference to the request before' }).waitFor()
+  return dialog
+}
+
+test('each request of an answer is shown as it was sent, and what differs from the one before has its cause', async () => {
+  const { page, close } = await openPage(browser, app)
+  await say(page, 'read it')
+  await answers(page).getByText('It says green.').waitFor()
+  await settled(page)
+  let dialog = await xrayOf(page, 0)
+  await dialog.getByRole('button', { name: 'Round 1' }).click()
+  await dialog.getByText('It is the first request of this conversation that is kept.').waitFor()
+  assert.equal(await dialog.getByText('Calls and results since').count(), 0)
+  await dialog.getByRole('button', { name: 'Round 2' }).click()
+  await dialog.getByText('It goes on where the request before ended').waitFor()
+  await dialog.getByText('Calls and results since').first().click()
+  await dialog.getByText('"tool_call_id": "c1"').waitFor()
+  await shot(page, 'xray-answer')
+  await page.keyboard.press('Escape')
+
+  await writeFile(join(app.home, 'workspace/SOUL.md'), 'Be kind.\nBe brief.\n')
+  await page.getByRole('region', { name: 'Inspector' }).getByRole('tab', { name: 'Workspace' }).click()
+  await say(page, 'hello')
+  await answers(page).getByText('All right.').waitFor()
+  await settled(page)
+  dialog = await xrayOf(page, 1)
+  const change = dialog.locator('details', { hasText: 'workspace/SOUL.md' }).last()
+  await change.getByText('changed', { exact: true }).waitFor()
+  await change.getByText('by another program').waitFor()
+  await change.locator('summary').click({ position: { x: 20, y: 8 } })
+  await change.getByText('Be brief.').waitFor()
+  await shot(page, 'xray-difference')
+  await dialog.getByRole('link', { name: 'workspace/SOUL.md:2' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  await page
+    .getByRole('region', { name: 'Inspector' })
+    .locator('.cm-passage')
+    .getByText('Be brief.')
+    .waitFor()
+  await close()
+})
+
+test('what was found in memory is on the answer after a reload', async () => {
+  await writeFile(join(app.home, 'memory/birds.md'), '# Birds\n\nPenguins live on ice.\n')
+  await ask(app, '/api/config/rag-mode', {
+    method: 'PUT',
+    headers: { 'Content-Type': 'application/json' },
+    body: '{"enabled":true}',
+  })
+  const { page, close } = await openPage(browser, app)
+  await say(page, 'Where do penguins live?')
+  await answers(page).getByText('All right.').waitFor()
+  await settled(page)
+  await page.reload()
+  const card = answers(page).locator('details', { hasText: 'passage found' }).first()
+  await card.locator('summary').first().click()
+  await card.getByText('Penguins live on ice.').first().waitFor()
+  await shot(page, 'retrieved-after-reload')
+  const dialog = await xrayOf(page, 0)
+  await dialog.getByText('Found in memory').click()
+  await dialog.getByRole('button', { name: /^memory\/birds\.md:/ }).click()
+  await page.getByRole('region', { name: 'Inspector' }).locator('.cm-passage').first().waitFor()
+  await close()
+})

@@ -1,0 +1,34 @@
+import { cn } from '@/lib/cn'
+import { count } from '@/lib/format'
+import { type Key, locale, useLang, useT } from '@/lib/i18n'
+import type { Budget } from './budget'
+
+const WORDS: Record<Budget['share'], Key> = {
+  each: 'budgetEach',
+  named: 'budgetNamed',
+  found: 'budgetFound',
+  read: 'budgetRead',
+}
+
+/** What the text costs, while it is typed: guessed at first (≈), counted by the server once the typing rests. */
+export function BudgetLine({ budget }: { budget: Budget | null }) {
+  const t = useT()
+  const lang = useLang()
+  if (!budget) return null
+  const { share, tokens, exact, characters, limit, truncated } = budget
+  const n = (value: number) => count(value, locale(lang))
+  const words = t(WORDS[share], { n: `${exact ? '' : '≈ '}${n(tokens)}` })
+  return (
+    <p
+      data-budget={exact ? 'exact' : 'guess'}
+      title={exact ? t('budgetExact') : t('budgetGuess')}
+      className={cn(
+        'flex flex-wrap gap-x-2 border-b px-3 py-1 text-meta tabular-nums',
+        truncated ? 'text-warn' : 'text-fg-3',
+      )}
+    >
+      <span>{words}</span>
+      {truncated && <span>{t('budgetCut', { n: n(characters), limit: n(limit) })}</span>}
+    </p>
+  )
+}

@@ -1,0 +1,56 @@
+import { Upload } from 'lucide-react'
+import { type DragEvent, type ReactNode, useRef, useState } from 'react'
+import { useT } from '@/lib/i18n'
+
+interface Props {
+  /** The folder that takes the files, as a person knows it. */
+  name: string
+  onFiles: (files: File[]) => void
+  children: ReactNode
+}
+
+const brings = (event: DragEvent): boolean => event.dataTransfer.types.includes('Files')
+
+/** Takes files that are dropped on it, and says so while they hang over it. */
+export function DropZone({ name, onFiles, children }: Props) {
+  const t = useT()
+  const [over, setOver] = useState(false)
+  // Leaving a child for another is a leave and an enter.
+  const depth = useRef(0)
+  const end = () => {
+    depth.current = 0
+    setOver(false)
+  }
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: the button beside the filter does the same by keyboard
+    <div
+      className="relative flex min-h-0 flex-col"
+      onDragEnter={event => {
+        if (!brings(event)) return
+        depth.current += 1
+        setOver(true)
+      }}
+      onDragLeave={() => {
+        depth.current -= 1
+        if (depth.current <= 0) end()
+      }}
+      onDragOver={event => {
+        if (brings(event)) event.preventDefault()
+      }}
+      onDrop={event => {
+        if (!brings(event)) return
+        event.preventDefault()
+        end()
+        onFiles([...event.dataTransfer.files])
+      }}
+    >
+      {children}
+      {over && (
+        <div className="pointer-events-none absolute inset-1 z-10 flex items-center justify-center gap-2 rounded-lg border-2 border-accent border-dashed bg-accent-soft font-medium text-accent text-small">
+          <Upload size={16} aria-hidden />
+          {t('uploadHere', { name })}
+        </div>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,34 @@
+import { Ellipsis, Pencil, Trash2 } from 'lucide-react'
+import { IconButton } from '@/components/ui/Button'
+import { Menu, MenuItem } from '@/components/ui/Menu'
+import { useT } from '@/lib/i18n'
+
+export interface FileActions {
+  onRename: (path: string) => void
+  onDelete: (path: string) => void
+}
+
+/** What can be done with a file of a list, beside opening it. The row around it is the `group`. */
+export function FileMenu({ path, onRename, onDelete }: FileActions & { path: string }) {
+  const t = useT()
+  return (
+    <Menu
+      trigger={
+        <IconButton
+          label={t('fileMenu', { path })}
+          size="smallIcon"
+          className="opacity-0 focus-visible:opacity-100 group-hover:opacity-100 aria-expanded:opacity-100 pointer-coarse:opacity-100"
+        >
+          <Ellipsis size={15} aria-hidden />
+        </IconButton>
+      }
+    >
+      <MenuItem icon={<Pencil size={14} aria-hidden />} onSelect={() => onRename(path)}>
+        {t('rename')}
+      </MenuItem>
+      <MenuItem icon={<Trash2 size={14} aria-hidden />} onSelect={() => onDelete(path)} danger>
+        {t('delete')}
+      </MenuItem>
+    </Menu>
+  )
+}

@@ -1,0 +1,27 @@
+import { Upload } from 'lucide-react'
+import { useRef } from 'react'
+import { IconButton } from '@/components/ui/Button'
+import { useT } from '@/lib/i18n'
+
+export function UploadButton({ onFiles }: { onFiles: (files: File[]) => void }) {
+  const t = useT()
+  const input = useRef<HTMLInputElement>(null)
+  return (
+    <>
+      <input
+        ref={input}
+        type="file"
+        multiple
+        hidden
+        onChange={event => {
+          onFiles([...(event.target.files ?? [])])
+          // The same file can be chosen again.
+          event.target.value = ''
+        }}
+      />
+      <IconButton label={t('uploadFiles')} className="size-7!" onClick={() => input.current?.click()}>
+        <Upload size={15} aria-hidden />
+      </IconButton>
+    </>
+  )
+}

@@ -1,0 +1,145 @@
+import type { ReactNode } from 'react'
+import type { SentChange, SentDetail } from '@/api/types'
+import { DiffView } from '@/components/DiffView'
+import { PassageLink } from '@/components/PassageLink'
+import { Badge } from '@/components/ui/Badge'
+import { Disclosure } from '@/components/ui/Disclosure'
+import type { Place } from '@/lib/citation'
+import { count, moment } from '@/lib/format'
+import { type Key, locale, useLang, useT } from '@/lib/i18n'
+import { useFold } from '@/stores/folds'
+import { nameOf } from './sent'
+
+interface Props {
+  detail: SentDetail
+  onLeave: () => void
+}
+
+/** What differs from the request before, and how far the provider's cache of prompts can reach. */
+export function Difference({ detail, onLeave }: Props) {
+  const t = useT()
+  const { difference } = detail
+  return (
+    <section className="mt-4 border-t pt-3">
+      <h3 className="mb-1 font-semibold text-[13px]">{t('sentDiff')}</h3>
+      {difference ? (
+        <>
+          <CacheLine detail={detail} onLeave={onLeave} />
+          <ul className="mt-2 space-y-1">
+            {difference.changes.map((change, i) => (
+              <li key={i}>
+                <ChangeRow id={`${detail.name}:${i}`} change={change} onLeave={onLeave} />
+              </li>
+            ))}
+          </ul>
+        </>
+      ) : (
+        <p className="text-fg-2 text-small">{t('sentFirst')}</p>
+      )}
+    </section>
+  )
+}
+
+function CacheLine({ detail, onLeave }: Props) {
+  const t = useT()
+  const lang = useLang()
+  const { difference, pieces, total_tokens } = detail
+  if (!difference) return null
+  const n = (value: number) => count(value, locale(lang))
+  const kept = t('sentKept', { n: n(difference.kept_tokens), all: n(total_tokens) })
+  const { parted } = difference
+  if (!parted) return <p className="text-ok text-small">{t('sentGoesOn')}</p>
+  const piece = pieces[parted.piece]
+  const line = parted.line ?? null
+  const place: Place | null = piece?.file?.includes('/')
+    ? { path: piece.file, lines: line === null ? null : [line, line] }
+    : null
+  const where = piece ? nameOf(piece.origin, piece.label, t) : t('sentEnd')
+  return (
+    <p className="text-small text-warn">
+      {kept} {t('sentParted')}{' '}
+      {place ? (
+        <PlaceLink place={place} onLeave={onLeave}>
+          {line === null ? place.path : `${place.path}:${line}`}
+        </PlaceLink>
+      ) : (
+        where
+      )}
+    </p>
+  )
+}
+
+const HOW: Record<SentChange['how'], Key> = {
+  added: 'sentAdded',
+  removed: 'sentRemoved',
+  changed: 'sentChanged',
+  moved: 'sentMoved',
+}
+const BY: Record<NonNullable<SentChange['by']>, Key> = {
+  disk: 'sentByDisk',
+  editor: 'sentByEditor',
+  run: 'sentByRun',
+}
+
+function ChangeRow({ id, change, onLeave }: { id: string; change: SentChange; onLeave: () => void }) {
+  const t = useT()
+  const lang = useLang()
+  const [open, setOpen] = useFold(`sent:${id}`, false)
+  const { how, origin, label, file, by, at, diff, bytes } = change
+  const name = origin ? nameOf(origin, label, t) : t('sentSettings')
+  const sign = bytes > 0 ? '+' : bytes < 0 ? '−' : ''
+  const cause =
+    how === 'changed' || how === 'added' ? (by ? t(BY[by]) : file ? t('sentByUnknown') : null) : null
+  const head = (
+    <>
+      <Badge tone={how === 'moved' ? 'plain' : 'warn'}>{t(HOW[how])}</Badge>
+      <span className="min-w-0 flex-1">
+        {file?.includes('/') ? (
+          <PlaceLink place={{ path: file, lines: null }} onLeave={onLeave}>
+            {file}
+          </PlaceLink>
+        ) : (
+          name
+        )}
+        {change.count > 1 && <span className="text-fg-3"> × {change.count}</span>}
+        {cause && (
+          <span className="block text-fg-2 text-meta">
+            {[cause, at && moment(at, locale(lang))].filter(Boolean).join(' · ')}
+          </span>
+        )}
+      </span>
+      {bytes !== 0 && (
+        <span className="shrink-0 text-fg-3 text-meta tabular-nums">
+          {sign}
+          {t('bytes', { n: count(Math.abs(bytes), locale(lang)) })}
+        </span>
+      )}
+    </>
+  )
+  if (!diff)
+    return <div className="flex items-center gap-2 rounded-md border px-2.5 py-1.5 text-[13px]">{head}</div>
+  return (
+    <Disclosure
+      open={open}
+      onToggle={setOpen}
+      className="rounded-md border text-[13px]"
+      summaryClass="rounded-md px-2.5 py-1.5 hover:bg-hover"
+      summary={head}
+    >
+      <DiffView diff={diff} label={t('sentDiffOf', { name: file ?? name })} />
+    </Disclosure>
+  )
+}
+
+/** A link that leaves the dialog, which would lie over what it shows. */
+function PlaceLink({ place, onLeave, children }: { place: Place; onLeave: () => void; children: ReactNode }) {
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: the link inside does the work
+    // biome-ignore lint/a11y/useKeyWithClickEvents: a link's Enter is a click
+    <span onClick={onLeave}>
+      <PassageLink place={place} className="break-all underline-offset-2 hover:underline">
+        {children}
+      </PassageLink>
+    </span>
+  )
+}

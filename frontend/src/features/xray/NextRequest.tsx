@@ -1,0 +1,41 @@
+import { useMemo } from 'react'
+import { usePrompt } from '@/api/queries'
+import { Skeleton } from '@/components/ui/Skeleton'
+import { count } from '@/lib/format'
+import { locale, useLang, useT } from '@/lib/i18n'
+import { Origins } from './Origins'
+import { originsOf } from './parts'
+
+interface Props {
+  sessionId: string | null
+  onLeave: () => void
+}
+
+/** The next request, before it is sent. */
+export function NextRequest({ sessionId, onLeave }: Props) {
+  const t = useT()
+  const lang = useLang()
+  const prompt = usePrompt(sessionId)
+  const origins = useMemo(() => (prompt.data ? originsOf(prompt.data) : []), [prompt.data])
+  const n = (value: number) => count(value, locale(lang))
+  return (
+    <>
+      <p className="mb-2 text-fg-2 text-small">{t('xrayHint')}</p>
+      {prompt.error && (
+        <p className="text-bad text-small">{t('loadFailed', { reason: prompt.error.message })}</p>
+      )}
+      {!prompt.data && !prompt.error && <Skeleton label={t('loading')} rows={5} />}
+      {prompt.data && (
+        <>
+          <p className="mb-1 text-small tabular-nums">
+            {t('xrayTotal', { tokens: n(prompt.data.total_tokens), bytes: n(prompt.data.total_bytes) })}
+            {prompt.data.dropped > 0 && (
+              <span className="text-warn"> · {t('xrayDropped', { n: prompt.data.dropped })}</span>
+            )}
+          </p>
+          <Origins origins={origins} total={prompt.data.total_tokens} onLeave={onLeave} />
+        </>
+      )}
+    </>
+  )
+}

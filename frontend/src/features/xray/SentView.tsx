@@ -1,0 +1,63 @@
+import { useMemo } from 'react'
+import { useSentDetail } from '@/api/queries'
+import type { SentDetail } from '@/api/types'
+import { CopyButton } from '@/components/ui/CopyButton'
+import { Skeleton } from '@/components/ui/Skeleton'
+import { count, moment } from '@/lib/format'
+import { locale, useLang, useT } from '@/lib/i18n'
+import { Difference } from './Difference'
+import { Origins } from './Origins'
+import { originsOfSent } from './sent'
+
+interface Props {
+  sessionId: string
+  name: string
+  onLeave: () => void
+}
+
+/** One request as it was sent. */
+export function SentView({ sessionId, name, onLeave }: Props) {
+  const t = useT()
+  const sent = useSentDetail(sessionId, name)
+  const detail = sent.data
+  const origins = useMemo(() => (detail ? originsOfSent(detail.pieces) : []), [detail])
+  if (sent.error)
+    return <p className="text-bad text-small">{t('loadFailed', { reason: sent.error.message })}</p>
+  if (!detail) return <Skeleton label={t('loading')} rows={5} />
+  return (
+    <>
+      <Totals detail={detail} />
+      {detail.body == null && <p className="mb-2 text-small text-warn">{t('sentDamaged')}</p>}
+      <Origins origins={origins} total={detail.total_tokens} onLeave={onLeave} />
+      <Difference detail={detail} onLeave={onLeave} />
+    </>
+  )
+}
+
+function Totals({ detail }: { detail: SentDetail }) {
+  const t = useT()
+  const lang = useLang()
+  const n = (value: number) => count(value, locale(lang))
+  const { usage, dropped } = detail
+  return (
+    <div className="mb-1 flex items-start gap-2">
+      <p className="min-w-0 flex-1 text-small tabular-nums">
+        {t('xrayTotal', { tokens: n(detail.total_tokens), bytes: n(detail.bytes) })}
+        {dropped > 0 && <span className="text-warn"> · {t('xrayDropped', { n: dropped })}</span>}
+        <span className="block text-fg-3 text-meta">
+          {[
+            detail.model,
+            moment(detail.at, locale(lang)),
+            usage && t('sentUsage', { n: n(usage.input_tokens) }),
+            usage?.cached_tokens ? t('sentCached', { n: n(usage.cached_tokens) }) : null,
+          ]
+            .filter(Boolean)
+            .join(' · ')}
+        </span>
+      </p>
+      {detail.body != null && (
+        <CopyButton label={t('sentCopy')} text={() => JSON.stringify(detail.body, null, 2)} />
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,72 @@
+import { Text } from '@codemirror/state'
+import { expect, it, vi } from 'vitest'
+import { ApiError } from '@/api/client'
+import type { TextTokens } from '@/api/types'
+import { budgetOf } from '@/features/editor/budget'
+import { cutAt } from '@/features/editor/cut'
+import { draftOf, nameIn, renamed, uploadPath } from '@/features/inspector/names'
+import { MOST_BYTES, uploadOne } from '@/features/inspector/upload'
+
+it('a name stands for a path of its folder, or for none', () => {
+  expect(draftOf('memory', 'plans/autumn')?.path).toBe('memory/plans/autumn.md')
+  expect(['../x', '.env', 'a/.b', '', 'a//b', 'a/..'].map(name => draftOf('memory', name))).toEqual(
+    Array(6).fill(null),
+  )
+  expect(nameIn('skills/tea/SKILL.md')).toBe('tea')
+  expect(nameIn('knowledge/a/b.md')).toBe('a/b.md')
+  expect(renamed('skills/tea/SKILL.md', 'green-tea')).toBe('skills/green-tea/SKILL.md')
+  expect(renamed('skills/tea/SKILL.md', 'Green Tea')).toBeNull()
+  expect(renamed('knowledge/a/b.md', ' 茶/c.md ')).toBe('knowledge/茶/c.md')
+  expect(renamed('knowledge/a/b.md', '../c.md')).toBeNull()
+  expect(uploadPath('skills', 'Weather.md')).toBe('skills/weather/SKILL.md')
+  expect([uploadPath('skills', 'SKILL.md'), uploadPath('skills', 'a.txt')]).toEqual([null, null])
+  expect([uploadPath('memory', '.env'), uploadPath('memory', 'a.txt')]).toEqual([null, 'memory/a.txt'])
+})
+
+it('an upload takes texts, overwrites nothing, and says what was wrong', async () => {
+  const write = vi.fn(async (_: string, __: string) => ({}))
+  const put = (name: string, content: BlobPart) => uploadOne('memory', new File([content], name), write)
+  expect(await put('a.md', '茶')).toEqual({ kind: 'done', path: 'memory/a.md' })
+  expect(write).toHaveBeenLastCalledWith('memory/a.md', '茶')
+  const reasons = [
+    await put('.env', 'KEY=1'),
+    await put('a.pdf', new Uint8Array([0x25, 0xff, 0xfe])),
+    await put('a.bin', 'a\0b'),
+    await put('big.md', 'x'.repeat(MOST_BYTES + 1)),
+  ]
+  expect(reasons.map(result => result.kind)).toEqual(Array(4).fill('refused'))
+  expect(write).toHaveBeenCalledTimes(1)
+  const taken = async () => {
+    throw new ApiError(412, { code: 'changed_on_disk' })
+  }
+  const refused = await uploadOne('memory', new File(['x'], 'a.md'), taken)
+  expect(refused).toMatchObject({ kind: 'refused', reason: expect.stringContaining('memory/a.md') })
+})
+
+it('the cut is where the server cuts: after so many characters of the text without the space around it', () => {
+  const at = (text: string, limit: number) => cutAt(Text.of(text.split('\n')), limit)
+  expect(at('abcdef', 6)).toBeNull()
+  expect(at('abcdef', 4)).toBe(4)
+  expect(at('\n  abcd', 4)).toBeNull()
+  expect(at('\n  abcde', 4)).toBe(7)
+  expect(at('abcd\n\n\n', 4)).toBeNull()
+  expect(at('🐧🐧🐧', 2)).toBe(4)
+})
+
+it('a budget is exact for the text that was counted, and a guess for another', () => {
+  const answer: TextTokens = {
+    tokens: 3,
+    characters: 12,
+    prompt_tokens: 8,
+    share: 'each',
+    limit: 20,
+    truncated: false,
+  }
+  const counted = { text: 'twelve chars', answer }
+  expect(budgetOf('twelve chars', null)).toBeNull()
+  expect(budgetOf('twelve chars', counted)).toMatchObject({ tokens: 8, exact: true, truncated: false })
+  const longer = budgetOf('x'.repeat(40), counted)
+  expect(longer).toMatchObject({ tokens: 5, exact: false, characters: 40, truncated: true })
+  const elsewhere = budgetOf('字'.repeat(40), { text: '', answer: { ...answer, share: 'found' } })
+  expect(elsewhere).toMatchObject({ tokens: 40, exact: false, truncated: false })
+})

@@ -1,0 +1,101 @@
+//! Keeping what was sent to the model: beside the exchange and after it, and never in its way.
+
+use std::sync::Arc;
+
+use tokio::task::JoinHandle;
+
+use crate::domain::{ChangedBy, HomePath, SentPart, SessionId, Usage, WorkId};
+use crate::prompt::SystemPrompt;
+use crate::prompt::sent::{Sending, take_apart};
+use crate::provider::{Client, ModelRequest};
+use crate::store::Home;
+
+/// Tells who wrote the version of a file that has this hash, where that is known.
+pub type Writers = Arc<dyn Fn(&HomePath, &str) -> Option<ChangedBy> + Send + Sync>;
+
+/// Where requests of a run are kept.
+#[derive(Clone)]
+pub struct Keeper {
+    pub home: Home,
+    pub session: SessionId,
+    pub client: Arc<Client>,
+    pub writers: Writers,
+}
+
+/// One request, before it is sent.
+#[derive(Clone)]
+pub struct Envelope {
+    pub request: Arc<ModelRequest>,
+    pub system: Arc<SystemPrompt>,
+    /// As the model reads it.
+    pub retrieved: Arc<str>,
+    pub dropped: usize,
+    pub work_id: WorkId,
+    /// The session's fact number at the beginning of the run, the exchange, the attempt.
+    pub place: (u64, u32, u32),
+}
+
+/// A request on its way into its record.
+pub struct Keeping {
+    kept: JoinHandle<String>,
+    keeper: Keeper,
+    envelope: Envelope,
+}
+
+impl Keeper {
+    /// Begins to keep a request. The exchange need not wait for it, and what goes wrong is only logged.
+    pub fn keep(&self, envelope: Envelope) -> Keeping {
+        let (keeper, one) = (self.clone(), envelope.clone());
+        let kept = tokio::task::spawn_blocking(move || keeper.write(&one, None));
+        Keeping { kept, keeper: self.clone(), envelope }
+    }
+
+    /// Writes the record and answers the hash of the body.
+    fn write(&self, envelope: &Envelope, usage: Option<Usage>) -> String {
+        let body = self.client.body(&envelope.request);
+        let (system, retrieved) = (&*envelope.system, &*envelope.retrieved);
+        let (mut request, texts) = take_apart(Sending { body, system, retrieved });
+        let endpoint = self.client.endpoint();
+        request.at = crate::clock::now();
+        request.work_id = envelope.work_id.clone();
+        (_, request.dialogue, request.attempt) = envelope.place;
+        request.provider = endpoint.profile.kind.name().to_lowercase();
+        request.model.clone_from(&endpoint.model);
+        request.dropped = envelope.dropped;
+        request.usage = usage;
+        request.system.iter_mut().for_each(|part| self.sign(part));
+        if let Err(error) = self.home.keep_request(&self.session, envelope.place, &request, &texts) {
+            tracing::warn!(session = %self.session, %error, "what was sent to the model could not be kept");
+        }
+        request.hash
+    }
+
+    /// Says when and by whom the part's file was changed last.
+    fn sign(&self, part: &mut SentPart) {
+        let (Some(file), Some(etag)) = (&part.file, &part.etag) else { return };
+        let Ok(path) = HomePath::parse(file) else { return };
+        part.modified = self.home.modified(&path);
+        part.by = (self.writers)(&path, etag);
+    }
+}
+
+impl Keeping {
+    /// The exchange is over. What the provider counted is added; a request that was made anew without a field that was
+    /// refused is a request of its own.
+    pub async fn finish(self, usage: Option<Usage>) {
+        let Self { kept, keeper, mut envelope } = self;
+        let Ok(hash) = kept.await else { return };
+        // Whether it succeeds or not, the run goes on.
+        let _ = tokio::task::spawn_blocking(move || {
+            let body = keeper.client.body(&envelope.request).to_string();
+            let resent = crate::store::etag(body.as_bytes()) != hash;
+            if resent {
+                envelope.place.2 += 1;
+            }
+            if resent || usage.is_some() {
+                keeper.write(&envelope, usage);
+            }
+        })
+        .await;
+    }
+}

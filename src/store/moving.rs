@@ -1,0 +1,233 @@
+//! Files that a person renames or deletes. A deleted one waits in `storage/trash/{time}/{its path}` to be brought back.
+
+use cap_std::fs::Dir;
+
+use super::atomic;
+use super::error::StoreError;
+use super::files::{Expect, allowed, escape_or, etag};
+use super::home::Home;
+use crate::clock;
+use crate::domain::HomePath;
+
+const TRASH: &str = "storage/trash";
+/// Deleted files that are kept; the oldest go first.
+const MOST: usize = 200;
+
+impl Home {
+    /// Gives a file another path if it is what `expect` says and nothing is there.
+    ///
+    /// # Errors
+    /// [`StoreError::Changed`] when the file is something else now, [`StoreError::Exists`] when the new path is taken.
+    pub fn rename_text(&self, from: &HomePath, to: &HomePath, expect: &Expect) -> Result<(), StoreError> {
+        editable(from)?;
+        editable(to)?;
+        let _one_writer = self.edit_lock();
+        self.check(from, expect)?;
+        let source = self.folder_of(from)?;
+        let target = self.make_folder_of(to)?;
+        // A link that leads nowhere is there, too.
+        if target.symlink_metadata(to.file_name()).is_ok() {
+            return Err(StoreError::Exists { path: to.to_string() });
+        }
+        let moved = source.rename(from.file_name(), &target, to.file_name());
+        moved.and_then(|()| atomic::sync_dir(&target)).map_err(StoreError::io(format!("renaming {from}")))?;
+        atomic::sync_dir(&source).map_err(StoreError::io(format!("renaming {from}")))?;
+        self.remove_empty_folder(from);
+        Ok(())
+    }
+
+    /// Moves a file to the trash if it is what `expect` says, and answers what brings it back.
+    ///
+    /// # Errors
+    /// As [`Home::rename_text`].
+    pub fn trash_text(&self, path: &HomePath, expect: &Expect) -> Result<String, StoreError> {
+        editable(path)?;
+        let doing = || format!("deleting {path}");
+        let _one_writer = self.edit_lock();
+        self.check(path, expect)?;
+        let source = self.folder_of(path)?;
+        let trash = self.trash().map_err(StoreError::io(doing()))?;
+        let mut stamp = clock::stamp();
+        while trash.exists(&stamp) {
+            stamp.push('0');
+        }
+        let inner = format!("{stamp}/{}", path.parent().unwrap_or_default());
+        trash.create_dir_all(&inner).map_err(StoreError::io(doing()))?;
+        let target = trash.open_dir(&inner).map_err(StoreError::io(doing()))?;
+        let moved = source.rename(path.file_name(), &target, path.file_name());
+        moved.and_then(|()| atomic::sync_dir(&target)).map_err(StoreError::io(doing()))?;
+        atomic::sync_dir(&source).map_err(StoreError::io(doing()))?;
+        self.remove_empty_folder(path);
+        prune(&trash);
+        Ok(format!("{stamp}/{path}"))
+    }
+
+    /// Brings a file back from the trash to where it was.
+    ///
+    /// # Errors
+    /// [`StoreError::Exists`] when there is a file of that path again, [`StoreError::NotFound`] when it is not in the trash.
+    pub fn restore_text(&self, kept: &str) -> Result<HomePath, StoreError> {
+        let missing = || StoreError::NotFound { what: format!("{kept} in the trash") };
+        let (stamp, path) = kept.split_once('/').ok_or_else(missing)?;
+        let is_stamp = stamp.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.');
+        let is_stamp = is_stamp && stamp.starts_with(|first: char| first.is_ascii_digit());
+        let path = HomePath::parse(path).map_err(|_| missing())?;
+        if !is_stamp {
+            return Err(missing());
+        }
+        editable(&path)?;
+        let doing = || format!("bringing {path} back");
+        let _one_writer = self.edit_lock();
+        let trash = self.trash().map_err(StoreError::io(doing()))?;
+        let source = trash.open_dir(format!("{stamp}/{}", path.parent().unwrap_or_default())).map_err(|_| missing())?;
+        if !source.is_file(path.file_name()) {
+            return Err(missing());
+        }
+        let target = self.make_folder_of(&path)?;
+        if target.symlink_metadata(path.file_name()).is_ok() {
+            return Err(StoreError::Exists { path: path.to_string() });
+        }
+        let moved = source.rename(path.file_name(), &target, path.file_name());
+        moved.and_then(|()| atomic::sync_dir(&target)).map_err(StoreError::io(doing()))?;
+        // Only empty folders are left of it.
+        let _ = trash.remove_dir_all(stamp);
+        Ok(path)
+    }
+
+    fn check(&self, path: &HomePath, expect: &Expect) -> Result<(), StoreError> {
+        let current = etag(&self.read_bytes(path)?);
+        match expect {
+            Expect::Anything => Ok(()),
+            Expect::Etag(seen) if *seen == current => Ok(()),
+            Expect::Etag(_) | Expect::Absent => {
+                Err(StoreError::Changed { path: path.to_string(), etag: Some(current) })
+            }
+        }
+    }
+
+    /// Of a path below one of the four folders.
+    fn folder_of(&self, path: &HomePath) -> Result<Dir, StoreError> {
+        let root = self.root().open_dir(path.root()).map_err(|error| escape_or(path, error))?;
+        match path.parent().and_then(|above| above.split_once('/')) {
+            Some((_, inner)) => root.open_dir(inner).map_err(|error| escape_or(path, error)),
+            None => Ok(root),
+        }
+    }
+
+    fn make_folder_of(&self, path: &HomePath) -> Result<Dir, StoreError> {
+        if let Some((_, inner)) = path.parent().and_then(|above| above.split_once('/')) {
+            let root = self.root().open_dir(path.root()).map_err(|error| escape_or(path, error))?;
+            root.create_dir_all(inner).map_err(|error| escape_or(path, error))?;
+        }
+        self.folder_of(path)
+    }
+
+    /// A skill's folder has no meaning without its file. One that holds anything stays.
+    fn remove_empty_folder(&self, path: &HomePath) {
+        let Some((root, inner)) = path.parent().and_then(|above| above.split_once('/')) else { return };
+        if let Ok(root) = self.root().open_dir(root) {
+            let _ = root.remove_dir(inner);
+        }
+    }
+
+    fn trash(&self) -> std::io::Result<Dir> {
+        self.root().create_dir_all(TRASH)?;
+        self.root().open_dir(TRASH)
+    }
+}
+
+/// The four folders, without what lists do not show.
+fn editable(path: &HomePath) -> Result<(), StoreError> {
+    allowed(path)?;
+    let why = match path.as_str().split('/').any(|name| name.starts_with('.')) {
+        true => "names that begin with a dot are hidden",
+        false if path.parent().is_none() => "it is made from the skills",
+        false => return Ok(()),
+    };
+    Err(StoreError::NotAllowed { path: path.to_string(), why })
+}
+
+fn prune(trash: &Dir) {
+    let Ok(entries) = trash.entries() else { return };
+    let mut stamps: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    stamps.sort();
+    let over = stamps.len().saturating_sub(MOST);
+    for stamp in &stamps[..over] {
+        // Best effort: the next deletion tries again.
+        let _ = trash.remove_dir_all(stamp);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn home() -> (tempfile::TempDir, Home) {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(folder.path()).unwrap();
+        (folder, home)
+    }
+
+    fn path(text: &str) -> HomePath {
+        HomePath::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_deleted_file_comes_back_as_it_was_and_never_over_another() {
+        let (folder, home) = home();
+        let seen = home.save_text(&path("skills/tea/SKILL.md"), "tea", &Expect::Absent).unwrap();
+        let refused = home.trash_text(&path("skills/tea/SKILL.md"), &Expect::Etag("other".to_owned()));
+        assert!(matches!(refused, Err(StoreError::Changed { .. })));
+        let kept = home.trash_text(&path("skills/tea/SKILL.md"), &Expect::Etag(seen)).unwrap();
+        assert!(kept.ends_with("/skills/tea/SKILL.md"));
+        assert_eq!(std::fs::read_to_string(folder.path().join(TRASH).join(&kept)).unwrap(), "tea");
+        assert!(!folder.path().join("skills/tea").exists());
+        home.save_text(&path("skills/tea/SKILL.md"), "new tea", &Expect::Absent).unwrap();
+        assert!(matches!(home.restore_text(&kept), Err(StoreError::Exists { .. })));
+        home.trash_text(&path("skills/tea/SKILL.md"), &Expect::Anything).unwrap();
+        assert_eq!(home.restore_text(&kept).unwrap(), path("skills/tea/SKILL.md"));
+        assert_eq!(home.read_text(&path("skills/tea/SKILL.md")).unwrap().content, "tea");
+        for odd in [kept.as_str(), "", "x", "../memory/a.md", "2026/../../.env", "2026/.env", "2026/config.yml"] {
+            assert!(home.restore_text(odd).is_err(), "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_rename_takes_no_other_file_s_place_and_stays_in_the_four_folders() {
+        let (folder, home) = home();
+        std::fs::write(folder.path().join(".env"), "KEY=canary").unwrap();
+        home.save_text(&path("memory/a.md"), "a", &Expect::Absent).unwrap();
+        home.save_text(&path("memory/b.md"), "b", &Expect::Absent).unwrap();
+        let taken = home.rename_text(&path("memory/a.md"), &path("memory/b.md"), &Expect::Anything);
+        assert!(matches!(taken, Err(StoreError::Exists { .. })));
+        for (from, to) in [
+            (".env", "memory/env.md"),
+            ("memory/a.md", "config.yml"),
+            ("memory/a.md", "storage/a.md"),
+            ("memory/a.md", "memory/.hidden"),
+            ("memory/a.md", "SKILLS_SNAPSHOT.md"),
+        ] {
+            let refused = home.rename_text(&path(from), &path(to), &Expect::Anything);
+            assert!(matches!(refused, Err(StoreError::NotAllowed { .. })), "{from} {to}: {refused:?}");
+        }
+        home.rename_text(&path("memory/a.md"), &path("knowledge/new/c.md"), &Expect::Anything).unwrap();
+        assert_eq!(home.read_text(&path("knowledge/new/c.md")).unwrap().content, "a");
+        assert!(matches!(home.read_text(&path("memory/a.md")), Err(StoreError::NotFound { .. })));
+        let outside = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(outside.path(), folder.path().join("memory/out")).unwrap();
+        assert!(home.rename_text(&path("memory/b.md"), &path("memory/out/b.md"), &Expect::Anything).is_err());
+        assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn the_trash_keeps_the_last_deleted_files() {
+        let (folder, home) = home();
+        for n in 0..MOST + 2 {
+            std::fs::create_dir_all(folder.path().join(TRASH).join(format!("{n:04}/memory"))).unwrap();
+        }
+        home.save_text(&path("memory/a.md"), "a", &Expect::Absent).unwrap();
+        let kept = home.trash_text(&path("memory/a.md"), &Expect::Anything).unwrap();
+        assert_eq!(std::fs::read_dir(folder.path().join(TRASH)).unwrap().count(), MOST);
+        home.restore_text(&kept).unwrap();
+    }
+}

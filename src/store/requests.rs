@@ -1,0 +1,416 @@
+//! `sessions/requests/{session}/`: what was sent to the model for each answer.
+//!
+//! `{number}.json` is a request, `texts/{hash}` a text of one or many requests, `found/{work}.{hits}.json` what RAG mode
+//! found for a work. It is a record for people and nothing else is made from it: it is written without waiting for the
+//! disk, and every text proves itself by its hash when it is read. A session keeps its last [`MOST`] requests and at most
+//! [`MOST_BYTES`] of their texts, all sessions together [`MOST_IN_ALL`]; the oldest go first.
+
+use std::collections::HashSet;
+use std::io;
+
+use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
+
+use super::error::StoreError;
+use super::etag;
+use super::home::Home;
+use crate::clock;
+use crate::domain::knowledge::Search;
+use crate::domain::{SentRequest, SentText, SessionId, WorkId};
+
+const FOLDER: &str = "requests";
+const TEXTS: &str = "texts";
+const FOUND: &str = "found";
+const DELETED: &str = "archive/deleted/requests";
+const TEMP: &str = ".part-";
+/// Requests that are kept of one session.
+const MOST: usize = 200;
+/// Bytes of texts that are kept of one session.
+const MOST_BYTES: u64 = 64 << 20;
+/// Bytes that are kept of all sessions together.
+const MOST_IN_ALL: u64 = 512 << 20;
+/// So many requests between two looks at what may go.
+const SWEPT_EVERY: usize = 20;
+
+/// What of a session's requests is over a limit.
+#[derive(Clone, Copy)]
+struct Limits {
+    requests: usize,
+    bytes: u64,
+}
+
+impl Home {
+    /// Keeps a request, and of its texts those that are not there yet. `at` is its place: the session's fact number, the
+    /// exchange inside the run, the attempt.
+    ///
+    /// # Errors
+    /// When it cannot be written. What was kept before is whole.
+    pub fn keep_request(
+        &self,
+        session: &SessionId,
+        at: (u64, u32, u32),
+        request: &SentRequest,
+        texts: &[SentText],
+    ) -> Result<(), StoreError> {
+        let doing = || format!("keeping a request of {session}");
+        let dir = self.requests_of(session).map_err(StoreError::io(doing()))?;
+        let kept = dir.open_dir(TEXTS).map_err(StoreError::io(doing()))?;
+        for SentText { hash, text } in texts {
+            // One of another length was cut off by a power failure.
+            if kept.metadata(hash).ok().map(|meta| meta.len()) != Some(text.len() as u64) {
+                write(&kept, hash, text.as_bytes()).map_err(StoreError::io(doing()))?;
+            }
+        }
+        let mut bytes = serde_json::to_vec_pretty(request).expect("a request has string keys and finite numbers");
+        bytes.push(b'\n');
+        write(&dir, &format!("{}.json", name(at)), &bytes).map_err(StoreError::io(doing()))?;
+        let names = names(&dir);
+        if names.len() > MOST || names.len().is_multiple_of(SWEPT_EVERY) {
+            sweep(&dir, Limits { requests: MOST, bytes: MOST_BYTES }).map_err(StoreError::io(doing()))?;
+        }
+        Ok(())
+    }
+
+    /// Names of a session's requests, oldest first.
+    pub fn sent_requests(&self, session: &SessionId) -> Vec<String> {
+        self.sessions_dir().open_dir(format!("{FOLDER}/{session}")).map(|dir| names(&dir)).unwrap_or_default()
+    }
+
+    /// One of them; `None` when there is none of that name that can be read.
+    pub fn sent_request(&self, session: &SessionId, name: &str) -> Option<SentRequest> {
+        if !is_name(name) {
+            return None;
+        }
+        let bytes = self.sessions_dir().read(format!("{FOLDER}/{session}/{name}.json")).ok()?;
+        serde_json::from_slice(&bytes).ok()
+    }
+
+    /// A text of a request, where it is what its hash says.
+    pub fn sent_text(&self, session: &SessionId, hash: &str) -> Option<String> {
+        if hash.is_empty() || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return None;
+        }
+        let bytes = self.sessions_dir().read(format!("{FOLDER}/{session}/{TEXTS}/{hash}")).ok()?;
+        (etag(&bytes) == hash).then(|| String::from_utf8(bytes).ok()).flatten()
+    }
+
+    /// Keeps what was found for a work.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn keep_found(&self, session: &SessionId, work: &WorkId, search: &Search) -> Result<(), StoreError> {
+        let doing = || format!("keeping what was found for {session}");
+        let dir = self.requests_of(session).map_err(StoreError::io(doing()))?;
+        let dir = dir.open_dir(FOUND).map_err(StoreError::io(doing()))?;
+        let mut bytes = serde_json::to_vec_pretty(search).expect("a search has string keys and finite numbers");
+        bytes.push(b'\n');
+        write(&dir, &found_name(work, search.hits.len()), &bytes).map_err(StoreError::io(doing()))
+    }
+
+    /// For which works something was looked for, and how many passages each was given.
+    pub fn found_works(&self, session: &SessionId) -> Vec<(WorkId, usize)> {
+        let Ok(dir) = self.sessions_dir().open_dir(format!("{FOLDER}/{session}/{FOUND}")) else { return Vec::new() };
+        all_names(&dir).iter().filter_map(|name| work_of(name)).collect()
+    }
+
+    /// What was found for a work.
+    pub fn found(&self, session: &SessionId, work: &WorkId) -> Option<Search> {
+        let hits = self.found_works(session).into_iter().find(|(known, _)| known == work)?.1;
+        let name = found_name(work, hits);
+        let bytes = self.sessions_dir().read(format!("{FOLDER}/{session}/{FOUND}/{name}")).ok()?;
+        serde_json::from_slice(&bytes).ok()
+    }
+
+    /// The requests of a deleted session go where its file goes.
+    pub(super) fn put_requests_aside(&self, session: &SessionId) -> io::Result<()> {
+        let dir = self.sessions_dir();
+        if !dir.is_dir(format!("{FOLDER}/{session}")) {
+            return Ok(());
+        }
+        dir.create_dir_all(DELETED)?;
+        let kept = format!("{DELETED}/{session}");
+        if dir.exists(&kept) {
+            dir.rename(&kept, dir, format!("{kept}_{}", clock::stamp()))?;
+        }
+        dir.rename(format!("{FOLDER}/{session}"), dir, kept)
+    }
+
+    /// And come back with it.
+    pub(super) fn bring_requests_back(&self, session: &SessionId) -> io::Result<()> {
+        let dir = self.sessions_dir();
+        let kept = format!("{DELETED}/{session}");
+        if !dir.is_dir(&kept) || dir.exists(format!("{FOLDER}/{session}")) {
+            return Ok(());
+        }
+        dir.create_dir_all(FOLDER)?;
+        dir.rename(&kept, dir, format!("{FOLDER}/{session}"))
+    }
+
+    /// Lets go of the sessions' requests that were not added to for longest, until all together are within their limit.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn sweep_requests(&self) -> Result<(), StoreError> {
+        self.sweep_all(MOST_IN_ALL).map_err(StoreError::io("looking at sessions/requests/"))
+    }
+
+    fn sweep_all(&self, most: u64) -> io::Result<()> {
+        let dir = match self.sessions_dir().open_dir(FOLDER) {
+            Ok(dir) => dir,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let mut sessions = Vec::new();
+        for name in all_names(&dir) {
+            let Ok(one) = dir.open_dir(&name) else { continue };
+            let changed = dir.metadata(&name)?.modified()?.into_std();
+            sessions.push((changed, size(&one), name));
+        }
+        sessions.sort();
+        let mut all: u64 = sessions.iter().map(|(_, bytes, _)| bytes).sum();
+        for (_, bytes, name) in sessions {
+            if all <= most {
+                break;
+            }
+            dir.remove_dir_all(&name)?;
+            all -= bytes;
+        }
+        Ok(())
+    }
+
+    fn requests_of(&self, session: &SessionId) -> io::Result<Dir> {
+        let folder = format!("{FOLDER}/{session}");
+        for inner in [TEXTS, FOUND] {
+            self.sessions_dir().create_dir_all(format!("{folder}/{inner}"))?;
+        }
+        self.sessions_dir().open_dir(folder)
+    }
+}
+
+/// Written aside and put in place, so that a full disk leaves no half file of a name that means something.
+fn write(dir: &Dir, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let temp = format!("{TEMP}{}", clock::new_id());
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    let written = dir.open_with(&temp, &options).and_then(|mut file| io::Write::write_all(&mut file, bytes));
+    let written = written.and_then(|()| dir.rename(&temp, dir, name));
+    if written.is_err() {
+        // Best effort: what stays is removed by the next sweep.
+        let _ = dir.remove_file(&temp);
+    }
+    written
+}
+
+/// Removes the oldest requests that are too many, and what belongs to none that is left.
+fn sweep(dir: &Dir, limits: Limits) -> io::Result<()> {
+    let texts = dir.open_dir(TEXTS)?;
+    let mut names = names(dir);
+    // A few more than it must, so that not every request sweeps.
+    if names.len() > limits.requests {
+        drop_first(dir, &mut names, limits.requests / 10)?;
+    }
+    loop {
+        let mut used = HashSet::new();
+        let mut works = HashSet::new();
+        for name in &names {
+            let Some(request) = dir.read(format!("{name}.json")).ok() else { continue };
+            let Ok(request) = serde_json::from_slice::<SentRequest>(&request) else { continue };
+            used.extend(request.system.into_iter().filter_map(|part| part.text));
+            used.extend(request.messages.into_iter().chain(request.tools));
+            works.insert(request.work_id);
+        }
+        for text in all_names(&texts).iter().filter(|text| !used.contains(*text)) {
+            texts.remove_file(text)?;
+        }
+        let found = dir.open_dir(FOUND)?;
+        for name in all_names(&found).iter().filter(|name| work_of(name).is_none_or(|(work, _)| !works.contains(&work)))
+        {
+            found.remove_file(name)?;
+        }
+        for name in all_names(dir).iter().filter(|name| name.starts_with(TEMP)) {
+            dir.remove_file(name)?;
+        }
+        if size(&texts) <= limits.bytes || names.len() <= 1 {
+            return Ok(());
+        }
+        let half = names.len() / 2;
+        drop_first(dir, &mut names, half)?;
+    }
+}
+
+fn drop_first(dir: &Dir, names: &mut Vec<String>, count: usize) -> io::Result<()> {
+    for name in names.drain(..count.clamp(1, names.len())) {
+        dir.remove_file(format!("{name}.json"))?;
+    }
+    Ok(())
+}
+
+/// Sorts as the requests were made.
+fn name((seq, dialogue, attempt): (u64, u32, u32)) -> String {
+    format!("{seq:08}-{dialogue:03}-{attempt}")
+}
+
+fn is_name(name: &str) -> bool {
+    (1..=40).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
+}
+
+fn names(dir: &Dir) -> Vec<String> {
+    let mut names = all_names(dir);
+    names.retain_mut(|name| match name.strip_suffix(".json").filter(|stem| is_name(stem)) {
+        Some(stem) => {
+            *name = stem.to_owned();
+            true
+        }
+        None => false,
+    });
+    let numbers = |name: &String| name.split('-').map(|n| n.parse::<u64>().unwrap_or(u64::MAX)).collect::<Vec<_>>();
+    names.sort_by_key(numbers);
+    names
+}
+
+fn all_names(dir: &Dir) -> Vec<String> {
+    let Ok(entries) = dir.entries() else { return Vec::new() };
+    entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect()
+}
+
+/// The id of a work of ours is a plain name; one of a file from elsewhere may be anything.
+fn found_name(work: &WorkId, hits: usize) -> String {
+    let hex: String = work.0.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let plain = work.0.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
+    match plain && (1..=100).contains(&work.0.len()) {
+        true => format!("{}.{hits}.json", work.0),
+        false => format!("~{}.{hits}.json", hex.get(..200).unwrap_or(&hex)),
+    }
+}
+
+fn work_of(name: &str) -> Option<(WorkId, usize)> {
+    let (work, hits) = name.strip_suffix(".json")?.rsplit_once('.')?;
+    (!work.starts_with('~')).then(|| Some((WorkId(work.to_owned()), hits.parse().ok()?))).flatten()
+}
+
+fn size(dir: &Dir) -> u64 {
+    let Ok(entries) = dir.entries() else { return 0 };
+    let sizes = entries.flatten().map(|entry| match entry.metadata() {
+        Ok(meta) if meta.is_dir() => entry.open_dir().map(|inner| size(&inner)).unwrap_or_default(),
+        Ok(meta) => meta.len(),
+        Err(_) => 0,
+    });
+    sizes.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn home() -> (tempfile::TempDir, Home, SessionId) {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(folder.path()).unwrap();
+        (folder, home, SessionId::parse("s").unwrap())
+    }
+
+    fn text(text: &str) -> SentText {
+        SentText { hash: etag(text.as_bytes()), text: text.to_owned() }
+    }
+
+    fn request(work: &str, texts: &[SentText]) -> SentRequest {
+        serde_json::from_value(json!({"at": 1.5, "work_id": work, "dialogue": 0, "attempt": 0, "provider": "p",
+            "model": "m", "body": {}, "bytes": 2, "hash": "", "system": [],
+            "messages": texts.iter().map(|text| &text.hash).collect::<Vec<_>>()}))
+        .unwrap()
+    }
+
+    fn texts_on_disk(folder: &tempfile::TempDir) -> usize {
+        std::fs::read_dir(folder.path().join("sessions/requests/s/texts")).unwrap().count()
+    }
+
+    #[test]
+    fn a_text_that_many_requests_hold_is_kept_once_and_proves_itself() {
+        let (folder, home, session) = home();
+        let (soul, one, two) = (text("You are kind."), text("one"), text("two"));
+        for (seq, other) in [(1, &one), (12, &two)] {
+            let texts = [soul.clone(), other.clone()];
+            home.keep_request(&session, (seq, 0, 0), &request("w", &texts), &texts).unwrap();
+        }
+        assert_eq!(texts_on_disk(&folder), 3);
+        assert_eq!(home.sent_requests(&session), ["00000001-000-0", "00000012-000-0"]);
+        let read = home.sent_request(&session, "00000012-000-0").unwrap();
+        assert_eq!(read, request("w", &[soul.clone(), two]));
+        assert_eq!(home.sent_text(&session, &soul.hash).as_deref(), Some("You are kind."));
+        // A text that was damaged is none, and the next request that holds it puts it right.
+        let file = folder.path().join("sessions/requests/s/texts").join(&soul.hash);
+        std::fs::write(&file, "You are mean.").unwrap();
+        assert_eq!(home.sent_text(&session, &soul.hash), None);
+        std::fs::write(&file, "").unwrap();
+        home.keep_request(
+            &session,
+            (13, 0, 0),
+            &request("w", std::slice::from_ref(&soul)),
+            std::slice::from_ref(&soul),
+        )
+        .unwrap();
+        assert_eq!(home.sent_text(&session, &soul.hash).as_deref(), Some("You are kind."));
+        for odd in ["", "../../x", "..", "a", "00000001-000-0.json"] {
+            assert_eq!(home.sent_request(&session, odd), None, "{odd}");
+            assert_eq!(home.sent_text(&session, odd), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn the_oldest_requests_go_first_and_take_with_them_what_no_other_holds() {
+        let (folder, home, session) = home();
+        let soul = text("soul");
+        let search: Search = serde_json::from_value(json!({"query": "q", "folder": "memory", "k": 3, "terms": [],
+            "weights": {"lexical": 1.0, "vector": 0.0, "other_script": 0.0, "reason": "no_model"}, "ignored": [],
+            "embedded": {"done": 0, "total": 0}, "hits": [], "near_misses": [],
+            "took_us": {"refresh": 0, "lexical": 0, "embed": 0, "vector": 0, "fuse": 0}}))
+        .unwrap();
+        for n in 0..=MOST {
+            let texts = [soul.clone(), text(&n.to_string())];
+            let work = format!("w{n}");
+            home.keep_found(&session, &WorkId(work.clone()), &search).unwrap();
+            home.keep_request(&session, (n as u64, 0, 0), &request(&work, &texts), &texts).unwrap();
+        }
+        let left = MOST + 1 - MOST / 10;
+        let names = home.sent_requests(&session);
+        assert_eq!((names.len(), names[0].as_str()), (left, "00000020-000-0"));
+        assert_eq!(texts_on_disk(&folder), left + 1, "the soul is in all of them");
+        assert_eq!(home.found_works(&session).len(), left);
+        assert_eq!(home.found(&session, &WorkId("w0".to_owned())), None);
+        assert_eq!(home.found(&session, &WorkId("w200".to_owned())), Some(search));
+
+        let dir = home.requests_of(&session).unwrap();
+        std::fs::write(folder.path().join("sessions/requests/s/.part-x"), "half").unwrap();
+        sweep(&dir, Limits { requests: MOST, bytes: 30 }).unwrap();
+        assert!(size(&dir.open_dir(TEXTS).unwrap()) <= 30);
+        assert_eq!(home.sent_requests(&session).last().unwrap(), "00000200-000-0", "the newest stays");
+        assert!(!folder.path().join("sessions/requests/s/.part-x").exists());
+    }
+
+    #[test]
+    fn over_all_sessions_those_not_added_to_for_longest_go_first() {
+        let (folder, home, _) = home();
+        for (n, id) in ["a", "b", "c"].into_iter().enumerate() {
+            let texts = [text(&"x".repeat(1000))];
+            let session = SessionId::parse(id).unwrap();
+            home.keep_request(&session, (1, 0, 0), &request("w", &texts), &texts).unwrap();
+            let file = std::fs::File::open(folder.path().join("sessions/requests").join(id)).unwrap();
+            let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs([200, 100, 300][n]);
+            file.set_modified(at).unwrap();
+        }
+        home.sweep_all(3000).unwrap();
+        assert_eq!(home.sent_requests(&SessionId::parse("b").unwrap()), Vec::<String>::new());
+        assert_eq!(home.sent_requests(&SessionId::parse("a").unwrap()).len(), 1);
+        home.sweep_all(u64::MAX).unwrap();
+        assert_eq!(home.sent_requests(&SessionId::parse("c").unwrap()).len(), 1);
+    }
+
+    #[test]
+    fn what_was_found_is_kept_under_any_id_and_never_elsewhere() {
+        for odd in ["../../x", "", "a/b", "会话"] {
+            let name = found_name(&WorkId(odd.to_owned()), 2);
+            assert!(name.starts_with('~') && !name.contains('/'), "{name}");
+        }
+        assert_eq!(work_of("w-1.12.json"), Some((WorkId("w-1".to_owned()), 12)));
+        assert_eq!(work_of(".part-1"), None);
+    }
+}

@@ -1,0 +1,71 @@
+//! Files renamed, deleted and brought back, and what a text would cost before it is saved.
+
+use serde_json::{Value, json};
+
+use crate::script::script;
+use crate::world::{Server, World};
+
+async fn etag(server: &Server<'_>, path: &str) -> String {
+    server.get(&format!("/api/files?path={path}")).await.ok()["etag"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_deleted_file_can_be_brought_back_and_tabs_are_told_who_did_it() {
+    let world = World::new(script([])).await.with_file("memory/tea.md", "green\n").with_file("memory/x.md", "x\n");
+    let server = world.serve().await;
+    let seen = etag(&server, "memory/tea.md").await;
+    let stale = server.send("DELETE", "/api/files?path=memory/tea.md", &[("If-Match", "\"other\"")], b"").await;
+    assert_eq!(stale.refused(), (412, "changed_on_disk".to_owned()));
+    let mut tab = server.follow("/api/events").await;
+    tab.until("hello").await;
+    let matching = format!("\"{seen}\"");
+    let gone = server.send("DELETE", "/api/files?path=memory/tea.md", &[("If-Match", &matching)], b"").await.ok();
+    assert!(!world.path("memory/tea.md").exists());
+    let told = tab.until("file_changed").await.pop().unwrap().data;
+    assert_eq!((&told["path"], &told["etag"], &told["by"]), (&json!("memory/tea.md"), &Value::Null, &json!("editor")));
+    let trash = gone["trash"].as_str().unwrap();
+    assert_eq!(world.read(&format!("storage/trash/{trash}")), "green\n");
+    let back = server.post("/api/files/restore", json!({"trash": trash})).await.ok();
+    assert_eq!((back["path"].as_str(), back["etag"].as_str()), (Some("memory/tea.md"), Some(seen.as_str())));
+    assert_eq!(world.read("memory/tea.md"), "green\n");
+    let twice = server.post("/api/files/restore", json!({"trash": trash})).await.refused();
+    assert_eq!(twice, (404, "not_found".to_owned()));
+    let outside = server.send("DELETE", "/api/files?path=.env", &[], b"").await.refused();
+    assert_eq!(outside, (403, "not_allowed".to_owned()));
+}
+
+#[tokio::test]
+async fn a_rename_is_found_by_its_new_name_and_takes_nobody_s_place() {
+    let world =
+        World::new(script([])).await.with_file("knowledge/a.md", "alpha\n").with_file("knowledge/b.md", "beta\n");
+    let server = world.serve().await;
+    let to = |to: &str| json!({"from": "knowledge/a.md", "to": to});
+    let taken = server.post("/api/files/rename", to("knowledge/b.md")).await.refused();
+    assert_eq!(taken, (409, "exists".to_owned()));
+    assert_eq!(world.read("knowledge/b.md"), "beta\n");
+    let moved = server.post("/api/files/rename", to("knowledge/letters/alpha.md")).await.ok();
+    assert_eq!(moved["path"], "knowledge/letters/alpha.md");
+    let search = server.get("/api/retrieval/search?query=alpha").await.ok();
+    assert_eq!(search["hits"][0]["source"], "knowledge/letters/alpha.md");
+    let gone = server.post("/api/files/rename", to("knowledge/c.md")).await.refused();
+    assert_eq!(gone.0, 404);
+}
+
+#[tokio::test]
+async fn what_a_text_would_cost_is_counted_as_it_would_be_sent_and_saved_nowhere() {
+    let world = World::new(script([])).await;
+    let server = world.serve().await;
+    let cost =
+        async |path: &str, text: &str| server.post("/api/tokens/text", json!({"path": path, "text": text})).await;
+    let soul = cost("workspace/SOUL.md", "You are a penguin.").await.ok();
+    assert_eq!((&soul["share"], &soul["truncated"]), (&json!("each"), &json!(false)));
+    assert_eq!((&soul["characters"], &soul["limit"]), (&json!(18), &json!(20_000)));
+    assert!(soul["prompt_tokens"].as_u64() > soul["tokens"].as_u64(), "its label costs, too: {soul}");
+    let long = cost("workspace/SOUL.md", &"word ".repeat(20_000)).await.ok();
+    assert_eq!(long["truncated"], true);
+    assert!(long["prompt_tokens"].as_u64() < long["tokens"].as_u64());
+    let note = cost("knowledge/a.md", "alpha").await.ok();
+    assert_eq!((&note["share"], &note["prompt_tokens"]), (&json!("found"), &json!(0)));
+    assert_eq!(cost("../x", "x").await.refused().0, 400);
+    assert_eq!(world.read("workspace/SOUL.md"), "You are the soul of a test.\n");
+}
