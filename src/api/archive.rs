@@ -7,14 +7,45 @@ use serde_json::Value;
 
 use super::app::App;
 use super::error::{ApiError, ErrorBody};
-use crate::domain::SessionId;
-use crate::engine::blocking;
+use crate::domain::{Session, SessionId, StaysArchived};
+use crate::engine::{EngineError, blocking};
 use crate::store::{Archive, DeletedSession};
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct Archives {
     /// Oldest first.
-    archives: Vec<Archive>,
+    archives: Vec<ArchivedPart>,
+}
+
+/// Messages that a summary stands for, or stood.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct ArchivedPart {
+    #[serde(flatten)]
+    file: Archive,
+    /// What stands for them; absent where it is not recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<String>,
+    /// They are in the conversation again.
+    restored: bool,
+    /// Why they could not be brought back now; absent where they could.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stays: Option<String>,
+}
+
+impl ArchivedPart {
+    fn of(file: Archive, session: Option<&Session>) -> Self {
+        let known = session.and_then(|session| session.archived.iter().rev().find(|part| part.archive == file.name));
+        let stays = match session {
+            Some(session) => session.restorable(&file.name, file.message_count).err(),
+            None => Some(StaysArchived::NotRecorded),
+        };
+        Self {
+            summary: known.map(|part| part.summary.clone()),
+            restored: known.is_some_and(|part| part.restored_at.is_some()),
+            stays: stays.map(|why| why.to_string()),
+            file,
+        }
+    }
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -37,7 +68,13 @@ pub struct DeletedSessions {
 pub async fn archives(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Archives>, ApiError> {
     let id = SessionId::parse(&id)?;
     let home = app.engine.services().home.clone();
-    let archives = blocking(move || Ok(home.archives(&id))).await?;
+    let session = match app.engine.view(&id).await {
+        Ok(view) => Some(view.session),
+        Err(EngineError::NoSession(_)) => None,
+        Err(error) => return Err(error.into()),
+    };
+    let files = blocking(move || Ok(home.archives(&id))).await?;
+    let archives = files.into_iter().map(|file| ArchivedPart::of(file, session.as_deref())).collect();
     Ok(Json(Archives { archives }))
 }
 

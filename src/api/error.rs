@@ -142,6 +142,8 @@ impl From<EngineError> for ApiError {
                 NoAnswer::NeverAlways => Self::new(StatusCode::CONFLICT, "never_always", message),
                 NoAnswer::BadArguments(_) => Self::bad_request("bad_arguments", message),
             },
+            EngineError::ChangedSince => Self::new(StatusCode::CONFLICT, "changed_since", message),
+            EngineError::StaysArchived(_) => Self::new(StatusCode::CONFLICT, "stays_archived", message),
             EngineError::TooShort => Self::bad_request("too_short", message),
             EngineError::ShuttingDown => Self::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", message),
             EngineError::Internal(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message),

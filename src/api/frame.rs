@@ -120,6 +120,11 @@ pub enum Frame {
     Compressed {
         archived_count: usize,
     },
+    /// Messages that were summarised are back in the conversation.
+    Restored {
+        archive: String,
+        restored_count: usize,
+    },
     /// The id asked from is not known here any more: load the history, then follow.
     Gap {},
 }
@@ -145,6 +150,7 @@ impl Frame {
             Frame::Error { .. } => "error",
             Frame::Title { .. } => "title",
             Frame::Compressed { .. } => "compressed",
+            Frame::Restored { .. } => "restored",
             Frame::Gap {} => "gap",
         }
     }
@@ -241,6 +247,9 @@ fn project_event(session: &SessionId, event: &Event) -> Option<Frame> {
             stopped_by: outcome.stopped_by(),
         },
         Event::Compressed { count, .. } => Frame::Compressed { archived_count: *count },
+        Event::Restored { archive, messages } => {
+            Frame::Restored { archive: archive.clone(), restored_count: messages.len() }
+        }
         Event::Retrieved { search, .. } => retrieval(search),
         Event::Status { status, message, progress, retry_in_ms, .. } => {
             Frame::Status { kind: *status, message: message.clone(), progress: *progress, retry_in_ms: *retry_in_ms }

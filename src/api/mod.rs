@@ -5,6 +5,7 @@ mod app;
 mod approvals;
 mod archive;
 mod chat;
+mod compress;
 mod error;
 mod events;
 mod files;

@@ -5,8 +5,8 @@ use utoipa_axum::routes;
 
 use super::app::App;
 use super::{
-    approvals, archive, chat, events, files, find, moving, pins, prompt, requests, retrieval, rewind, sessions,
-    settings, status, tokens, transfer,
+    approvals, archive, chat, compress, events, files, find, moving, pins, prompt, requests, retrieval, rewind,
+    sessions, settings, status, tokens, transfer,
 };
 
 /// All routes that the OpenAPI document describes.
@@ -26,6 +26,8 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(pins::pin, pins::unpin))
         .routes(routes!(archive::archives))
         .routes(routes!(archive::archived))
+        .routes(routes!(compress::preview))
+        .routes(routes!(compress::restore_archive))
         .routes(routes!(archive::deleted))
         .routes(routes!(transfer::export))
         .routes(routes!(transfer::import))
@@ -36,7 +38,7 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(sessions::interrupt))
         .routes(routes!(sessions::undo))
         .routes(routes!(sessions::generate_title))
-        .routes(routes!(sessions::compress))
+        .routes(routes!(compress::compression, compress::compress))
         .routes(routes!(approvals::list))
         .routes(routes!(approvals::answer))
         .routes(routes!(approvals::rules))

@@ -1,4 +1,4 @@
-//! Sessions: list, make, rename, delete, bring back, read, say, stop, title, compress.
+//! Sessions: list, make, rename, delete, bring back, read, say, stop, title.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -146,13 +146,6 @@ pub struct Titled {
     title: String,
 }
 
-#[derive(Serialize, utoipa::ToSchema)]
-pub struct Compressed {
-    archived_count: usize,
-    remaining_count: usize,
-    summary: String,
-}
-
 /// All sessions, newest first.
 #[utoipa::path(get, path = "/api/sessions", tag = "sessions", responses((status = 200, body = SessionList)))]
 pub async fn list(State(app): State<App>) -> Result<Json<SessionList>, ApiError> {
@@ -297,14 +290,6 @@ pub async fn generate_title(State(app): State<App>, Path(id): Path<String>) -> R
     let id = SessionId::parse(&id)?;
     let title = app.engine.retitle(&id).await?;
     Ok(Json(Titled { session_id: id.to_string(), title }))
-}
-
-/// Summarises and archives the first half of the messages, at least four.
-#[utoipa::path(post, path = "/api/sessions/{id}/compress", tag = "sessions", params(("id" = String, Path)),
-    responses((status = 200, body = Compressed), (status = 400, body = ErrorBody), (status = 404, body = ErrorBody)))]
-pub async fn compress(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Compressed>, ApiError> {
-    let done = app.engine.compress(&SessionId::parse(&id)?).await?;
-    Ok(Json(Compressed { archived_count: done.archived, remaining_count: done.remaining, summary: done.summary }))
 }
 
 /// The ids of the sessions that are at work and of those that wait for a person, looked up once a request.

@@ -1,6 +1,7 @@
 //! Token counts (cl100k_base, exact).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
@@ -10,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::app::App;
 use super::error::{ApiError, ErrorBody};
 use super::prompt::next_request;
-use crate::domain::{HomePath, SessionId};
-use crate::engine::blocking;
+use crate::domain::{HomePath, Session, SessionId};
+use crate::engine::{Services, blocking};
 use crate::prompt::system::{PART_LIMIT, Share, share};
 use crate::provider::ChatMessage;
 
@@ -94,30 +95,39 @@ pub async fn text_tokens(
 pub async fn session_tokens(State(app): State<App>, Path(id): Path<String>) -> Result<Json<SessionTokens>, ApiError> {
     let session = app.engine.view(&SessionId::parse(&id)?).await?.session;
     let services = app.engine.services().clone();
-    let counted = blocking(move || {
-        let next = next_request(&services, Some(&session));
-        let count = |text: &str| services.tokens.count_cached(text);
-        let mut messages = 0;
-        for message in &next.request.messages {
-            messages += match message {
-                ChatMessage::System(_) => 0,
-                ChatMessage::User(text) | ChatMessage::Tool { content: text, .. } => count(text),
-                ChatMessage::Assistant { content, calls, .. } => {
-                    count(content) + calls.iter().map(|call| count(&call.name) + count(&call.arguments)).sum::<usize>()
-                }
-            };
-        }
-        Ok((count(&next.system.text), messages))
-    })
-    .await?;
-    let (system_tokens, message_tokens) = counted;
+    let counted = blocking(move || Ok(counted(&services, &session))).await?;
     let context_window = app.engine.services().models.status().context_window;
     Ok(Json(SessionTokens {
-        system_tokens,
-        message_tokens,
-        total_tokens: system_tokens + message_tokens,
+        system_tokens: counted.system,
+        message_tokens: counted.messages,
+        total_tokens: counted.total(),
         context_window,
     }))
+}
+
+/// Tokens of a session's next request.
+pub(super) struct Counted {
+    system: usize,
+    messages: usize,
+}
+
+impl Counted {
+    pub(super) fn total(&self) -> usize {
+        self.system + self.messages
+    }
+}
+
+pub(super) fn counted(services: &Services, session: &Arc<Session>) -> Counted {
+    let next = next_request(services, Some(session));
+    let count = |text: &str| services.tokens.count_cached(text);
+    let tokens = |message: &ChatMessage| match message {
+        ChatMessage::System(_) => 0,
+        ChatMessage::User(text) | ChatMessage::Tool { content: text, .. } => count(text),
+        ChatMessage::Assistant { content, calls, .. } => {
+            count(content) + calls.iter().map(|call| count(&call.name) + count(&call.arguments)).sum::<usize>()
+        }
+    };
+    Counted { system: count(&next.system.text), messages: next.request.messages.iter().map(tokens).sum() }
 }
 
 /// Counts files.

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::approval::{Answer, Approval};
 use super::ids::WorkId;
 use super::knowledge::Search;
-use super::message::CallStatus;
+use super::message::{CallStatus, Message};
 use super::work::{Outcome, Usage};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -121,6 +121,11 @@ pub enum Event {
         summary: String,
         archive: String,
     },
+    /// The messages of an archive are back where they stood, and their summary is gone.
+    Restored {
+        archive: String,
+        messages: Vec<Arc<Message>>,
+    },
     /// Preview: what RAG mode found for this request. Never stored.
     Retrieved {
         work_id: WorkId,
@@ -157,7 +162,11 @@ pub enum StatusKind {
 impl Event {
     pub fn work_id(&self) -> Option<&WorkId> {
         match self {
-            Event::Titled { .. } | Event::Compressed { .. } | Event::Undone { .. } | Event::Branched { .. } => None,
+            Event::Titled { .. }
+            | Event::Compressed { .. }
+            | Event::Restored { .. }
+            | Event::Undone { .. }
+            | Event::Branched { .. } => None,
             Event::WorkStarted { work_id, .. }
             | Event::DialogueStarted { work_id, .. }
             | Event::SegmentStarted { work_id, .. }

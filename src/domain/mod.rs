@@ -2,12 +2,14 @@
 //! every function gives the same answer for the same arguments.
 
 pub mod approval;
+pub mod archived;
 pub mod branch;
 pub mod embedder;
 pub mod event;
 pub mod find;
 pub mod ids;
 pub mod knowledge;
+pub mod mention;
 pub mod message;
 pub mod path;
 pub mod request;
@@ -19,11 +21,13 @@ pub mod work;
 pub mod written;
 
 pub use approval::{Answer, Answered, Approval, CallApproval, Decision, Remembered, Scope, Shown};
+pub use archived::{ArchivedPart, StaysArchived};
 pub use branch::Branch;
 pub use embedder::{EmbedError, Embedder, Side, TokenEmbedder, TokenVector};
 pub use event::{Event, Fact, RequestedCall, StatusKind};
 pub use ids::{SessionId, WorkId};
 pub use knowledge::Hit;
+pub use mention::{Mention, MentionKind, mentions};
 pub use message::{CallStatus, Message, Role, ToolCall};
 pub use path::HomePath;
 pub use request::{ChangedBy, SentPart, SentRequest, SentRetrieval, SentText};

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::approval::{Answer, Answered, Approval, CallApproval, Decision};
+use super::archived::ArchivedPart;
 use super::branch::Branch;
 use super::event::{Event, Fact};
 use super::ids::WorkId;
@@ -43,6 +44,9 @@ pub struct Session {
     /// Ways the conversation has gone before, put aside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub branches: Vec<Branch>,
+    /// Parts that a summary stands for, in the order they were compressed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub archived: Vec<ArchivedPart>,
     /// The last fact folded into this snapshot.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub seq: u64,
@@ -65,6 +69,7 @@ impl Session {
             messages: Vec::new(),
             works: Vec::new(),
             branches: Vec::new(),
+            archived: Vec::new(),
             seq: 0,
             extra: Map::new(),
         }
@@ -178,13 +183,8 @@ impl Session {
                 }
             }
             Event::WorkFinished { work_id, outcome, .. } => self.finish_work(work_id, outcome, at),
-            Event::Compressed { count, summary, .. } => {
-                self.messages.drain(..(*count).min(self.messages.len()));
-                self.compressed_context = Some(match self.compressed_context.take() {
-                    Some(before) if !before.trim().is_empty() => format!("{before}\n---\n{summary}"),
-                    _ => summary.clone(),
-                });
-            }
+            Event::Compressed { count, summary, archive } => self.archive(*count, summary, archive),
+            Event::Restored { archive, messages } => self.bring_back(archive, messages, at),
             Event::Retrieved { .. } | Event::Status { .. } => {}
         }
     }

@@ -2,6 +2,7 @@
 
 mod answers;
 mod branches;
+mod compressing;
 mod errands;
 mod saying;
 
@@ -13,6 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::approvals::{Desk, Wish};
+use super::compress::Proposal;
 use super::hub::What;
 use super::ledger::{Ledger, OnDisk};
 use super::notice::Notice;
@@ -58,8 +60,15 @@ pub enum Command {
     Retitle {
         reply: Reply<String>,
     },
+    /// Archives the older half under a summary that a person has accepted, or one that the model makes now.
     Compress {
+        accepted: Option<Proposal>,
         reply: Reply<Compression>,
+    },
+    /// Puts the messages of an archive back.
+    BringBack {
+        archive: String,
+        reply: Reply<usize>,
     },
     View {
         reply: Reply<View>,
@@ -94,6 +103,8 @@ pub struct Compression {
     pub archived: usize,
     pub remaining: usize,
     pub summary: String,
+    /// The file's name under `sessions/archive/`.
+    pub archive: String,
 }
 
 /// A session as it is now, and the number of the last publication that made it so.
@@ -278,7 +289,8 @@ impl Actor {
             Command::Rewind { from, to, reply } => drop(reply.send(self.rewind(from, to).await)),
             Command::Rename { title, reply } => drop(reply.send(self.rename(title).await)),
             Command::Retitle { reply } => self.retitle(None, Some(reply)),
-            Command::Compress { reply } => self.compress(reply),
+            Command::Compress { accepted, reply } => self.compress(accepted, reply),
+            Command::BringBack { archive, reply } => drop(reply.send(self.bring_back(&archive).await)),
             Command::View { reply } => {
                 drop(reply.send(Ok(View { session: self.ledger.session.clone(), last: self.ledger.last })))
             }

@@ -23,12 +23,17 @@ impl Engine {
     /// Keeps a session under a new id, with the archives that came with it.
     pub async fn adopt(
         &self,
-        session: Session,
+        mut session: Session,
         archives: BTreeMap<String, Vec<Value>>,
     ) -> Result<SessionSummary, EngineError> {
         let id = SessionId::parse(&clock::new_id()).map_err(|_| EngineError::Internal("a new id was not an id"))?;
         let (home, new) = (self.services().home.clone(), id.clone());
-        blocking(move || home.adopt_archives(&new, &archives)).await?;
+        let names = blocking(move || home.adopt_archives(&new, &archives)).await?;
+        for part in &mut session.archived {
+            if let Some(name) = names.get(&part.archive) {
+                part.archive.clone_from(name);
+            }
+        }
         self.save_new(&id, &session).await?;
         Ok(SessionSummary::of(&id, &session))
     }
@@ -53,6 +58,8 @@ impl Engine {
 fn branched(session: &Session, message: &str, cut: Cut) -> Option<Session> {
     let at = session.messages.iter().position(|known| known.id.as_deref() == Some(message))?;
     let mut branch = session.clone();
+    // Archives stay with the session they were made for.
+    branch.archived.clear();
     branch.branches.clear();
     let kept = match cut {
         Cut::Before => at,

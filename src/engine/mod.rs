@@ -3,6 +3,7 @@
 mod actor;
 mod adopt;
 pub mod approvals;
+mod compress;
 pub mod embedder;
 pub mod hub;
 mod ledger;
@@ -22,13 +23,14 @@ use tokio::sync::{mpsc, oneshot};
 use actor::{Closing, Command, Reply};
 pub use actor::{Compression, Started, View};
 pub use adopt::Cut;
+pub use compress::{Plan, Proposal};
 pub use hub::{EventId, Hub, Published, Subscription, What};
 pub use notice::{ChangedBy, Notice};
 use opening::{Alive, Missing, Turns};
 
 use crate::agent::Limits;
 use crate::clock;
-use crate::domain::{Answer, Session, SessionId};
+use crate::domain::{Answer, Session, SessionId, StaysArchived};
 use crate::provider::ProviderError;
 use crate::store::{Home, SessionSummary, StoreError};
 use crate::tokens::Counter;
@@ -91,6 +93,10 @@ pub enum EngineError {
     NoAnswer(#[from] approvals::NoAnswer),
     #[error("there is too little to compress: a session needs at least 4 messages")]
     TooShort,
+    #[error("the conversation has changed since this summary was made: look at it again, nothing was changed")]
+    ChangedSince,
+    #[error(transparent)]
+    StaysArchived(#[from] StaysArchived),
     #[error("the server is shutting down")]
     ShuttingDown,
     #[error("{0}")]
@@ -186,10 +192,6 @@ impl Engine {
     /// Has the model make a title now.
     pub async fn retitle(&self, id: &SessionId) -> Result<String, EngineError> {
         self.ask(id, Missing::IsAnError, |reply| Command::Retitle { reply }).await
-    }
-
-    pub async fn compress(&self, id: &SessionId) -> Result<Compression, EngineError> {
-        self.ask(id, Missing::IsAnError, |reply| Command::Compress { reply }).await
     }
 
     pub async fn view(&self, id: &SessionId) -> Result<View, EngineError> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::models::{Silent, Watch};
-use super::{EngineError, Services};
+use super::{EngineError, Services, blocking};
 use crate::agent::{Ending, Recorder, Run, Stopper, Tasks, compress, finish_calls, run, title};
 use crate::domain::{Message, Outcome, Role, Session, SessionId, StatusKind};
 
@@ -84,20 +84,18 @@ pub async fn make_title(services: &Services, session: &Session) -> String {
     }
 }
 
-/// A summary of `older`, and the archive file that keeps them.
-pub async fn make_summary(
-    services: &Services,
-    id: &SessionId,
-    older: Vec<Arc<Message>>,
-) -> Result<(String, String), EngineError> {
+/// What stands for `older`.
+pub async fn summary_of(services: &Services, older: &[Arc<Message>]) -> Result<String, EngineError> {
     let client = services.models.client(&mut Silent).await?;
-    let summary = compress::summarise(&client, &older).await?;
+    let summary = compress::summarise(&client, older).await?;
     if summary.is_empty() {
         return Err(EngineError::Internal("the model returned an empty summary; nothing was changed"));
     }
+    Ok(summary)
+}
+
+/// Keeps `older`; the file's name.
+pub async fn archive(services: &Services, id: &SessionId, older: Vec<Arc<Message>>) -> Result<String, EngineError> {
     let (home, id) = (services.home.clone(), id.clone());
-    let archive = tokio::task::spawn_blocking(move || home.archive(&id, &older))
-        .await
-        .map_err(|_| EngineError::Internal("archiving was cut off"))??;
-    Ok((summary, archive))
+    blocking(move || home.archive(&id, &older)).await
 }

@@ -81,18 +81,24 @@ impl Home {
         serde_json::from_slice(&bytes).map_err(|_| missing())
     }
 
-    /// Writes archives that came with a session from elsewhere. Their names get the session's id.
-    pub fn adopt_archives(&self, id: &SessionId, archives: &BTreeMap<String, Vec<Value>>) -> Result<(), StoreError> {
+    /// Writes archives that came with a session from elsewhere. Their names get the session's id; answers old and new names.
+    pub fn adopt_archives(
+        &self,
+        id: &SessionId,
+        archives: &BTreeMap<String, Vec<Value>>,
+    ) -> Result<BTreeMap<String, String>, StoreError> {
+        let mut names = BTreeMap::new();
         let doing = || format!("archiving {id}");
-        for (at, messages) in archives.values().enumerate() {
+        for (at, (before, messages)) in archives.iter().enumerate() {
             self.sessions_dir().create_dir_all(ARCHIVE).map_err(StoreError::io(doing()))?;
             let dir = self.sessions_dir().open_dir(ARCHIVE).map_err(StoreError::io(doing()))?;
             let mut bytes = serde_json::to_vec_pretty(messages).expect("JSON values are JSON");
             bytes.push(b'\n');
             let name = format!("{id}_{}-{at:03}.json", clock::stamp());
             atomic::replace(&dir, &name, &bytes, 0o600).map_err(StoreError::io(doing()))?;
+            names.insert(before.clone(), name);
         }
-        Ok(())
+        Ok(names)
     }
 
     /// Sessions that can be brought back, the one used last first.

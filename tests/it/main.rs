@@ -16,6 +16,7 @@ mod approvals_restart;
 mod chat;
 mod command_line;
 mod compress;
+mod compress_proposed;
 mod crash;
 mod disk_error;
 mod durable;

@@ -23,6 +23,8 @@ interface Call {
   method?: 'GET' | 'POST' | 'PUT' | 'DELETE'
   body?: unknown
   headers?: Record<string, string>
+  /** Calls it off. */
+  signal?: AbortSignal
 }
 
 const fetched = (path: string, how: RequestInit): Promise<Response> =>
@@ -30,10 +32,14 @@ const fetched = (path: string, how: RequestInit): Promise<Response> =>
     throw new ApiError(0, { code: 'unreachable', message: String(cause) })
   })
 
-export async function call<T>(path: string, { method = 'GET', body, headers }: Call = {}): Promise<T> {
+export async function call<T>(
+  path: string,
+  { method = 'GET', body, headers, signal }: Call = {},
+): Promise<T> {
   const mutates = method !== 'GET'
   const response = await fetched(path, {
     method,
+    ...(signal ? { signal } : {}),
     headers: { ...(mutates ? { 'Content-Type': 'application/json' } : {}), ...headers },
     ...(mutates ? { body: JSON.stringify(body ?? {}) } : {}),
   })

@@ -5,7 +5,9 @@ import type { SearchFolder } from './retrieval'
 import type {
   AlwaysRule,
   Approval,
-  Archive,
+  ArchivedPart,
+  Compressed,
+  CompressionPlan,
   DeletedSession,
   FileChunks,
   FileEntry,
@@ -13,6 +15,7 @@ import type {
   History,
   Message,
   Prompt,
+  ProposedSummary,
   Report,
   RetrievalStatus,
   RetrievalTests,
@@ -43,7 +46,7 @@ export const pinSession = (id: string) => call<{ pinned: string[] }>(`${session(
 export const unpinSession = (id: string) =>
   call<{ pinned: string[] }>(`${session(id)}/pin`, { method: 'DELETE' })
 export const listArchives = (id: string) =>
-  call<{ archives: Archive[] }>(`${session(id)}/archives`).then(r => r.archives)
+  call<{ archives: ArchivedPart[] }>(`${session(id)}/archives`).then(r => r.archives)
 export const readArchive = (id: string, name: string) =>
   call<{ messages: Message[] }>(`${session(id)}/archives/${encodeURIComponent(name)}`).then(r => r.messages)
 export const listDeleted = () =>
@@ -75,8 +78,15 @@ export const rewind = (id: string, message_id: string, to: string | null) =>
   call<{ session_id: string }>(`${session(id)}/rewind`, { method: 'POST', body: { message_id, to } })
 export const interrupt = (id: string) =>
   call<{ interrupted: boolean }>(`${session(id)}/interrupt`, { method: 'POST' })
-export const compress = (id: string) =>
-  call<{ archived_count: number; remaining_count: number; summary: string }>(`${session(id)}/compress`, {
+export const getCompressionPlan = (id: string, signal: AbortSignal) =>
+  call<CompressionPlan>(`${session(id)}/compress`, { signal })
+export const proposeSummary = (id: string, hash: string, signal: AbortSignal) =>
+  call<ProposedSummary>(`${session(id)}/compress/preview`, { method: 'POST', body: { hash }, signal })
+export const compress = (id: string, accepted: { hash: string; summary: string }) =>
+  call<Compressed>(`${session(id)}/compress`, { method: 'POST', body: accepted })
+/** Puts archived messages back into the conversation. */
+export const restoreArchive = (id: string, name: string) =>
+  call<{ restored_count: number }>(`${session(id)}/archives/${encodeURIComponent(name)}/restore`, {
     method: 'POST',
   })
 

@@ -438,6 +438,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/{id}/archives/{name}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Puts the messages of an archive back where they stood, and takes their summary away. */
+        post: operations["restore_archive"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sessions/{id}/branch": {
         parameters: {
             query?: never;
@@ -462,10 +479,31 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** What a compression would take away. Asks no model and changes nothing. */
+        get: operations["compression"];
+        put?: never;
+        /**
+         * Archives the first half of the messages, at least four, under a summary: the one that is given, for the conversation of
+         *     the given hash, or one that the model makes now.
+         */
+        post: operations["compress"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}/compress/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
         get?: never;
         put?: never;
-        /** Summarises and archives the first half of the messages, at least four. */
-        post: operations["compress"];
+        /** Has the model propose a summary. Nothing changes by it; who leaves before it is there stops the model. */
+        post: operations["preview"];
         delete?: never;
         options?: never;
         head?: never;
@@ -879,9 +917,18 @@ export interface components {
             /** @description Messages as the session had them. */
             messages: components["schemas"]["Message"][];
         };
+        /** @description Messages that a summary stands for, or stood. */
+        ArchivedPart: components["schemas"]["Archive"] & {
+            /** @description What stands for them; absent where it is not recorded. */
+            summary?: string | null;
+            /** @description They are in the conversation again. */
+            restored: boolean;
+            /** @description Why they could not be brought back now; absent where they could. */
+            stays?: string | null;
+        };
         Archives: {
             /** @description Oldest first. */
-            archives: components["schemas"]["Archive"][];
+            archives: components["schemas"]["ArchivedPart"][];
         };
         /** @description The run before. */
         Before: {
@@ -907,6 +954,11 @@ export interface components {
              * @description Unix seconds.
              */
             created_at?: number | null;
+        };
+        BroughtBack: {
+            session_id: string;
+            archive: string;
+            restored_count: number;
         };
         /** @description The approval of a tool call: the question while it waits, then the answer. */
         CallApproval: components["schemas"]["Answered"] | components["schemas"]["Approval"];
@@ -996,10 +1048,40 @@ export interface components {
             /** @description `false`: one JSON object at the end instead of a stream. */
             stream?: boolean;
         };
+        /** @description Without fields: the model makes the summary, and it counts at once. */
+        CompressRequest: {
+            /** @description What shall stand for the messages, in a person's own words if they like. */
+            summary?: string | null;
+            /** @description Of the plan that the summary was made for. Required with `summary`. */
+            hash?: string | null;
+        };
         Compressed: {
             archived_count: number;
             remaining_count: number;
             summary: string;
+            /** @description The archive's name; told where a summary was accepted. */
+            archive?: string | null;
+        };
+        /** @description What a compression would take away now. */
+        CompressionPlan: {
+            session_id: string;
+            /** @description Names this state of the conversation: a summary is made and accepted for it and for no other. */
+            hash: string;
+            /** @description The messages that would be archived, as the session has them. */
+            messages: components["schemas"]["Message"][];
+            /** @description How many would stay. */
+            remaining_count: number;
+            /** @description Tokens of the next request as it is now … */
+            tokens_before: number;
+            /** @description … and without these messages, before any summary of them. */
+            tokens_without: number;
+            /**
+             * @description What they name, found by its shape: file paths, addresses, ids, numbers, questions. What tools answered is not looked
+             *     through.
+             */
+            mentions: components["schemas"]["Mention"][];
+            /** @description How many more there are than are listed. */
+            more_mentions: number;
         };
         /** @enum {string} */
         CutAt: "before" | "after";
@@ -1302,6 +1384,11 @@ export interface components {
             /** @enum {string} */
             type: "compressed";
         } | {
+            archive: string;
+            restored_count: number;
+            /** @enum {string} */
+            type: "restored";
+        } | {
             /** @enum {string} */
             type: "gap";
         };
@@ -1435,6 +1522,18 @@ export interface components {
          * @enum {string}
          */
         Lost: "no_shared_word" | "weaker_words" | "farther_meaning" | "both_weaker" | "no_vector_yet";
+        /** @description Something that a message names. */
+        Mention: {
+            kind: components["schemas"]["MentionKind"];
+            /** @description As it stands in the message. */
+            text: string;
+            /** @description Who said it first. */
+            role: components["schemas"]["Role"];
+            /** @description The message's place among those that were looked through, from 0. */
+            message: number;
+        };
+        /** @enum {string} */
+        MentionKind: "url" | "path" | "id" | "number" | "question";
         /** @description One message. An answer is one or several assistant messages (segments): text after a tool call begins a new one. */
         Message: {
             role: components["schemas"]["Role"];
@@ -1612,6 +1711,10 @@ export interface components {
             /** Format: double */
             score: number;
         };
+        PreviewRequest: {
+            /** @description Of the plan. */
+            hash: string;
+        };
         /** @description A line that is no test. */
         Problem: {
             /** Format: int32 */
@@ -1650,6 +1753,15 @@ export interface components {
             /** @description Byte range in `system`. */
             start: number;
             end: number;
+        };
+        /** @description A summary that was made to be looked at. Nothing has changed. */
+        ProposedSummary: {
+            session_id: string;
+            hash: string;
+            summary: string;
+            tokens_before: number;
+            /** @description Of the next request, were this summary accepted as it is. */
+            tokens_after: number;
         };
         /** @description A damaged file and where it went. */
         Quarantined: {
@@ -3067,6 +3179,45 @@ export interface operations {
             };
         };
     };
+    restore_archive: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BroughtBack"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description stays_archived: the message says why; busy */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     branch: {
         parameters: {
             query?: never;
@@ -3100,7 +3251,7 @@ export interface operations {
             };
         };
     };
-    compress: {
+    compression: {
         parameters: {
             query?: never;
             header?: never;
@@ -3110,6 +3261,57 @@ export interface operations {
             cookie?: never;
         };
         requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CompressionPlan"];
+                };
+            };
+            /** @description too_short: there is too little to compress */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description busy: it is at work */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    compress: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CompressRequest"];
+            };
+        };
         responses: {
             200: {
                 headers: {
@@ -3128,6 +3330,65 @@ export interface operations {
                 };
             };
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description changed_since: the conversation is not the one of this hash; busy */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    preview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PreviewRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProposedSummary"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description changed_since: the conversation is not the one of this hash; busy */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

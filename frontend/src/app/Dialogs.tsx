@@ -1,17 +1,16 @@
 import { lazy, Suspense } from 'react'
 import { ApiError } from '@/api/client'
 import { useStatus } from '@/api/queries'
-import { ConfirmDialog } from '@/components/ui/ConfirmDialog'
 import { SignIn } from '@/features/auth/SignIn'
 import { ModelDialog } from '@/features/model/ModelDialog'
 import { useT } from '@/lib/i18n'
-import { toast } from '@/stores/toasts'
 import { type DialogName, useUi } from '@/stores/ui'
 import { reconnect } from './follow'
 import { ShortcutSheet } from './ShortcutSheet'
-import { compressSession, restore, signIn } from './threads'
+import { acceptSummary, bringBack, restore, signIn } from './threads'
 
 const Archive = lazy(() => import('@/features/archive/Archive'))
+const CompressDialog = lazy(() => import('@/features/compress/CompressDialog'))
 const Xray = lazy(() => import('@/features/xray/Xray'))
 const Settings = lazy(() => import('@/features/settings/Settings'))
 
@@ -53,21 +52,25 @@ export function Dialogs({ sessionId }: { sessionId: string | null }) {
           <Archive
             {...props('archive')}
             sessionId={sessionId}
+            onBringBack={name => sessionId && void bringBack(sessionId, name)}
             onRestore={({ id, title }) => void restore(id, title || t('untitled'))}
           />
         </Suspense>
       )}
-      <ConfirmDialog
-        {...props('compress')}
-        title={t('compressTitle')}
-        body={t('compressBody')}
-        action={t('compressDo')}
-        onConfirm={() => {
-          if (!sessionId) return
-          toast(t('compressing'))
-          void compressSession(sessionId)
-        }}
-      />
+      {dialog === 'compress' && sessionId && (
+        <Suspense>
+          <CompressDialog
+            key={sessionId}
+            {...props('compress')}
+            sessionId={sessionId}
+            onAccept={async accepted => {
+              const problem = await acceptSummary(sessionId, accepted)
+              if (problem === null) set({ dialog: null })
+              return problem
+            }}
+          />
+        </Suspense>
+      )}
     </>
   )
 }

@@ -18,7 +18,7 @@ import { announce } from '@/stores/announcer'
 import { deliver, forgetSent, setConnection, useLive } from '@/stores/live'
 import { toast } from '@/stores/toasts'
 import type { Envelope } from '@/thread/advance'
-import { loadThread } from './threads'
+import { changed, loadThread } from './threads'
 
 let stream: Stream | null = null
 let bootId: string | null = null
@@ -109,13 +109,6 @@ function offerReload(): void {
   toast(t('newVersion'), { action: { label: t('reload'), run: () => location.reload() } })
 }
 
-/** The history is another one now. */
-function reread(sessionId: string): void {
-  void loadThread(sessionId)
-  refresh(keys.sessionTokens(sessionId))
-  refresh(keys.raw(sessionId))
-}
-
 /** What a frame means outside its own conversation. */
 function sideEffects(sessionId: string, frame: Frame): void {
   switch (frame.type) {
@@ -146,10 +139,11 @@ function sideEffects(sessionId: string, frame: Frame): void {
       break
     case 'branched':
       forgetSent(sessionId)
-      reread(sessionId)
+      void changed(sessionId)
       break
     case 'compressed':
-      reread(sessionId)
+    case 'restored':
+      void changed(sessionId)
       break
     case 'title':
       patchSession(sessionId, { title: frame.title })

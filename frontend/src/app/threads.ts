@@ -132,16 +132,35 @@ export async function remove(session: string, title: string): Promise<boolean> {
   return done
 }
 
-export async function compressSession(session: string): Promise<void> {
+/** Puts an accepted summary in the place of its messages. Null when it was done, else why it was not. */
+export async function acceptSummary(
+  session: string,
+  accepted: { hash: string; summary: string },
+): Promise<string | null> {
   try {
-    const result = await api.compress(session)
-    toast(t('compressed', { n: result.archived_count }))
+    const { archived_count: n, archive } = await api.compress(session, accepted)
+    const undo = archive && { label: t('undo'), run: () => void bringBack(session, archive) }
+    toast(t('compressed', { n }), undo ? { action: undo } : {})
+    await changed(session)
+    return null
   } catch (error) {
-    const short = error instanceof ApiError && error.code === 'too_short'
-    toast(short ? t('tooShort') : t('notDone', { reason: reasonOf(error) }), { tone: 'bad' })
+    const since = error instanceof ApiError && error.code === 'changed_since'
+    return since ? t('compressChanged') : t('notDone', { reason: reasonOf(error) })
   }
-  refresh(keys.sessionTokens(session))
-  refresh(keys.raw(session))
+}
+
+/** Puts archived messages back where they stood. */
+export async function bringBack(session: string, archive: string): Promise<void> {
+  await attempt(async () => {
+    const { restored_count: n } = await api.restoreArchive(session, archive)
+    toast(t('broughtBack', { n }))
+  })
+  await changed(session)
+}
+
+/** The history is another one now. */
+export async function changed(session: string): Promise<void> {
+  for (const key of [keys.sessionTokens(session), keys.raw(session), keys.archives(session)]) refresh(key)
   await loadThread(session)
 }
 

@@ -236,6 +236,7 @@ export function advance(thread: Thread, frame: Frame): Thread {
       return { ...thread, title: frame.title }
     // All say that the history is another one now; whoever follows the stream reads it again.
     case 'compressed':
+    case 'restored':
     case 'branched':
     case 'gap':
       return thread

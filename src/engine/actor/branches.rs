@@ -7,7 +7,7 @@ use crate::engine::EngineError;
 impl Actor {
     /// Puts everything from a message on aside, and brings the branch `to` back in its place.
     pub(super) async fn rewind(&mut self, from: String, to: Option<String>) -> Result<(), EngineError> {
-        if self.running.is_some() || self.compressing || !self.said.is_empty() {
+        if self.is_busy() {
             return Err(EngineError::Busy);
         }
         let session = &self.ledger.session;

@@ -1,11 +1,11 @@
-//! What is done beside a run: titles, summaries, undo.
+//! What is done beside a run: titles, undo.
 
-use super::{Actor, Compression, Errand, Reply};
-use crate::agent::{compress, title};
+use super::{Actor, Errand, Reply};
+use crate::agent::title;
 use crate::domain::{CallStatus, Event, WorkId};
 use crate::engine::EngineError;
 use crate::engine::hub::What;
-use crate::engine::work::{make_summary, make_title};
+use crate::engine::work::make_title;
 use crate::tools::files::{NoUndo, Undone};
 
 impl Actor {
@@ -72,42 +72,5 @@ impl Actor {
             // The asker may have gone; the title is kept.
             let _ = reply.send(kept.map(|()| title));
         }
-    }
-
-    /// Has the model summarise the older half, in the background; until then nothing else may be said.
-    pub(super) fn compress(&mut self, reply: Reply<Compression>) {
-        if let Err(error) = self.ledger.writable() {
-            let _ = reply.send(Err(error));
-            return;
-        }
-        let refused = match compress::share(self.ledger.session.messages.len()) {
-            _ if self.running.is_some() || self.compressing => EngineError::Busy,
-            None => EngineError::TooShort,
-            Some(count) => {
-                self.compressing = true;
-                let older = self.ledger.session.messages[..count].to_vec();
-                let (services, id, to) = (self.services.clone(), self.ledger.id.clone(), self.errands.0.clone());
-                tokio::spawn(async move {
-                    let made = make_summary(&services, &id, older).await;
-                    // If the session was closed meanwhile, the archive holds a copy and the session is as it was.
-                    let _ = to.send(Errand::Summary { count, made, reply }).await;
-                });
-                return;
-            }
-        };
-        let _ = reply.send(Err(refused));
-    }
-
-    pub(super) async fn compressed(
-        &mut self,
-        count: usize,
-        made: Result<(String, String), EngineError>,
-    ) -> Result<Compression, EngineError> {
-        self.compressing = false;
-        let (summary, archive) = made?;
-        self.ledger.fact(Event::Compressed { count, summary: summary.clone(), archive }).await?;
-        self.ledger.settle().await;
-        self.changed();
-        Ok(Compression { archived: count, remaining: self.ledger.session.messages.len(), summary })
     }
 }

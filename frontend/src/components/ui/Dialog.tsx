@@ -10,11 +10,17 @@ interface Props {
   onOpenChange: (open: boolean) => void
   title: string
   description?: string
-  wide?: boolean
+  size?: keyof typeof WIDTH
   children: ReactNode
 }
 
-export function Dialog({ open, onOpenChange, title, description, wide, children }: Props) {
+const WIDTH = {
+  narrow: 'w-[min(440px,94vw)]',
+  wide: 'w-[min(640px,94vw)]',
+  widest: 'w-[min(1040px,96vw)]',
+}
+
+export function Dialog({ open, onOpenChange, title, description, size = 'narrow', children }: Props) {
   const t = useT()
   return (
     <Radix.Root open={open} onOpenChange={onOpenChange}>
@@ -24,7 +30,7 @@ export function Dialog({ open, onOpenChange, title, description, wide, children 
           aria-describedby={undefined}
           className={cn(
             'floating appear fixed inset-x-0 top-[10%] z-50 mx-auto flex max-h-[80dvh] flex-col rounded-xl',
-            wide ? 'w-[min(640px,94vw)]' : 'w-[min(440px,94vw)]',
+            WIDTH[size],
           )}
         >
           <header className="flex items-center gap-2 px-5 pt-4 pb-2">

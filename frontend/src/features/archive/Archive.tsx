@@ -8,6 +8,7 @@ import { Skeleton } from '@/components/ui/Skeleton'
 import { moment } from '@/lib/format'
 import { locale, useLang, useT } from '@/lib/i18n'
 import { ArchivedMessages } from './ArchivedMessages'
+import { Part } from './Part'
 
 interface Props {
   open: boolean
@@ -15,19 +16,21 @@ interface Props {
   /** The session whose archives are shown beside the deleted sessions; null where none is open. */
   sessionId: string | null
   onRestore: (session: DeletedSession) => void
+  /** Puts the messages of an archive back into the open conversation. */
+  onBringBack: (name: string) => void
 }
 
 /** What is out of sight and not gone: compressed parts of the open conversation, and deleted conversations. */
-export default function Archive({ open, onOpenChange, sessionId, onRestore }: Props) {
+export default function Archive({ open, onOpenChange, sessionId, onRestore, onBringBack }: Props) {
   const t = useT()
   const [reading, setReading] = useState<string | null>(null)
   return (
-    <Dialog wide open={open} onOpenChange={onOpenChange} title={t('archive')}>
+    <Dialog size="wide" open={open} onOpenChange={onOpenChange} title={t('archive')}>
       {reading !== null && sessionId ? (
         <Reading sessionId={sessionId} name={reading} onBack={() => setReading(null)} />
       ) : (
         <div className="space-y-5">
-          {sessionId && <Compressed sessionId={sessionId} onRead={setReading} />}
+          {sessionId && <Compressed sessionId={sessionId} onRead={setReading} onBringBack={onBringBack} />}
           <Deleted onRestore={onRestore} />
         </div>
       )}
@@ -38,9 +41,14 @@ export default function Archive({ open, onOpenChange, sessionId, onRestore }: Pr
 const HEAD = 'mb-1 font-semibold text-[13.5px]'
 const ROW = 'flex items-center gap-2 rounded-md border px-2.5 py-1.5 text-[13px]'
 
-function Compressed({ sessionId, onRead }: { sessionId: string; onRead: (name: string) => void }) {
+interface CompressedProps {
+  sessionId: string
+  onRead: (name: string) => void
+  onBringBack: (name: string) => void
+}
+
+function Compressed({ sessionId, onRead, onBringBack }: CompressedProps) {
   const t = useT()
-  const lang = useLang()
   const archives = useArchives(sessionId).data
   return (
     <section aria-labelledby="archive-compressed">
@@ -50,15 +58,13 @@ function Compressed({ sessionId, onRead }: { sessionId: string; onRead: (name: s
       {!archives && <Skeleton label={t('loading')} rows={2} />}
       {archives?.length === 0 && <p className="text-fg-3 text-small">{t('archiveNone')}</p>}
       <ul className="space-y-1.5">
-        {archives?.map(({ name, message_count, archived_at }) => (
-          <li key={name} className={ROW}>
-            <span className="min-w-0 flex-1">
-              {t('archivedAt', { at: moment(archived_at, locale(lang)), n: message_count })}
-            </span>
-            <Button size="small" onClick={() => onRead(name)}>
-              {t('read')}
-            </Button>
-          </li>
+        {archives?.map(part => (
+          <Part
+            key={part.name}
+            part={part}
+            onRead={() => onRead(part.name)}
+            onBringBack={() => onBringBack(part.name)}
+          />
         ))}
       </ul>
     </section>

@@ -25,7 +25,7 @@ export function ModelDialog({ model, open, onOpenChange }: Props) {
   const t = useT()
   const lang = useLang()
   return (
-    <Dialog open={open} onOpenChange={onOpenChange} title={t('modelConnect')} wide>
+    <Dialog open={open} onOpenChange={onOpenChange} title={t('modelConnect')} size="wide">
       {model && (
         <div className="mb-4 rounded-lg border bg-card px-3 py-2.5 text-[13px]">
           <p className="font-semibold">{model.label || t('model')}</p>

@@ -14,7 +14,7 @@ export default function Settings({ open, onOpenChange }: Props) {
   const rules = useAlways()
   const status = useStatus().data
   return (
-    <Dialog wide open={open} onOpenChange={onOpenChange} title={t('settings')}>
+    <Dialog size="wide" open={open} onOpenChange={onOpenChange} title={t('settings')}>
       <section aria-labelledby="settings-approvals">
         <h3 id="settings-approvals" className="font-semibold text-[13.5px]">
           {t('settingsApprovals')}

@@ -17,7 +17,7 @@ export default function Xray({ open, onOpenChange, sessionId, work }: Props) {
   const onLeave = () => onOpenChange(false)
   const ofAnswer = sessionId !== null && work !== null
   return (
-    <Dialog wide open={open} onOpenChange={onOpenChange} title={t(ofAnswer ? 'xrayOfAnswer' : 'xray')}>
+    <Dialog size="wide" open={open} onOpenChange={onOpenChange} title={t(ofAnswer ? 'xrayOfAnswer' : 'xray')}>
       {ofAnswer ? (
         <SentRequests sessionId={sessionId} work={work} onLeave={onLeave} />
       ) : (

@@ -1,0 +1,227 @@
+// Compression as a proposed edit: looked at, edited, accepted or not, and undone.
+import assert from 'node:assert/strict'
+import { readFile, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import {
+  answers,
+  ask,
+  MOBILE,
+  openPage,
+  say,
+  settled,
+  shot,
+  startBrowser,
+  startMiniclaw,
+  until,
+} from './harness.mjs'
+
+const SUMMARY = 'They set up the server in src/main.rs on port 8002.'
+const summarises = steps => ({ match: 'Summarise the conversation above', steps })
+const REPLIES = [
+  summarises([{ gate: 'never' }, { text: SUMMARY }, { finish: 'stop' }]),
+  { ...summarises([{ text: SUMMARY }, { finish: 'stop' }]), repeat: true },
+]
+const SAID = [
+  'Please look at src/main.rs and https://example.com/guide',
+  'It listens on port 8002; the ticket is ABC-1234.',
+  'Which database should we use for the sessions?',
+  'No database: readable files. See `docs/为什么.md`.',
+  'And then?',
+  'Then we test.',
+  'Fine.',
+  'All right.',
+]
+const TEXT = JSON.stringify({
+  title: 'The server',
+  created_at: 1,
+  updated_at: Date.now() / 1000,
+  messages: SAID.map((content, n) => ({
+    role: n % 2 ? 'assistant' : 'user',
+    content,
+    id: `m${n}`,
+    work_id: `w${n - (n % 2)}`,
+  })),
+})
+
+let app
+let browser
+let axe
+before(async () => {
+  axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+  app = await startMiniclaw(REPLIES)
+  browser = await startBrowser()
+})
+after(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+const put = name => writeFile(join(app.home, `sessions/${name}.json`), TEXT)
+const read = name => readFile(join(app.home, `sessions/${name}.json`), 'utf8')
+const wrench = page => page.getByRole('button', { name: 'Compress the conversation' })
+const dialog = page => page.getByRole('dialog', { name: 'Compress this conversation' })
+const summary = page => dialog(page).getByRole('textbox', { name: 'Summary' })
+const press = (page, name) => dialog(page).getByRole('button', { name }).click()
+const history = name => ask(app, `/api/sessions/${name}/history`)
+
+async function faults(page) {
+  await page.evaluate(axe)
+  const { violations } = await page.evaluate(() => window.axe.run(document))
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(node => node.target).join(', ')}`)
+}
+const still = page =>
+  page.evaluate(() =>
+    Promise.all(
+      document
+        .getAnimations()
+        .filter(a => a.effect.getTiming().iterations === 1)
+        .map(a => a.finished.catch(() => {})),
+    ),
+  )
+
+test('what would go is shown, a summary is called off, edited, accepted and undone', async () => {
+  await put('one')
+  const { page, close } = await openPage(browser, app, { path: '/s/one' })
+  await answers(page).first().waitFor()
+  await wrench(page).click()
+  const originals = dialog(page).getByRole('region', { name: 'Originals' })
+  await originals.getByText(SAID[0]).waitFor()
+  assert.equal(await originals.getByRole('listitem').count(), 4)
+  await dialog(page)
+    .getByText(/first 4 messages; the last 4 stay/)
+    .waitFor()
+
+  await press(page, 'Have a summary written')
+  await dialog(page).getByRole('status').getByText('The model is writing a summary').waitFor()
+  await press(page, 'Cancel')
+  await dialog(page).getByRole('button', { name: 'Have a summary written' }).waitFor()
+  assert.equal(await read('one'), TEXT, 'nothing has changed')
+
+  await press(page, 'Have a summary written')
+  await summary(page).waitFor()
+  assert.equal(await summary(page).inputValue(), SUMMARY)
+  const lost = dialog(page).getByRole('region', { name: 'What would be lost' })
+  await lost.getByRole('button', { name: 'https://example.com/guide' }).waitFor()
+  await lost.getByRole('button', { name: 'ABC-1234' }).waitFor()
+  await lost.getByRole('button', { name: 'Which database should we use for the sessions?' }).waitFor()
+  assert.equal(await lost.getByRole('button', { name: '8002' }).count(), 0)
+  assert.equal(await lost.getByRole('button', { name: 'src/main.rs' }).count(), 0)
+  await dialog(page)
+    .getByText(/→ \d+ tokens/)
+    .waitFor()
+  await lost.getByRole('button', { name: 'ABC-1234' }).click()
+  await lost.getByRole('button', { name: 'ABC-1234' }).waitFor({ state: 'detached' })
+  await dialog(page)
+    .getByText(/→ about \d+ tokens/)
+    .waitFor()
+  assert.equal(await read('one'), TEXT, 'nothing has changed yet')
+  await press(page, 'Accept the summary')
+  await dialog(page).waitFor({ state: 'detached' })
+  const compressed = await history('one')
+  assert.equal(compressed.compressed_context, `${SUMMARY}\nABC-1234`)
+  assert.deepEqual(
+    compressed.messages.map(m => m.content),
+    SAID.slice(4),
+  )
+  await page.getByText(SAID[0]).waitFor({ state: 'detached' })
+
+  await page
+    .getByRole('region', { name: '4 messages archived' })
+    .getByRole('button', { name: 'Undo' })
+    .click()
+  await page.getByRole('article', { name: 'You' }).getByText(SAID[0]).waitFor()
+  const back = await history('one')
+  assert.deepEqual(back.messages, JSON.parse(TEXT).messages)
+  assert.equal(back.compressed_context, undefined)
+  await close()
+})
+
+test('a summary is refused when the conversation went on meanwhile', async () => {
+  await put('two')
+  const { page, close } = await openPage(browser, app, { path: '/s/two' })
+  await answers(page).first().waitFor()
+  await wrench(page).click()
+  await press(page, 'Write it myself')
+  await summary(page).fill('In my own words.')
+  const other = await openPage(browser, app, { path: '/s/two' })
+  await say(other.page, 'one more thing')
+  await settled(other.page)
+  await other.close()
+  await press(page, 'Accept the summary')
+  await dialog(page).getByRole('alert').getByText('The conversation has changed since.').waitFor()
+  assert.equal((await history('two')).messages.length, 10)
+  await press(page, 'Look again')
+  await dialog(page)
+    .getByText(/first 5 messages; the last 5 stay/)
+    .waitFor()
+  await close()
+})
+
+test('the archive puts messages back, in order, also after a restart of the server', async () => {
+  await put('three')
+  const { page, close } = await openPage(browser, app, { path: '/s/three' })
+  await answers(page).first().waitFor()
+  const compress = async text => {
+    await wrench(page).click()
+    await press(page, 'Write it myself')
+    await summary(page).fill(text)
+    await press(page, 'Accept the summary')
+    await dialog(page).waitFor({ state: 'detached' })
+  }
+  await compress('The first part.')
+  await compress('The second part.')
+  await app.restart()
+  await page.reload()
+  await page.getByRole('button', { name: 'More about conversations' }).click()
+  await page.getByRole('menuitem', { name: 'Archive' }).click()
+  const archive = page.getByRole('dialog', { name: 'Archive' })
+  const part = text => archive.getByRole('listitem').filter({ hasText: text })
+  await part('The second part.').getByRole('button', { name: 'Put back' }).waitFor()
+  await part('The first part.')
+    .getByText(/bring that back first/)
+    .waitFor()
+  await still(page)
+  await shot(page, 'archive-parts')
+  assert.deepEqual(await faults(page), [])
+  await part('The second part.').getByRole('button', { name: 'Put back' }).click()
+  await part('The second part.').getByText('in the conversation again').waitFor()
+  await part('The first part.').getByRole('button', { name: 'Put back' }).click()
+  await part('The first part.').getByText('in the conversation again').waitFor()
+  const { messages } = await until(
+    () => history('three'),
+    h => h.messages.length === 8,
+    'all messages',
+  )
+  assert.deepEqual(messages, JSON.parse(TEXT).messages)
+  await close()
+})
+
+for (const [size, options] of [
+  ['desktop', {}],
+  ['mobile', MOBILE],
+]) {
+  for (const [theme, lang] of [
+    ['light', 'en'],
+    ['dark', 'zh'],
+  ]) {
+    test(`the dialog, ${size}, ${theme}, ${lang}`, async () => {
+      await put('four')
+      const { page, close } = await openPage(browser, app, { path: '/s/four', theme, lang, ...options })
+      if (size === 'mobile') await page.locator('nav').last().getByRole('button').nth(0).click()
+      await page.getByRole('button', { name: /^(Compress the conversation|压缩对话)$/ }).click()
+      const opened = page.getByRole('dialog')
+      await opened.getByRole('listitem').first().waitFor()
+      await still(page)
+      await shot(page, `compress-plan-${size}-${theme}-${lang}`)
+      assert.deepEqual(await faults(page), [])
+      await opened.getByRole('button', { name: /^(Have a summary written|让模型写摘要)$/ }).click()
+      await opened.getByRole('textbox').waitFor()
+      await still(page)
+      await shot(page, `compress-review-${size}-${theme}-${lang}`)
+      assert.deepEqual(await faults(page), [])
+      await close()
+    })
+  }
+}

@@ -1,0 +1,42 @@
+import { Undo2 } from 'lucide-react'
+import type { ArchivedPart } from '@/api/types'
+import { Button } from '@/components/ui/Button'
+import { moment } from '@/lib/format'
+import { locale, useLang, useT } from '@/lib/i18n'
+
+interface Props {
+  part: ArchivedPart
+  onRead: () => void
+  onBringBack: () => void
+}
+
+/** Messages that a summary stands for: to read, and to put back where that can be. */
+export function Part({ part, onRead, onBringBack }: Props) {
+  const t = useT()
+  const lang = useLang()
+  const { message_count, archived_at, summary, restored, stays } = part
+  return (
+    <li className="rounded-md border px-2.5 py-1.5 text-[13px]">
+      <div className="flex flex-wrap items-center gap-2">
+        <span className="min-w-0 flex-1">
+          {t('archivedAt', { at: moment(archived_at, locale(lang)), n: message_count })}
+        </span>
+        <Button size="small" onClick={onRead}>
+          {t('read')}
+        </Button>
+        {!stays && (
+          <Button size="small" onClick={onBringBack}>
+            <Undo2 size={13} aria-hidden />
+            {t('putBack')}
+          </Button>
+        )}
+      </div>
+      {summary && <p className="mt-1 line-clamp-2 text-fg-2 text-small">{summary}</p>}
+      {restored ? (
+        <p className="mt-0.5 text-fg-3 text-small">{t('isBack')}</p>
+      ) : (
+        stays && <p className="mt-0.5 text-fg-3 text-small">{t('staysArchived', { reason: stays })}</p>
+      )}
+    </li>
+  )
+}

@@ -1,0 +1,66 @@
+import type { CompressionPlan } from '@/api/types'
+import { Button } from '@/components/ui/Button'
+import { ArchivedMessages } from '@/features/archive/ArchivedMessages'
+import { StatusLine } from '@/features/chat/StatusLine'
+import { compactCount } from '@/lib/format'
+import { useT } from '@/lib/i18n'
+
+interface Props {
+  plan: CompressionPlan
+  /** Why the model made no summary. */
+  problem: string | null
+  asking: boolean
+  onAsk: () => void
+  onCallOff: () => void
+  onWrite: () => void
+  onClose: () => void
+}
+
+/** The messages that a summary would stand for. */
+export function Planned({ plan, problem, asking, onAsk, onCallOff, onWrite, onClose }: Props) {
+  const t = useT()
+  const { messages, remaining_count, tokens_before, tokens_without } = plan
+  return (
+    <>
+      <p className="text-[13px] text-fg-2">
+        {t('compressPlan', { n: messages.length, kept: remaining_count })}{' '}
+        {t('compressTokens', { before: compactCount(tokens_before), after: compactCount(tokens_without) })}
+      </p>
+      <section
+        tabIndex={0}
+        aria-label={t('originals')}
+        className="scroll mt-3 max-h-[46dvh] rounded-lg border bg-pane-2 p-2"
+      >
+        <ArchivedMessages messages={messages} />
+      </section>
+      {problem !== null && (
+        <p role="alert" className="mt-3 text-[13px] text-bad">
+          {t('compressNoSummary', { reason: problem })}
+        </p>
+      )}
+      <div className="mt-4 flex min-h-8 flex-wrap items-center justify-end gap-2">
+        {asking ? (
+          <>
+            <div className="me-auto" role="status">
+              <StatusLine
+                activity={{ kind: 'summary', message: t('compressing'), progress: null }}
+                since={null}
+              />
+            </div>
+            <Button onClick={onCallOff}>{t('cancel')}</Button>
+          </>
+        ) : (
+          <>
+            <Button look="ghost" className="me-auto" onClick={onWrite}>
+              {t('compressWrite')}
+            </Button>
+            <Button onClick={onClose}>{t('cancel')}</Button>
+            <Button look="solid" onClick={onAsk}>
+              {t('compressAsk')}
+            </Button>
+          </>
+        )}
+      </div>
+    </>
+  )
+}

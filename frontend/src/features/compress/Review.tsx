@@ -1,0 +1,82 @@
+import { useMemo, useState } from 'react'
+import type { CompressionPlan, ProposedSummary } from '@/api/types'
+import { Button } from '@/components/ui/Button'
+import { ArchivedMessages } from '@/features/archive/ArchivedMessages'
+import { compactCount } from '@/lib/format'
+import { useT } from '@/lib/i18n'
+import { Missing } from './Missing'
+import { missingFrom, tokensWith, withAdded } from './missing'
+
+interface Props {
+  plan: CompressionPlan
+  proposed: ProposedSummary | null
+  /** Null when it was done, else why it was not. */
+  onAccept: (summary: string) => Promise<string | null>
+  onLook: () => void
+  onClose: () => void
+}
+
+/** The originals beside the summary that would stand for them. */
+export function Review({ plan, proposed, onAccept, onLook, onClose }: Props) {
+  const t = useT()
+  const [summary, setSummary] = useState(proposed?.summary ?? '')
+  const [sending, setSending] = useState(false)
+  const [problem, setProblem] = useState<string | null>(null)
+  const missing = useMemo(() => missingFrom(summary, plan.mentions), [summary, plan])
+  const exact = proposed !== null && summary === proposed.summary
+  const after = exact ? proposed.tokens_after : tokensWith(summary, plan)
+  const accept = async () => {
+    setSending(true)
+    setProblem(await onAccept(summary.trim()))
+    setSending(false)
+  }
+  const tokens = { before: compactCount(plan.tokens_before), after: compactCount(after) }
+  return (
+    <>
+      <div className="grid gap-4 md:grid-cols-2">
+        <div className="min-w-0">
+          <h3 className="mb-1 font-semibold text-[13px]">{t('originals')}</h3>
+          <section
+            tabIndex={0}
+            aria-label={t('originals')}
+            className="scroll max-h-[52dvh] rounded-lg border bg-pane-2 p-2 max-md:max-h-[26dvh]"
+          >
+            <ArchivedMessages messages={plan.messages} />
+          </section>
+        </div>
+        <div className="min-w-0">
+          <label className="mb-1 block font-semibold text-[13px]" htmlFor="compress-summary">
+            {t('compressSummary')}
+          </label>
+          <textarea
+            id="compress-summary"
+            rows={8}
+            value={summary}
+            onChange={event => setSummary(event.target.value)}
+            className="scroll block w-full resize-y rounded-lg max-md:h-36 border bg-card px-3 py-2 text-[13.5px] outline-none focus-visible:border-accent max-md:text-[16px]"
+          />
+          <p className="mt-1 text-fg-2 text-small tabular-nums">
+            {t(exact ? 'compressExact' : 'compressAbout', tokens)}
+          </p>
+          <Missing
+            missing={missing}
+            unlisted={plan.more_mentions}
+            onAdd={text => setSummary(current => withAdded(current, text))}
+          />
+        </div>
+      </div>
+      <div className="mt-4 flex flex-wrap items-center justify-end gap-2 border-t pt-3">
+        {problem !== null && (
+          <p role="alert" className="me-auto min-w-0 text-[13px] text-bad [overflow-wrap:anywhere]">
+            {problem}
+          </p>
+        )}
+        {problem !== null && <Button onClick={onLook}>{t('compressAgain')}</Button>}
+        <Button onClick={onClose}>{t('cancel')}</Button>
+        <Button look="solid" disabled={summary.trim() === '' || sending} onClick={() => void accept()}>
+          {t('compressAccept')}
+        </Button>
+      </div>
+    </>
+  )
+}

@@ -1,0 +1,282 @@
+//! Parts of a conversation that a summary stands for: what is known of each, and when one can come back.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::message::Message;
+use super::session::Session;
+
+/// Joins the summaries of several parts (the mini-OpenClaw document).
+const BETWEEN: &str = "\n---\n";
+
+/// Messages that went to an archive, and what is needed to put them back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ArchivedPart {
+    /// The file's name under `sessions/archive/`.
+    pub archive: String,
+    pub count: usize,
+    pub summary: String,
+    /// The message that followed; absent where none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+    /// Branches that were ways to begin the conversation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beginnings: Vec<String>,
+    /// Its messages were brought back, unix seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restored_at: Option<f64>,
+}
+
+/// Why archived messages stay where they are, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StaysArchived {
+    #[error(
+        "where these messages stood is not recorded (they were compressed by an older version, or elsewhere); they can \
+         be read, and not brought back"
+    )]
+    NotRecorded,
+    #[error("these messages are back in the conversation already")]
+    AlreadyBack,
+    #[error("what came after them was compressed later ({0}): bring that back first")]
+    LaterPart(String),
+    #[error(
+        "the conversation does not go on as it did after these messages; if it was taken another way, go back to the old \
+         one first"
+    )]
+    OtherWay,
+    #[error(
+        "the summary that stands for these messages was changed in the session's file; they can be read, and not \
+             brought back"
+    )]
+    SummaryChanged,
+    #[error(
+        "the archive holds {found} messages and not the {count} that were put there; they can be read, and not brought \
+             back"
+    )]
+    ArchiveChanged { found: usize, count: usize },
+}
+
+impl Session {
+    /// Names this state of the conversation: its messages and summaries, hashed.
+    pub fn fingerprint(&self) -> String {
+        let state = serde_json::to_vec(&(&self.compressed_context, &self.messages))
+            .expect("messages have string keys and finite numbers, so they are JSON");
+        hex(&Sha256::digest(state))
+    }
+
+    /// Takes the first `count` messages away; `summary` stands for them.
+    pub(super) fn archive(&mut self, count: usize, summary: &str, archive: &str) {
+        let gone = self.messages.drain(..count.min(self.messages.len())).count();
+        let beginnings = self.branches.iter().filter(|branch| branch.after.is_none());
+        self.archived.push(ArchivedPart {
+            archive: archive.to_owned(),
+            count: gone,
+            summary: summary.to_owned(),
+            next: self.messages.first().map(|message| name_of(message)),
+            beginnings: beginnings.filter_map(|branch| branch.id().map(str::to_owned)).collect(),
+            restored_at: None,
+        });
+        self.compressed_context = Some(match self.compressed_context.take() {
+            Some(before) if !before.trim().is_empty() => format!("{before}{BETWEEN}{summary}"),
+            _ => summary.to_owned(),
+        });
+    }
+
+    /// Whether `found` archived messages could be put back in front, and if not, why.
+    pub fn restorable(&self, archive: &str, found: usize) -> Result<(), StaysArchived> {
+        let is_it = |part: &&ArchivedPart| part.archive == archive;
+        let part = self.archived.iter().rev().find(is_it).ok_or(StaysArchived::NotRecorded)?;
+        if part.restored_at.is_some() {
+            return Err(StaysArchived::AlreadyBack);
+        }
+        if let Some(last) = self.last_archived().filter(|last| last.archive != archive) {
+            return Err(StaysArchived::LaterPart(last.archive.clone()));
+        }
+        if found != part.count {
+            return Err(StaysArchived::ArchiveChanged { found, count: part.count });
+        }
+        let first = self.messages.first().map(|message| name_of(message));
+        let began_otherwise = first.as_ref().is_some_and(|first| part.beginnings.contains(first));
+        let goes_on_otherwise = first.is_some() && part.next.is_some() && part.next != first;
+        if began_otherwise || goes_on_otherwise {
+            return Err(StaysArchived::OtherWay);
+        }
+        self.context_before(&part.summary).map(|_| ()).ok_or(StaysArchived::SummaryChanged)
+    }
+
+    /// Puts archived messages back where they stood. Where [`Session::restorable`] says no, nothing changes.
+    pub(super) fn bring_back(&mut self, archive: &str, messages: &[Arc<Message>], at: f64) {
+        if self.restorable(archive, messages.len()).is_err() {
+            return;
+        }
+        let Some(part) = self.archived.iter_mut().rev().find(|part| part.archive == archive) else { return };
+        part.restored_at = Some(at);
+        let (beginnings, summary) = (part.beginnings.clone(), part.summary.clone());
+        self.compressed_context = self.context_before(&summary).flatten();
+        let last = messages.last().and_then(|message| message.id.clone());
+        for branch in self.branches.iter_mut().filter(|branch| branch.after.is_none()) {
+            // A way that was left after the compression began where these messages end.
+            if !branch.id().is_some_and(|id| beginnings.iter().any(|known| known == id)) {
+                branch.after.clone_from(&last);
+            }
+        }
+        self.messages.splice(0..0, messages.iter().cloned());
+    }
+
+    /// The part that was archived last and is not back.
+    pub fn last_archived(&self) -> Option<&ArchivedPart> {
+        self.archived.iter().rev().find(|part| part.restored_at.is_none())
+    }
+
+    /// The summaries without the last one; `None` where that is not `summary`.
+    fn context_before(&self, summary: &str) -> Option<Option<String>> {
+        let before = self.compressed_context.as_deref()?.strip_suffix(summary)?;
+        if before.is_empty() {
+            return Some(None);
+        }
+        before.strip_suffix(BETWEEN).map(|before| Some(before.to_owned()))
+    }
+}
+
+/// A message's id, or what stands for one in files that have none.
+fn name_of(message: &Message) -> String {
+    message.id.clone().unwrap_or_else(|| {
+        let said = serde_json::to_vec(&(message.role, &message.content)).expect("texts are JSON");
+        format!("sha256:{}", &hex(&Sha256::digest(said))[..16])
+    })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Event, Role};
+    use proptest::prelude::*;
+
+    fn said(id: &str) -> Arc<Message> {
+        let mut message = Message::new(Role::User, id);
+        message.id = Some(id.to_owned());
+        Arc::new(message)
+    }
+
+    fn talk(ids: &[&str]) -> Session {
+        let mut session = Session::new("t", 1.0);
+        session.messages = ids.iter().map(|id| said(id)).collect();
+        session
+    }
+
+    fn compress(session: &mut Session, count: usize, name: &str) -> Vec<Arc<Message>> {
+        let gone = session.messages[..count].to_vec();
+        let (summary, archive) = (format!("of {name}"), name.to_owned());
+        session.apply(&Event::Compressed { count, summary, archive }, 2.0);
+        gone
+    }
+
+    fn restore(session: &mut Session, name: &str, messages: &[Arc<Message>]) {
+        session.apply(&Event::Restored { archive: name.to_owned(), messages: messages.to_vec() }, 3.0);
+    }
+
+    fn ids(session: &Session) -> Vec<&str> {
+        session.messages.iter().filter_map(|message| message.id.as_deref()).collect()
+    }
+
+    #[test]
+    fn the_last_part_comes_back_first_and_each_only_once() {
+        let mut session = talk(&["a", "b", "c", "d"]);
+        let one = compress(&mut session, 2, "one");
+        let two = compress(&mut session, 1, "two");
+        assert_eq!(session.compressed_context.as_deref(), Some("of one\n---\nof two"));
+        assert_eq!(session.restorable("one", 2), Err(StaysArchived::LaterPart("two".to_owned())));
+        assert_eq!(session.restorable("two", 3), Err(StaysArchived::ArchiveChanged { found: 3, count: 1 }));
+        assert_eq!(session.restorable("none", 1), Err(StaysArchived::NotRecorded));
+        restore(&mut session, "one", &one);
+        assert_eq!(ids(&session), ["d"], "nothing changes where it cannot be");
+        restore(&mut session, "two", &two);
+        restore(&mut session, "two", &two);
+        assert_eq!((ids(&session), session.compressed_context.as_deref()), (vec!["c", "d"], Some("of one")));
+        assert_eq!(session.restorable("two", 1), Err(StaysArchived::AlreadyBack));
+        restore(&mut session, "one", &one);
+        assert_eq!((ids(&session), session.compressed_context.as_deref()), (vec!["a", "b", "c", "d"], None));
+    }
+
+    #[test]
+    fn messages_come_back_only_before_what_followed_them() {
+        let mut session = talk(&["a", "b", "c", "d"]);
+        let gone = compress(&mut session, 2, "x");
+        session.messages.push(said("later"));
+        session.apply(&Event::Branched { from: "c".to_owned(), to: None }, 2.5);
+        session.messages.push(said("other"));
+        assert_eq!(session.restorable("x", 2), Err(StaysArchived::OtherWay));
+        session.apply(&Event::Branched { from: "other".to_owned(), to: Some("c".to_owned()) }, 2.6);
+        restore(&mut session, "x", &gone);
+        assert_eq!(ids(&session), ["a", "b", "c", "d", "later"]);
+        // The other way began where `c` did, and is found there.
+        assert_eq!(session.branches[0].after.as_deref(), Some("b"));
+        session.apply(&Event::Branched { from: "c".to_owned(), to: Some("other".to_owned()) }, 4.0);
+        assert_eq!(ids(&session), ["a", "b", "other"]);
+    }
+
+    #[test]
+    fn a_way_to_begin_the_conversation_is_not_taken_for_what_followed() {
+        let mut session = talk(&["a", "b"]);
+        session.apply(&Event::Branched { from: "a".to_owned(), to: None }, 1.0);
+        session.messages = vec![said("p"), said("q")];
+        let gone = compress(&mut session, 2, "x");
+        session.messages.push(said("r"));
+        session.apply(&Event::Branched { from: "r".to_owned(), to: Some("a".to_owned()) }, 2.0);
+        assert_eq!(session.restorable("x", 2), Err(StaysArchived::OtherWay));
+        session.apply(&Event::Branched { from: "a".to_owned(), to: Some("r".to_owned()) }, 3.0);
+        restore(&mut session, "x", &gone);
+        assert_eq!(ids(&session), ["p", "q", "r"]);
+        assert_eq!(session.branches[0].after, None, "`a` still begins the conversation");
+    }
+
+    #[test]
+    fn a_summary_that_a_person_changed_in_the_file_stays() {
+        let mut session = talk(&["a", "b"]);
+        compress(&mut session, 1, "x");
+        session.compressed_context = Some("mine".to_owned());
+        assert_eq!(session.restorable("x", 1), Err(StaysArchived::SummaryChanged));
+    }
+
+    #[test]
+    fn messages_without_ids_are_known_by_what_they_say() {
+        let mut session = Session::new("t", 1.0);
+        session.messages = ["a", "b", "c"].map(|text| Arc::new(Message::new(Role::User, text))).to_vec();
+        let gone = compress(&mut session, 2, "x");
+        session.messages[0] = Arc::new(Message::new(Role::User, "edited"));
+        assert_eq!(session.restorable("x", 2), Err(StaysArchived::OtherWay));
+        session.messages[0] = Arc::new(Message::new(Role::User, "c"));
+        restore(&mut session, "x", &gone);
+        assert_eq!(session.messages.len(), 3);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_was_compressed_comes_back_as_it_was(
+            sizes in proptest::collection::vec(1..4usize, 1..5), summary in "[a-z][a-z\\-\n ]{0,12}", before in proptest::option::of("[a-z\n\\-]{1,9}")
+        ) {
+            let names: Vec<String> = (0..12).map(|n| format!("m{n}")).collect();
+            let mut session = talk(&names.iter().map(String::as_str).collect::<Vec<_>>());
+            session.compressed_context = before.filter(|text| !text.trim().is_empty());
+            let original = (session.messages.clone(), session.compressed_context.clone());
+            let mut parts = Vec::new();
+            for (n, count) in sizes.iter().enumerate() {
+                let count = (*count).min(session.messages.len());
+                let gone = session.messages[..count].to_vec();
+                let archive = format!("p{n}");
+                session.apply(&Event::Compressed { count, summary: summary.clone(), archive: archive.clone() }, 2.0);
+                parts.push((archive, gone));
+            }
+            for (archive, gone) in parts.iter().rev() {
+                restore(&mut session, archive, gone);
+            }
+            prop_assert_eq!((session.messages, session.compressed_context), original);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The older half of a conversation goes to an archive, and comes back.
+
+use std::sync::Arc;
+
+use super::{Actor, Compression, Errand, Reply};
+use crate::agent::compress;
+use crate::domain::{Event, Message};
+use crate::engine::work::{archive, summary_of};
+use crate::engine::{EngineError, Proposal, blocking};
+
+impl Actor {
+    /// Archives the older half, in the background; until then nothing else may be said.
+    pub(super) fn compress(&mut self, accepted: Option<Proposal>, reply: Reply<Compression>) {
+        let count = match self.compressible(accepted.as_ref()) {
+            Ok(count) => count,
+            Err(refused) => return drop(reply.send(Err(refused))),
+        };
+        self.compressing = true;
+        let older = self.ledger.session.messages[..count].to_vec();
+        let (services, id, to) = (self.services.clone(), self.ledger.id.clone(), self.errands.0.clone());
+        tokio::spawn(async move {
+            let made = async {
+                let summary = match accepted {
+                    Some(proposal) => proposal.summary,
+                    None => summary_of(&services, &older).await?,
+                };
+                Ok((summary, archive(&services, &id, older).await?))
+            };
+            let made = made.await;
+            // If the session was closed meanwhile, the archive holds a copy and the session is as it was.
+            let _ = to.send(Errand::Summary { count, made, reply }).await;
+        });
+    }
+
+    /// How many messages would go.
+    fn compressible(&self, accepted: Option<&Proposal>) -> Result<usize, EngineError> {
+        self.ledger.writable()?;
+        if self.is_busy() {
+            return Err(EngineError::Busy);
+        }
+        let session = &self.ledger.session;
+        if accepted.is_some_and(|proposal| proposal.hash != session.fingerprint()) {
+            return Err(EngineError::ChangedSince);
+        }
+        compress::share(session.messages.len()).ok_or(EngineError::TooShort)
+    }
+
+    pub(super) async fn compressed(
+        &mut self,
+        count: usize,
+        made: Result<(String, String), EngineError>,
+    ) -> Result<Compression, EngineError> {
+        self.compressing = false;
+        let (summary, archive) = made?;
+        self.ledger.fact(Event::Compressed { count, summary: summary.clone(), archive: archive.clone() }).await?;
+        self.ledger.settle().await;
+        self.changed();
+        Ok(Compression { archived: count, remaining: self.ledger.session.messages.len(), summary, archive })
+    }
+
+    /// Puts the messages of an archive back where they stood. The fact holds them, so it is done whole or not at all.
+    pub(super) async fn bring_back(&mut self, archive: &str) -> Result<usize, EngineError> {
+        self.ledger.writable()?;
+        if self.is_busy() {
+            return Err(EngineError::Busy);
+        }
+        let (home, id, name) = (self.services.home.clone(), self.ledger.id.clone(), archive.to_owned());
+        let found = blocking(move || home.archived(&id, &name)).await?;
+        let messages: Result<Vec<Arc<Message>>, _> = found.into_iter().map(serde_json::from_value).collect();
+        let messages = messages.map_err(|error| {
+            EngineError::Refused(format!(
+                "sessions/archive/{archive} holds what is no message ({error}); it stays as it is"
+            ))
+        })?;
+        self.ledger.session.restorable(archive, messages.len())?;
+        let count = messages.len();
+        self.ledger.fact(Event::Restored { archive: archive.to_owned(), messages }).await?;
+        self.ledger.settle().await;
+        self.changed();
+        Ok(count)
+    }
+
+    /// Messages must stay as they are.
+    pub(super) fn is_busy(&self) -> bool {
+        self.running.is_some() || self.compressing || !self.said.is_empty()
+    }
+}
