@@ -14,7 +14,7 @@ pub const LATE_WEIGHT: f64 = 0.45;
 const OTHER_SCRIPT_WEIGHT: f64 = 0.8;
 
 /// One chunk that a leg put forward, with what each leg says about it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Candidate<A> {
     pub address: A,
     /// Decides between equal scores.
@@ -30,7 +30,7 @@ pub struct Candidate<A> {
 }
 
 /// A candidate with its shares, and their sum by weight.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ranked<A> {
     pub candidate: Candidate<A>,
     pub lexical_share: f64,
@@ -71,27 +71,48 @@ impl Weights {
     }
 }
 
-/// The candidates, best first. No candidate is left out, however low its score.
-pub fn ranked<A: Copy>(candidates: Vec<Candidate<A>>, weights: Weights) -> Vec<Ranked<A>> {
+/// Candidates with what their scores are made of.
+pub struct Ranking<A> {
+    candidates: Vec<Candidate<A>>,
+    weights: Weights,
+    lexical: Scale,
+    cosine: Scale,
+    late: Scale,
+    /// Their places, best first.
+    order: Vec<u32>,
+}
+
+/// Ranks the candidates. None is left out, however low its score.
+pub fn ranked<A: Copy>(candidates: Vec<Candidate<A>>, weights: Weights) -> Ranking<A> {
     // The lowest score of words is none.
     let lexical = Scale { low: 0.0, high: candidates.iter().fold(0.0, |high, candidate| candidate.lexical.max(high)) };
     let cosine = Scale::of(candidates.iter().filter_map(|candidate| candidate.cosine));
     let late = Scale::of(candidates.iter().filter_map(|candidate| candidate.late));
-    let mut ranked: Vec<Ranked<A>> = candidates
-        .into_iter()
-        .map(|candidate| {
-            let lexical_share = if candidate.lexical > 0.0 { lexical.share(candidate.lexical) } else { 0.0 };
-            let vector_share = candidate.cosine.map_or(lexical_share, |cosine_of| cosine.share(cosine_of));
-            let late_share = candidate.late.map_or(0.0, |score| late.share(score));
-            let (vector_weight, late_weight) = weights.of(&candidate);
-            let fused = (1.0 - vector_weight - late_weight) * lexical_share
-                + vector_weight * vector_share
-                + late_weight * late_share;
-            Ranked { candidate, lexical_share, vector_share, vector_weight, late_share, late_weight, fused }
-        })
-        .collect();
-    ranked.sort_by(|a, b| b.fused.total_cmp(&a.fused).then_with(|| a.candidate.order.cmp(&b.candidate.order)));
-    ranked
+    let mut ranking = Ranking { candidates, weights, lexical, cosine, late, order: Vec::new() };
+    let fused = |(at, candidate): (usize, &Candidate<A>)| (ranking.of(candidate).fused, candidate.order, at as u32);
+    // Many are ranked and few looked at: only their scores are kept.
+    let mut scores: Vec<(f64, (u32, u32), u32)> = ranking.candidates.iter().enumerate().map(fused).collect();
+    scores.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then_with(|| (a.1, a.2).cmp(&(b.1, b.2))));
+    ranking.order = scores.into_iter().map(|(_, _, at)| at).collect();
+    ranking
+}
+
+impl<A: Copy> Ranking<A> {
+    /// All, best first.
+    pub fn iter(&self) -> impl Iterator<Item = Ranked<A>> {
+        self.order.iter().map(|&at| self.of(&self.candidates[at as usize]))
+    }
+
+    fn of(&self, candidate: &Candidate<A>) -> Ranked<A> {
+        let lexical_share = if candidate.lexical > 0.0 { self.lexical.share(candidate.lexical) } else { 0.0 };
+        let vector_share = candidate.cosine.map_or(lexical_share, |cosine| self.cosine.share(cosine));
+        let late_share = candidate.late.map_or(0.0, |score| self.late.share(score));
+        let (vector_weight, late_weight) = self.weights.of(candidate);
+        let fused = (1.0 - vector_weight - late_weight) * lexical_share
+            + vector_weight * vector_share
+            + late_weight * late_share;
+        Ranked { candidate: *candidate, lexical_share, vector_share, vector_weight, late_share, late_weight, fused }
+    }
 }
 
 /// The lowest and the highest of a leg's scores.

@@ -7,7 +7,7 @@ use std::time::Instant;
 use tantivy::DocAddress;
 
 use super::analyse::{Analyser, Query, Script, holds_identifier};
-use super::fuse::{Candidate, Ranked, VECTOR_WEIGHT, ranked};
+use super::fuse::{Candidate, Ranked, Ranking as Order, VECTOR_WEIGHT, ranked};
 use super::late::{self, Tokens};
 use super::lexical::{Bm25, Snapshot, TermMatches};
 use super::vectors::{self, Vectors};
@@ -129,13 +129,14 @@ impl Searchable<'_> {
         let k = asked.k.min(MOST);
         let chosen = answers.chosen(&ranked, k + asked.near_misses);
         let mut shown = Vec::with_capacity(chosen.len());
-        for (at, &ranked) in chosen.iter().enumerate() {
-            shown.push((ranked, answers.hit(at as u32 + 1, ranked)?));
+        for (at, ranked) in chosen.into_iter().enumerate() {
+            let hit = answers.hit(at as u32 + 1, &ranked)?;
+            shown.push((ranked, hit));
         }
         let missed = shown.split_off(k.min(shown.len()));
         let last = shown.last().map(|(last, _)| *last);
         let near_misses =
-            last.map(|last| missed.into_iter().map(|(missed, hit)| missed_by(last, missed, hit)).collect());
+            last.map(|last| missed.into_iter().map(|(missed, hit)| missed_by(&last, &missed, hit)).collect());
         let hits = shown.into_iter().map(|(_, hit)| hit).collect();
         took.fuse = micros(started);
         let terms = matches
@@ -253,7 +254,7 @@ struct Answers<'a> {
     /// Of the question.
     script: Script,
     matches: &'a [TermMatches],
-    spoken: &'a Spoken,
+    spoken: &'a Spoken<'a>,
     cosines: Option<Cosines<'a>>,
     /// By window.
     late: Option<Vec<f64>>,
@@ -287,18 +288,22 @@ impl Answers<'_> {
     }
 
     /// The best windows that are answers of their own, best first.
-    fn chosen<'r>(&self, ranked: &'r [Ranked<usize>], count: usize) -> Vec<&'r Ranked<usize>> {
-        let shared = |a: &Ranked<usize>, b: &Ranked<usize>, share: f64| {
-            let (a, b) = (&self.spoken.windows[a.candidate.address], &self.spoken.windows[b.candidate.address]);
+    fn chosen(&self, ranked: &Order<usize>, count: usize) -> Vec<Ranked<usize>> {
+        let shared = |a: usize, b: usize, share: f64| {
+            let (a, b) = (&self.spoken.windows[a], &self.spoken.windows[b]);
             f64::from(a.shared(b)) > share * f64::from(a.length().min(b.length()))
         };
-        let mut chosen: Vec<&Ranked<usize>> = Vec::with_capacity(count);
+        let mut chosen: Vec<Ranked<usize>> = Vec::with_capacity(count);
         for limit in [OVERLAP, NEW] {
-            for ranked in ranked {
+            for ranked in ranked.iter() {
                 if chosen.len() >= count {
                     return chosen;
                 }
-                if !chosen.iter().any(|better| std::ptr::eq(*better, ranked) || shared(better, ranked, limit)) {
+                let window = ranked.candidate.address;
+                let known = |better: &Ranked<usize>| {
+                    better.candidate.address == window || shared(better.candidate.address, window, limit)
+                };
+                if !chosen.iter().any(known) {
                     chosen.push(ranked);
                 }
             }
@@ -313,7 +318,7 @@ impl Answers<'_> {
             score: window.score,
             rank: 1 + self.chunks_better_than(window.score),
             share: *lexical_share,
-            terms: self.terms(candidate.address),
+            terms: self.terms(window),
         });
         let vector = candidate.cosine.map(|cosine| VectorScore {
             cosine,
@@ -334,16 +339,16 @@ impl Answers<'_> {
     }
 
     /// What each word and pair of words adds.
-    fn terms(&self, window: usize) -> Vec<TermScore> {
+    fn terms(&self, window: &Window) -> Vec<TermScore> {
         let label = |term: usize| self.matches[term].term.label();
         let words = (0..self.matches.len()).map(|term| (label(term), self.matches[term].texts()));
         let pairs = self
             .spoken
-            .pairs
+            .pairs()
             .iter()
             .map(|pair| (format!("{} + {}", label(pair.first), label(pair.second)), pair.texts));
         let all = words.chain(pairs).zip(self.spoken.parts(window)).filter(|(_, (score, _))| *score > 0.0);
-        all.map(|((term, texts), &(score, times))| TermScore { term, score, times, texts }).collect()
+        all.map(|((term, texts), (score, times))| TermScore { term, score, times, texts }).collect()
     }
 
     /// How many chunks have a window with a higher score.

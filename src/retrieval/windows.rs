@@ -78,27 +78,25 @@ pub(super) struct Candidates<'a> {
 }
 
 /// What is known of the candidates by their words.
-pub(super) struct Spoken {
+pub(super) struct Spoken<'a> {
     pub windows: Vec<Window>,
-    /// For each window, what each term adds and then what each pair adds; and how often it holds each, the words above it
-    /// included.
-    parts: Vec<(f64, u32)>,
-    kinds: usize,
-    pub pairs: Vec<Pair>,
     /// What the windows were looked for in.
     pub stretches: Vec<Stretch>,
+    /// Of each stretch.
+    counts: Vec<Counts>,
+    scorer: Scorer<'a>,
 }
 
 /// Scores the windows around all units of `candidates`.
 ///
 /// # Errors
 /// When the index cannot be read.
-pub(super) fn windows(
-    snapshot: &Snapshot,
-    matches: &[TermMatches],
+pub(super) fn windows<'a>(
+    snapshot: &'a Snapshot,
+    matches: &'a [TermMatches],
     candidates: &Candidates,
     limit: WindowLimit,
-) -> tantivy::Result<Spoken> {
+) -> tantivy::Result<Spoken<'a>> {
     let wanted: BTreeSet<DocAddress> = candidates.by_words.iter().chain(candidates.by_meaning).copied().collect();
     let stretches = stretches(snapshot, &wanted, limit);
     let mut involved: Vec<DocAddress> = stretches.iter().flat_map(|s| s.parts.iter().map(|part| part.chunk)).collect();
@@ -110,18 +108,23 @@ pub(super) fn windows(
     let kernel = Kernel::of(limit, SPREAD);
     let mut scorer = Scorer { snapshot, matches, pairs: Vec::new(), involved, places, limit, kernel };
     scorer.pairs = scorer.pairs_in(candidates.by_words);
-    let kinds = matches.len() + scorer.pairs.len();
-    let mut found = Spoken { windows: Vec::new(), parts: Vec::new(), kinds, pairs: Vec::new(), stretches: Vec::new() };
-    for (number, stretch) in stretches.iter().enumerate() {
-        scorer.score(number, stretch, &wanted, &mut found);
+    let counts: Vec<Counts> = stretches.iter().map(|stretch| scorer.counts(stretch)).collect();
+    let mut windows = Vec::with_capacity(stretches.iter().map(|stretch| stretch.units.len()).sum());
+    for (number, (stretch, counts)) in stretches.iter().zip(&counts).enumerate() {
+        scorer.score((number, stretch), counts, &wanted, &mut windows);
     }
-    Ok(Spoken { pairs: scorer.pairs, stretches, ..found })
+    Ok(Spoken { windows, stretches, counts, scorer })
 }
 
-impl Spoken {
-    /// What each term, then each pair, adds to a window (by its place), and how often the window holds it.
-    pub fn parts(&self, window: usize) -> &[(f64, u32)] {
-        &self.parts[window * self.kinds..][..self.kinds]
+impl Spoken<'_> {
+    pub fn pairs(&self) -> &[Pair] {
+        &self.scorer.pairs
+    }
+
+    /// What each term, then each pair, adds to a window, and how often the window holds it, the words above it included.
+    pub fn parts(&self, window: &Window) -> impl Iterator<Item = (f64, u32)> {
+        let (stretch, counts) = (&self.stretches[window.stretch], &self.counts[window.stretch]);
+        self.scorer.parts(stretch, counts, (window.centre, window.around.clone()))
     }
 }
 
@@ -176,8 +179,13 @@ impl Scorer<'_> {
         self.places[first].of(number).iter().copied().filter(near)
     }
 
-    fn score(&self, number: usize, stretch: &Stretch, wanted: &BTreeSet<DocAddress>, found: &mut Spoken) {
-        let counts = self.counts(stretch);
+    fn score(
+        &self,
+        (number, stretch): (usize, &Stretch),
+        counts: &Counts,
+        wanted: &BTreeSet<DocAddress>,
+        found: &mut Vec<Window>,
+    ) {
         for (place, part) in stretch.parts.iter().enumerate().filter(|(_, part)| wanted.contains(&part.chunk)) {
             let own = stretch.own[place].clone();
             let centres: Vec<usize> = own.clone().filter(|&at| stretch.units[at].1.fresh).collect();
@@ -187,17 +195,15 @@ impl Scorer<'_> {
             let speaks =
                 |reached: Range<usize>| (0..counts.units.len()).any(|kind| !counts.within(kind, &reached).is_empty());
             if reached.is_some_and(speaks) {
-                for window in centres.into_iter().zip(around) {
-                    let window = self.window((number, stretch), &counts, window, &mut found.parts);
-                    found.windows.push(window);
-                }
+                let windows = centres.into_iter().zip(around);
+                found.extend(windows.map(|window| self.window((number, stretch), counts, window)));
                 continue;
             }
             // Only what stands above it, or only its meaning, speaks for it: then the whole chunk is the answer.
             let (Some(first), Some(last)) = (part.units.first(), part.units.last()) else { continue };
             let Some(&middle) = centres.get(centres.len() / 2) else { continue };
-            let whole = self.window((number, stretch), &counts, (middle, own), &mut found.parts);
-            found.windows.push(Window {
+            let whole = self.window((number, stretch), counts, (middle, own));
+            found.push(Window {
                 begin: (part.chunk, first.start),
                 end: (part.chunk, last.start + last.bytes),
                 ..whole
@@ -224,21 +230,20 @@ impl Scorer<'_> {
         counts
     }
 
-    fn window(
-        &self,
-        (number, stretch): (usize, &Stretch),
-        counts: &Counts,
+    /// What each term and pair adds to the window `around` a `centre`, and how often it stands there.
+    fn parts<'w>(
+        &'w self,
+        stretch: &'w Stretch,
+        counts: &'w Counts,
         (centre, around): (usize, Range<usize>),
-        parts: &mut Vec<(f64, u32)>,
-    ) -> Window {
-        let (place, centre_unit) = stretch.units[centre];
-        let weight = |at: usize| self.kernel.at(stretch.ruler.twice(at, centre));
+    ) -> impl Iterator<Item = (f64, u32)> + 'w {
+        let place = stretch.units[centre].0;
+        let weight = move |at: usize| self.kernel.at(stretch.ruler.twice(at, centre));
         let head = stretch.parts[place].units.first().map_or(0, |unit| unit.first_term);
         let terms = around.clone().map(|at| weight(at) * f64::from(stretch.units[at].1.terms));
         let length = f64::from(head) + terms.sum::<f64>();
         let long = 1.0 - B + B * length / self.snapshot.average_window().max(f64::MIN_POSITIVE);
-        let mut score = 0.0;
-        for (kind, in_heads) in counts.heads.iter().enumerate() {
+        counts.heads.iter().enumerate().map(move |(kind, in_heads)| {
             let within = counts.within(kind, &around);
             let weighed = within.iter().map(|&(at, times)| weight(at) * f64::from(times));
             let frequency = f64::from(in_heads[place]) + weighed.sum::<f64>();
@@ -248,9 +253,18 @@ impl Scorer<'_> {
                 None => self.matches[kind].weight() * saturated(long),
                 Some(pair) => PAIR_WEIGHT * self.pairs[pair].idf * saturated(1.0),
             };
-            parts.push((part, in_heads[place] + within.iter().map(|&(_, times)| times).sum::<u32>()));
-            score += part;
-        }
+            (part, in_heads[place] + within.iter().map(|&(_, times)| times).sum::<u32>())
+        })
+    }
+
+    fn window(
+        &self,
+        (number, stretch): (usize, &Stretch),
+        counts: &Counts,
+        (centre, around): (usize, Range<usize>),
+    ) -> Window {
+        let score = self.parts(stretch, counts, (centre, around.clone())).map(|(part, _)| part).sum();
+        let (place, centre_unit) = stretch.units[centre];
         let (first, last) = (stretch.units[around.start], stretch.units[around.end - 1]);
         let chunk_of = |(place, _): (usize, PackedUnit)| stretch.parts[place].chunk;
         Window {

@@ -44,7 +44,7 @@ pub(super) struct Leg<'a> {
 impl Leg<'_> {
     /// The score of each window, 0 to 1. `None` when the question has no piece, or a chunk that was looked at has no
     /// vectors yet: scores of some would not be comparable with the others.
-    pub fn scores(&self, question: &[&TokenVector], spoken: &Spoken) -> Option<Vec<f64>> {
+    pub fn scores(&self, question: &[&TokenVector], spoken: &Spoken<'_>) -> Option<Vec<f64>> {
         let mean = self.tokens.mean()?;
         let asked: Vec<Asked> = question
             .iter()
