@@ -151,6 +151,7 @@ impl From<EngineError> for ApiError {
             EngineError::Model(ModelError::NoModel(_)) => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "no_model", message)
             }
+            EngineError::Model(ModelError::Gone(_)) => Self::new(StatusCode::CONFLICT, "unknown_model", message),
             EngineError::Model(ModelError::Provider(error)) | EngineError::Provider(error) => {
                 Self::new(StatusCode::BAD_GATEWAY, error.code(), message)
             }

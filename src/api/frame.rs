@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::domain::knowledge::Search;
 use crate::domain::{
-    Approval, CallStatus, Decision, Event, Hit, Outcome, Scope, SessionId, StatusKind, StoppedBy, message,
+    Approval, CallStatus, Chosen, Decision, Event, Hit, Outcome, Scope, SessionId, StatusKind, StoppedBy, message,
 };
 use crate::engine::{Published, What};
 
@@ -18,6 +18,9 @@ pub enum Frame {
         work_id: String,
         message_id: String,
         content: String,
+        /// The model it is given to.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
     },
     /// RAG mode: what memory says about the question.
     Retrieval {
@@ -116,6 +119,10 @@ pub enum Frame {
         session_id: String,
         title: String,
     },
+    /// A person chose a model, or whether it thinks, for what is said from now on.
+    Chosen {
+        chosen: Chosen,
+    },
     /// The older half of the conversation was summarised.
     Compressed {
         archived_count: usize,
@@ -149,6 +156,7 @@ impl Frame {
             Frame::Done { .. } => "done",
             Frame::Error { .. } => "error",
             Frame::Title { .. } => "title",
+            Frame::Chosen { .. } => "chosen",
             Frame::Compressed { .. } => "compressed",
             Frame::Restored { .. } => "restored",
             Frame::Gap {} => "gap",
@@ -181,10 +189,11 @@ pub fn project(published: &Published) -> Option<Frame> {
 fn project_event(session: &SessionId, event: &Event) -> Option<Frame> {
     let frame = match event {
         Event::Titled { title } => Frame::Title { session_id: session.to_string(), title: title.clone() },
-        Event::WorkStarted { work_id, message_id, content, .. } => Frame::UserMessage {
+        Event::WorkStarted { work_id, message_id, content, model } => Frame::UserMessage {
             work_id: work_id.to_string(),
             message_id: message_id.clone(),
             content: content.clone(),
+            model: Some(model.clone()).filter(|model| !model.is_empty()),
         },
         Event::DialogueStarted { .. } | Event::CallsRequested { .. } => return None,
         Event::ApprovalAsked { approval, .. } => Frame::ApprovalRequest(Box::new((**approval).clone())),
@@ -246,6 +255,7 @@ fn project_event(session: &SessionId, event: &Event) -> Option<Frame> {
             detail: outcome.detail().map(str::to_owned),
             stopped_by: outcome.stopped_by(),
         },
+        Event::Chosen { chosen } => Frame::Chosen { chosen: chosen.clone() },
         Event::Compressed { count, .. } => Frame::Compressed { archived_count: *count },
         Event::Restored { archive, messages } => {
             Frame::Restored { archive: archive.clone(), restored_count: messages.len() }

@@ -5,6 +5,7 @@ mod app;
 mod approvals;
 mod archive;
 mod chat;
+mod choice;
 mod compress;
 mod error;
 mod events;

@@ -82,7 +82,8 @@ pub(super) struct NextRequest {
 pub(super) fn next_request(services: &Services, session: Option<&Arc<Session>>) -> NextRequest {
     let retrieved = services.home.settings().rag_mode;
     let mode = if retrieved { MemoryMode::Retrieved } else { MemoryMode::Whole };
-    let window = services.models.status().context_window;
+    let chosen = session.map(|session| session.chosen.clone()).unwrap_or_default();
+    let window = services.models.status_of(&chosen).context_window;
     let fitting = Fitting {
         context_window: if window == 0 { u32::MAX } else { window },
         tools: services.registry.specs(),
@@ -108,7 +109,8 @@ fn explain(services: &Services, session: Option<&Arc<Session>>) -> Prompt {
         end: part.end,
     });
     let parts = parts.collect();
-    let body = services.models.body(&request);
+    let chosen = session.map(|session| session.chosen.clone()).unwrap_or_default();
+    let body = services.models.body(&chosen, &request);
     let tools = body.get("tools").map(Value::to_string).unwrap_or_default();
     let text = body.to_string();
     Prompt {

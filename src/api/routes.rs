@@ -5,7 +5,7 @@ use utoipa_axum::routes;
 
 use super::app::App;
 use super::{
-    approvals, archive, chat, compress, events, files, find, moving, pins, prompt, requests, retrieval, rewind,
+    approvals, archive, chat, choice, compress, events, files, find, moving, pins, prompt, requests, retrieval, rewind,
     sessions, settings, status, tokens, transfer,
 };
 
@@ -26,6 +26,7 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(pins::pin, pins::unpin))
         .routes(routes!(archive::archives))
         .routes(routes!(archive::archived))
+        .routes(routes!(choice::choose))
         .routes(routes!(compress::preview))
         .routes(routes!(compress::restore_archive))
         .routes(routes!(archive::deleted))

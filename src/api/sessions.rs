@@ -14,7 +14,7 @@ use super::chat::checked;
 use super::error::{ApiError, ErrorBody};
 use super::requests::{RetrievedWork, retrieved_works};
 use super::rewind::{BranchPoint, points};
-use crate::domain::{Message, Role, SessionId};
+use crate::domain::{Chosen, Message, Role, Session, SessionId};
 use crate::engine::{View, blocking};
 use crate::prompt::system::{MemoryMode, assemble};
 use crate::store;
@@ -89,12 +89,26 @@ pub struct History {
     /// Everything up to here is in `messages`: follow from here on.
     last_event_id: String,
     running: Option<RunningWork>,
+    /// What was chosen for what is said from now on.
+    #[serde(skip_serializing_if = "Chosen::is_nothing")]
+    chosen: Chosen,
+    /// Which model each work was given to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    works: Vec<WorkModel>,
     /// Ways the conversation has gone before.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     branches: Vec<BranchPoint>,
     /// Works for which memory was searched; what was found is at `works/{work_id}/retrieved`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     retrieved: Vec<RetrievedWork>,
+}
+
+/// Who was asked.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct WorkModel {
+    work_id: String,
+    /// As the provider calls it.
+    model: String,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -237,9 +251,16 @@ pub async fn history(State(app): State<App>, Path(id): Path<String>) -> Result<J
         messages: session.messages.clone(),
         compressed_context: session.compressed_context.clone(),
         last_event_id: app.engine.services().hub.id(last).to_string(),
+        chosen: session.chosen.clone(),
+        works: models_of(&session),
         branches: points(&session),
         running: session.running().map(|work| RunningWork { work_id: work.work_id.to_string() }),
     }))
+}
+
+fn models_of(session: &Session) -> Vec<WorkModel> {
+    let told = session.works.iter().filter(|work| !work.model.is_empty());
+    told.map(|work| WorkModel { work_id: work.work_id.to_string(), model: work.model.clone() }).collect()
 }
 
 /// Says something and answers at once; the work is observed through the event streams.

@@ -69,7 +69,10 @@ pub struct SandboxInfo {
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct Models {
+    /// The one that answers where a session has chosen none.
     current: ModelStatus,
+    /// Its id among those available.
+    default_id: Option<String>,
     available: Vec<Candidate>,
 }
 
@@ -131,7 +134,7 @@ pub async fn status(State(app): State<App>) -> Result<Json<Status>, ApiError> {
 #[utoipa::path(get, path = "/api/models", tag = "status", responses((status = 200, body = Models)))]
 pub async fn models(State(app): State<App>) -> Json<Models> {
     let models = &app.engine.services().models;
-    Json(Models { current: models.status(), available: models.candidates() })
+    Json(Models { current: models.status(), default_id: models.default_id(), available: models.candidates() })
 }
 
 /// Trades the token, or the code of the one-time link, for a cookie that only this browser sends.

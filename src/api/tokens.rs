@@ -95,8 +95,8 @@ pub async fn text_tokens(
 pub async fn session_tokens(State(app): State<App>, Path(id): Path<String>) -> Result<Json<SessionTokens>, ApiError> {
     let session = app.engine.view(&SessionId::parse(&id)?).await?.session;
     let services = app.engine.services().clone();
+    let context_window = services.models.status_of(&session.chosen).context_window;
     let counted = blocking(move || Ok(counted(&services, &session))).await?;
-    let context_window = app.engine.services().models.status().context_window;
     Ok(Json(SessionTokens {
         system_tokens: counted.system,
         message_tokens: counted.messages,

@@ -314,7 +314,7 @@ impl Materials<'_> {
     }
 }
 
-/// Chooses among what is configured; without anything configured, looks for a model on this machine meanwhile.
+/// Chooses among what is configured, and looks meanwhile what else there is on this machine.
 fn choose_model(models: &Arc<Models>, config: Config) {
     let models = models.clone();
     let choose = move |endpoints: &[_], models: &Models| {
@@ -326,7 +326,7 @@ fn choose_model(models: &Arc<Models>, config: Config) {
         return choose(&[], &models);
     }
     choose(&config.endpoints, &models);
-    if !config.find_local || (!config.endpoints.is_empty() && config.wanted.is_none()) {
+    if !config.find_local {
         return;
     }
     tokio::spawn(async move {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::approval::{Answer, Approval};
+use super::chosen::Chosen;
 use super::ids::WorkId;
 use super::knowledge::Search;
 use super::message::{CallStatus, Message};
@@ -20,6 +21,10 @@ pub enum Event {
     /// The session was given a name, by a person or by the model.
     Titled {
         title: String,
+    },
+    /// A person chose a model, or whether it thinks, for what is said from now on.
+    Chosen {
+        chosen: Chosen,
     },
     /// A person asked for something.
     WorkStarted {
@@ -163,6 +168,7 @@ impl Event {
     pub fn work_id(&self) -> Option<&WorkId> {
         match self {
             Event::Titled { .. }
+            | Event::Chosen { .. }
             | Event::Compressed { .. }
             | Event::Restored { .. }
             | Event::Undone { .. }

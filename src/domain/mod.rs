@@ -4,6 +4,7 @@
 pub mod approval;
 pub mod archived;
 pub mod branch;
+pub mod chosen;
 pub mod embedder;
 pub mod event;
 pub mod find;
@@ -23,6 +24,7 @@ pub mod written;
 pub use approval::{Answer, Answered, Approval, CallApproval, Decision, Remembered, Scope, Shown};
 pub use archived::{ArchivedPart, StaysArchived};
 pub use branch::Branch;
+pub use chosen::Chosen;
 pub use embedder::{EmbedError, Embedder, Side, TokenEmbedder, TokenVector};
 pub use event::{Event, Fact, RequestedCall, StatusKind};
 pub use ids::{SessionId, WorkId};

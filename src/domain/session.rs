@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::approval::{Answer, Answered, Approval, CallApproval, Decision};
 use super::archived::ArchivedPart;
 use super::branch::Branch;
+use super::chosen::Chosen;
 use super::event::{Event, Fact};
 use super::ids::WorkId;
 use super::message::{CallStatus, Message, Role, ToolCall};
@@ -44,6 +45,9 @@ pub struct Session {
     /// Ways the conversation has gone before, put aside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub branches: Vec<Branch>,
+    /// What a person chose for it.
+    #[serde(default, skip_serializing_if = "Chosen::is_nothing")]
+    pub chosen: Chosen,
     /// Parts that a summary stands for, in the order they were compressed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub archived: Vec<ArchivedPart>,
@@ -69,6 +73,7 @@ impl Session {
             messages: Vec::new(),
             works: Vec::new(),
             branches: Vec::new(),
+            chosen: Chosen::default(),
             archived: Vec::new(),
             seq: 0,
             extra: Map::new(),
@@ -94,6 +99,7 @@ impl Session {
     pub fn apply(&mut self, event: &Event, at: f64) {
         match event {
             Event::Titled { title } => self.title.clone_from(title),
+            Event::Chosen { chosen } => self.chosen.clone_from(chosen),
             Event::WorkStarted { work_id, message_id, content, model } => {
                 self.works.push(Arc::new(Work {
                     work_id: work_id.clone(),

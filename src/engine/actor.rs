@@ -21,7 +21,7 @@ use super::notice::Notice;
 use super::work::{Begin, work};
 use super::{EngineError, Services};
 use crate::agent::{Ending, Entry, Kind, Recorder, Stopper};
-use crate::domain::{Answer, Event, Outcome, Session, SessionId, WorkId};
+use crate::domain::{Answer, Chosen, Event, Outcome, Session, SessionId, WorkId};
 use crate::store::Loaded;
 use crate::tools::files::Undone;
 
@@ -55,6 +55,11 @@ pub enum Command {
     },
     Rename {
         title: String,
+        reply: Reply<()>,
+    },
+    /// Chooses a model, and whether it thinks, for what is said from now on.
+    Choose {
+        chosen: Chosen,
         reply: Reply<()>,
     },
     Retitle {
@@ -288,6 +293,7 @@ impl Actor {
             Command::Undo { call_id, reply } => drop(reply.send(self.undo(&call_id).await)),
             Command::Rewind { from, to, reply } => drop(reply.send(self.rewind(from, to).await)),
             Command::Rename { title, reply } => drop(reply.send(self.rename(title).await)),
+            Command::Choose { chosen, reply } => drop(reply.send(self.choose(chosen).await)),
             Command::Retitle { reply } => self.retitle(None, Some(reply)),
             Command::Compress { accepted, reply } => self.compress(accepted, reply),
             Command::BringBack { archive, reply } => drop(reply.send(self.bring_back(&archive).await)),
@@ -307,7 +313,7 @@ impl Actor {
             Begin::Question => Recorder::new(work_id.clone(), session, (to, answered)),
             Begin::Calls => Recorder::resumed(work_id.clone(), session, (to, answered)),
         };
-        let how = (begin, stopper.clone());
+        let how = (begin, stopper.clone(), self.ledger.session.chosen.clone());
         let task = tokio::spawn(work(self.services.clone(), self.ledger.id.clone(), recorder, how));
         self.services.runs.started(&self.ledger.id);
         self.running = Some(Running { work_id, stopper, entries, answers, task });

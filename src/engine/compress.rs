@@ -52,7 +52,7 @@ impl Engine {
         if plan.hash != hash {
             return Err(EngineError::ChangedSince);
         }
-        let summary = summary_of(self.services(), &plan.session.messages[..plan.count]).await?;
+        let summary = summary_of(self.services(), &plan.session.chosen, &plan.session.messages[..plan.count]).await?;
         Ok((plan, summary))
     }
 

@@ -181,7 +181,16 @@ impl LocalModel {
 
     pub fn candidate(&self) -> Candidate {
         let (model, label) = (self.model(), self.label());
-        Candidate { provider: "local".to_owned(), model, label, from: "embedded".to_owned() }
+        Candidate {
+            id: format!("local/{model}"),
+            provider: "local".to_owned(),
+            model,
+            label,
+            from: "embedded".to_owned(),
+            context_window: self.files.context_window,
+            // The server takes the switch; these models do not think.
+            thinking: false,
+        }
     }
 
     /// The status of a model that is there and was not started.

@@ -30,7 +30,7 @@ use opening::{Alive, Missing, Turns};
 
 use crate::agent::Limits;
 use crate::clock;
-use crate::domain::{Answer, Session, SessionId, StaysArchived};
+use crate::domain::{Answer, Chosen, Session, SessionId, StaysArchived};
 use crate::provider::ProviderError;
 use crate::store::{Home, SessionSummary, StoreError};
 use crate::tokens::Counter;
@@ -187,6 +187,15 @@ impl Engine {
         self.ask(id, Missing::IsAnError, |reply| Command::Rename { title: title.to_owned(), reply }).await?;
         let view = self.view(id).await?;
         Ok(SessionSummary::of(id, &view.session))
+    }
+
+    /// Chooses a model, and whether it thinks, for what is said from now on.
+    ///
+    /// # Errors
+    /// When there is no such model.
+    pub async fn choose(&self, id: &SessionId, chosen: Chosen) -> Result<(), EngineError> {
+        self.services.models.check(&chosen)?;
+        self.ask(id, Missing::IsAnError, |reply| Command::Choose { chosen: chosen.clone(), reply }).await
     }
 
     /// Has the model make a title now.

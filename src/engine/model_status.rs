@@ -39,9 +39,14 @@ pub enum ModelState {
 /// A model that could be chosen.
 #[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Candidate {
+    /// What a session's file says when it was chosen: `provider/model`, and `@address` where two would be the same.
+    pub id: String,
     pub provider: String,
     pub model: String,
     pub label: String,
     /// Where it was found: `.env`, `config.yml`, …
     pub from: String,
+    pub context_window: u32,
+    /// It can be told to think, or not to.
+    pub thinking: bool,
 }

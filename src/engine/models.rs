@@ -9,13 +9,20 @@ use super::hub::Hub;
 use super::local_model::{Loading, LocalModel};
 use super::model_status::{Candidate, ModelState, ModelStatus};
 use super::notice::Notice;
-use crate::provider::{Client, Endpoint, ModelRequest, Profile, ProfileKind, ProviderError};
+use crate::domain::Chosen;
+use crate::provider::{Client, Endpoint, ModelRequest, Profile, ProfileKind, ProviderError, Thinking};
 
 /// Why there is no model to ask.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
     #[error("{0}")]
     NoModel(String),
+    /// The session's own choice is none of the models there are.
+    #[error(
+        "there is no model \"{0}\" here (any more): choose another one below the text field, or bring it back (config.yml, \
+         .env, or start its server), and start miniclaw again"
+    )]
+    Gone(String),
     #[error(transparent)]
     Provider(#[from] ProviderError),
 }
@@ -24,13 +31,14 @@ impl ModelError {
     pub fn code(&self) -> &'static str {
         match self {
             ModelError::NoModel(_) => "no_model",
+            ModelError::Gone(_) => "unknown_model",
             ModelError::Provider(error) => error.code(),
         }
     }
 
     pub fn retryable(&self) -> bool {
         match self {
-            ModelError::NoModel(_) => true,
+            ModelError::NoModel(_) | ModelError::Gone(_) => true,
             ModelError::Provider(error) => error.retryable(),
         }
     }
@@ -48,6 +56,20 @@ impl Watch for Silent {
     async fn told(&mut self, _: &str, _: Option<f32>) {}
 }
 
+/// A model that could be asked.
+#[derive(Clone)]
+struct Known {
+    candidate: Candidate,
+    client: Arc<Client>,
+}
+
+/// What a session's choice comes to.
+enum Target {
+    Default,
+    Known(Known),
+    Local,
+}
+
 enum Choice {
     None(String),
     Remote(Arc<Client>),
@@ -61,7 +83,8 @@ and start again, run Ollama on this machine, or get the small embedded model wit
 pub struct Models {
     choice: RwLock<Choice>,
     status: RwLock<ModelStatus>,
-    candidates: RwLock<Vec<Candidate>>,
+    /// All that could be chosen, without the embedded one.
+    known: RwLock<Vec<Known>>,
     local: Option<LocalModel>,
     hub: Arc<Hub>,
     /// The system prompt and tools that every session's request begins with.
@@ -81,7 +104,7 @@ impl Models {
         Arc::new(Self {
             choice: RwLock::new(Choice::None(NO_MODEL.to_owned())),
             status: RwLock::new(status),
-            candidates: RwLock::default(),
+            known: RwLock::default(),
             local,
             hub,
             shared_prefix,
@@ -93,22 +116,28 @@ impl Models {
     /// # Errors
     /// When a client for the first endpoint cannot be made.
     pub fn choose(&self, endpoints: &[(Endpoint, String)]) -> Result<(), ProviderError> {
-        let mut candidates: Vec<Candidate> =
-            endpoints.iter().map(|(endpoint, from)| candidate(endpoint, from)).collect();
-        if let Some(local) = &self.local {
-            candidates.push(local.candidate());
-        }
-        *write(&self.candidates) = candidates;
-        let (choice, status) = match (endpoints.first(), &self.local) {
-            (Some((endpoint, _)), _) => {
-                let client = Client::new(endpoint.clone())?;
-                (Choice::Remote(Arc::new(client)), remote_status(endpoint))
+        let ids = ids(endpoints);
+        let mut known = Vec::new();
+        for ((endpoint, from), id) in endpoints.iter().zip(ids) {
+            match Client::new(endpoint.clone()) {
+                Ok(client) => known.push(Known { candidate: candidate(id, endpoint, from), client: Arc::new(client) }),
+                Err(error) if known.is_empty() => return Err(error),
+                Err(error) => tracing::warn!(id, %error, "this model cannot be used"),
             }
+        }
+        let (choice, status) = match (known.first(), &self.local) {
+            (Some(first), _) => (Choice::Remote(first.client.clone()), remote_status(first.client.endpoint())),
             (None, Some(local)) => (Choice::Local, local.status()),
             (None, None) => (Choice::None(NO_MODEL.to_owned()), none_status(NO_MODEL)),
         };
+        let more = known.len() != read(&self.known).len();
+        *write(&self.known) = known;
         *write(&self.choice) = choice;
-        self.set(status);
+        let changed = self.set(status);
+        if more && !changed {
+            // The same one answers, and there are others by now.
+            self.hub.notice(Notice::ModelChanged(self.status()));
+        }
         Ok(())
     }
 
@@ -116,28 +145,90 @@ impl Models {
         read(&self.status).clone()
     }
 
-    /// The exact body that `request` would be sent as.
-    pub fn body(&self, request: &ModelRequest) -> Value {
-        match &*read(&self.choice) {
-            Choice::Remote(client) => client.body(request),
-            Choice::None(_) | Choice::Local => {
-                let profile = Profile::new(ProfileKind::Local, "");
-                let status = self.status();
-                crate::provider::body(&profile, &status.model, request)
+    /// The model that would answer a session with this choice.
+    pub fn status_of(&self, chosen: &Chosen) -> ModelStatus {
+        match self.target(chosen) {
+            Ok(Target::Default) => self.status(),
+            Ok(Target::Known(known)) => remote_status(known.client.endpoint()),
+            Ok(Target::Local) => self.local.as_ref().map_or_else(|| self.status(), LocalModel::status),
+            Err(gone) => {
+                let model = chosen.model.clone().unwrap_or_default();
+                ModelStatus { label: model.clone(), model, ..none_status(&gone.to_string()) }
             }
         }
     }
 
-    pub fn candidates(&self) -> Vec<Candidate> {
-        read(&self.candidates).clone()
+    /// The exact body that `request` would be sent as.
+    pub fn body(&self, chosen: &Chosen, request: &ModelRequest) -> Value {
+        match self.remote(chosen) {
+            Some(client) => thinking(client, chosen).body(request),
+            None => {
+                let profile = Profile::new(ProfileKind::Local, "");
+                crate::provider::body(&profile, &self.status_of(chosen).model, request)
+            }
+        }
     }
 
-    /// The client to ask, started if need be.
-    pub async fn client(self: &Arc<Self>, watch: &mut impl Watch) -> Result<Arc<Client>, ModelError> {
-        let local = match &*read(&self.choice) {
-            Choice::None(reason) => return Err(ModelError::NoModel(reason.clone())),
-            Choice::Remote(client) => return Ok(client.clone()),
-            Choice::Local => self.local.as_ref(),
+    /// All that could be chosen.
+    pub fn candidates(&self) -> Vec<Candidate> {
+        let known = read(&self.known).iter().map(|known| known.candidate.clone()).collect::<Vec<_>>();
+        known.into_iter().chain(self.local.as_ref().map(LocalModel::candidate)).collect()
+    }
+
+    /// The id of the model that answers where nothing was chosen.
+    pub fn default_id(&self) -> Option<String> {
+        match &*read(&self.choice) {
+            Choice::None(_) => None,
+            Choice::Remote(_) => read(&self.known).first().map(|known| known.candidate.id.clone()),
+            Choice::Local => self.local.as_ref().map(|local| local.candidate().id),
+        }
+    }
+
+    /// What a choice comes to, by the id or by the part of it before the address.
+    fn target(&self, chosen: &Chosen) -> Result<Target, ModelError> {
+        let Some(wanted) = &chosen.model else { return Ok(Target::Default) };
+        let known = read(&self.known);
+        let plain = |known: &&Known| known.candidate.id.split('@').next() == Some(wanted);
+        let found = known.iter().find(|known| known.candidate.id == *wanted).or_else(|| known.iter().find(plain));
+        if let Some(found) = found {
+            return Ok(Target::Known(found.clone()));
+        }
+        let embedded = self.local.as_ref().is_some_and(|local| local.candidate().id == *wanted);
+        if embedded { Ok(Target::Local) } else { Err(ModelError::Gone(wanted.clone())) }
+    }
+
+    /// Whether a session may choose this now.
+    ///
+    /// # Errors
+    /// [`ModelError::Gone`].
+    pub fn check(&self, chosen: &Chosen) -> Result<(), ModelError> {
+        self.target(chosen).map(|_| ())
+    }
+
+    /// Whether the model of a choice can be told to think, or not to.
+    pub fn can_switch_thinking(&self, chosen: &Chosen) -> bool {
+        self.remote(chosen).is_some_and(|client| client.endpoint().profile.has_switch())
+    }
+
+    /// Who is asked for this choice, unless that is the embedded model or nobody.
+    fn remote(&self, chosen: &Chosen) -> Option<Arc<Client>> {
+        match (self.target(chosen).ok()?, &*read(&self.choice)) {
+            (Target::Known(known), _) => Some(known.client),
+            (Target::Default, Choice::Remote(client)) => Some(client.clone()),
+            (Target::Default, Choice::None(_) | Choice::Local) | (Target::Local, _) => None,
+        }
+    }
+
+    /// The client to ask for a session with this choice, started if need be.
+    pub async fn client(self: &Arc<Self>, chosen: &Chosen, watch: &mut impl Watch) -> Result<Arc<Client>, ModelError> {
+        let local = match self.target(chosen)? {
+            Target::Known(known) => return Ok(thinking(known.client, chosen)),
+            Target::Local => self.local.as_ref(),
+            Target::Default => match &*read(&self.choice) {
+                Choice::None(reason) => return Err(ModelError::NoModel(reason.clone())),
+                Choice::Remote(client) => return Ok(thinking(client.clone(), chosen)),
+                Choice::Local => self.local.as_ref(),
+            },
         };
         let Some(local) = local else { return Err(ModelError::NoModel(NO_MODEL.to_owned())) };
         self.start(local, watch).await
@@ -157,7 +248,7 @@ impl Models {
                     }
                     Loading::Done => return Ok(started.client),
                     Loading::Under(progress) => {
-                        self.set(ModelStatus { state: ModelState::Starting, progress, ..local.status() });
+                        self.set_local(ModelStatus { state: ModelState::Starting, progress, ..local.status() });
                         watch.told("the small model is starting", progress).await;
                         tokio::time::sleep(POLL).await;
                     }
@@ -174,7 +265,7 @@ impl Models {
     }
 
     fn not_started(&self, local: &LocalModel, reason: String) -> ModelError {
-        self.set(ModelStatus { detail: Some(reason.clone()), state: local.absent_state(), ..local.status() });
+        self.set_local(ModelStatus { detail: Some(reason.clone()), state: local.absent_state(), ..local.status() });
         ModelError::NoModel(reason)
     }
 
@@ -185,7 +276,7 @@ impl Models {
         }
         let models = self.clone();
         tokio::spawn(async move {
-            if let Err(error) = models.client(&mut Silent).await {
+            if let Err(error) = models.client(&Chosen::default(), &mut Silent).await {
                 tracing::warn!(%error, "the embedded model did not start");
             }
         });
@@ -206,10 +297,10 @@ impl Models {
         let Some(local) = &self.local else { return };
         let Some(started) = local.running().await else { return };
         while let Some(progress) = started.reading().await {
-            self.set(ModelStatus { state: ModelState::Reading, progress: Some(progress), ..local.status() });
+            self.set_local(ModelStatus { state: ModelState::Reading, progress: Some(progress), ..local.status() });
             tokio::time::sleep(POLL).await;
         }
-        self.set(ModelStatus { state: ModelState::Ready, progress: None, ..local.status() });
+        self.set_local(ModelStatus { state: ModelState::Ready, progress: None, ..local.status() });
     }
 
     /// Stops the embedded model.
@@ -219,13 +310,23 @@ impl Models {
         }
     }
 
-    fn set(&self, status: ModelStatus) {
+    /// The embedded model's state is everybody's business only while it answers by default.
+    fn set_local(&self, status: ModelStatus) {
+        if matches!(&*read(&self.choice), Choice::Local) {
+            self.set(status);
+        }
+    }
+
+    /// Whether it was another one before.
+    fn set(&self, status: ModelStatus) -> bool {
         let mut current = write(&self.status);
-        if *current != status {
+        let changed = *current != status;
+        if changed {
             current.clone_from(&status);
             drop(current);
             self.hub.notice(Notice::ModelChanged(status));
         }
+        changed
     }
 }
 
@@ -237,8 +338,34 @@ fn write<T>(lock: &RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> {
     lock.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn candidate(endpoint: &Endpoint, from: &str) -> Candidate {
+/// The client as the session wants it.
+fn thinking(client: Arc<Client>, chosen: &Chosen) -> Arc<Client> {
+    match chosen.thinking {
+        None => client,
+        Some(on) => Arc::new(client.with_thinking(if on { Thinking::On } else { Thinking::Off })),
+    }
+}
+
+/// `provider/model`; the address is added where two would be the same, so that an id does not depend on their order.
+fn ids(endpoints: &[(Endpoint, String)]) -> Vec<String> {
+    let plain = |endpoint: &Endpoint| format!("{}/{}", endpoint.profile.kind.word(), endpoint.model);
+    let all: Vec<String> = endpoints.iter().map(|(endpoint, _)| plain(endpoint)).collect();
+    let address = |endpoint: &Endpoint| {
+        let host = endpoint.base_url.host_str().unwrap_or_default().to_owned();
+        endpoint.base_url.port().map_or_else(|| host.clone(), |port| format!("{host}:{port}"))
+    };
+    let told = endpoints.iter().zip(&all).map(|((endpoint, _), id)| {
+        let twice = all.iter().filter(|other| *other == id).count() > 1;
+        if twice { format!("{id}@{}", address(endpoint)) } else { id.clone() }
+    });
+    told.collect()
+}
+
+fn candidate(id: String, endpoint: &Endpoint, from: &str) -> Candidate {
     Candidate {
+        id,
+        context_window: endpoint.context_window,
+        thinking: endpoint.profile.has_switch(),
         provider: endpoint.profile.kind.name().to_lowercase(),
         model: endpoint.model.clone(),
         label: endpoint.label.clone(),

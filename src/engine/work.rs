@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::models::{Silent, Watch};
 use super::{EngineError, Services, blocking};
 use crate::agent::{Ending, Recorder, Run, Stopper, Tasks, compress, finish_calls, run, title};
-use crate::domain::{Message, Outcome, Role, Session, SessionId, StatusKind};
+use crate::domain::{Chosen, Message, Outcome, Role, Session, SessionId, StatusKind};
 
 /// What a run begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub async fn work(
     services: Arc<Services>,
     session_id: SessionId,
     mut recorder: Recorder,
-    (begin, stopper): (Begin, Stopper),
+    (begin, stopper, chosen): (Begin, Stopper, Chosen),
 ) -> Result<Ending, String> {
     let tasks = Tasks {
         session_id,
@@ -42,7 +42,7 @@ pub async fn work(
     let mut progress = Progress(&recorder);
     let client = tokio::select! {
         () = stopper.cancel.cancelled() => return Ok(Ending::Outcome(stopper.outcome())),
-        client = services.models.client(&mut progress) => client,
+        client = services.models.client(&chosen, &mut progress) => client,
     };
     let client = match client {
         Ok(client) => client,
@@ -78,15 +78,15 @@ pub async fn make_title(services: &Services, session: &Session) -> String {
     let question = said(Role::User).next().map(|m| m.content.as_str()).unwrap_or_default();
     // What was said last is the answer; before it often stands only what the model is about to do.
     let answer = said(Role::Assistant).next_back().map(|m| m.content.as_str()).unwrap_or_default();
-    match services.models.client(&mut Silent).await {
+    match services.models.client(&session.chosen, &mut Silent).await {
         Ok(client) => title::make(&client, question, answer).await,
         Err(_) => title::tidy(question),
     }
 }
 
-/// What stands for `older`.
-pub async fn summary_of(services: &Services, older: &[Arc<Message>]) -> Result<String, EngineError> {
-    let client = services.models.client(&mut Silent).await?;
+/// What stands for `older`, made by the model that the session has chosen.
+pub async fn summary_of(services: &Services, chosen: &Chosen, older: &[Arc<Message>]) -> Result<String, EngineError> {
+    let client = services.models.client(chosen, &mut Silent).await?;
     let summary = compress::summarise(&client, older).await?;
     if summary.is_empty() {
         return Err(EngineError::Internal("the model returned an empty summary; nothing was changed"));

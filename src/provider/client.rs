@@ -24,6 +24,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct Client {
     shared: Arc<Shared>,
+    /// In place of what the profile says.
+    thinking: Option<Thinking>,
 }
 
 /// What the requests of one client have in common.
@@ -46,7 +48,12 @@ impl std::fmt::Debug for Client {
 impl Client {
     /// Fails only when the address or the key cannot be put into a request at all; nothing is sent.
     pub fn new(endpoint: Endpoint) -> Result<Self, ProviderError> {
-        Ok(Self { shared: Arc::new(Shared::new(endpoint, CHAT)?) })
+        Ok(Self { shared: Arc::new(Shared::new(endpoint, CHAT)?), thinking: None })
+    }
+
+    /// The same provider, told to think or not. Where it has no such switch, nothing is different.
+    pub fn with_thinking(&self, thinking: Thinking) -> Self {
+        Self { shared: self.shared.clone(), thinking: Some(thinking) }
     }
 
     pub fn endpoint(&self) -> &Endpoint {
@@ -55,7 +62,11 @@ impl Client {
 
     /// The exact JSON of the next request, unless the provider refuses one of its fields (`adapt`). No key is inside.
     pub fn body(&self, request: &ModelRequest) -> Value {
-        self.body_for(&self.shared.endpoint.profile, request)
+        let profile = &self.shared.endpoint.profile;
+        match self.thinking {
+            Some(thinking) if profile.has_switch() => self.body_for(&Profile { thinking, ..profile.clone() }, request),
+            Some(_) | None => self.body_for(profile, request),
+        }
     }
 
     /// Starts nothing until it is polled; dropping it cancels the request.

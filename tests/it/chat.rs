@@ -46,7 +46,8 @@ pub fn usage() -> Value {
 }
 
 pub fn user_message(content: &str) -> Value {
-    json!({"type": "user_message", "work_id": "<work_id>", "message_id": "<message_id>", "content": content})
+    json!({"type": "user_message", "work_id": "<work_id>", "message_id": "<message_id>", "content": content,
+           "model": "mock"})
 }
 
 pub fn done(content: &str) -> Value {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use miniclaw::domain::{
-    Answer, Approval, CallStatus, Decision, Effect, Event, Fact, Message, Outcome, RequestedCall, Role, Scope, Session,
-    SessionId, Shown, StoppedBy, Usage, WorkId,
+    Answer, Approval, CallStatus, Chosen, Decision, Effect, Event, Fact, Message, Outcome, RequestedCall, Role, Scope,
+    Session, SessionId, Shown, StoppedBy, Usage, WorkId,
 };
 use miniclaw::prompt::history::transcript;
 use miniclaw::provider::{ChatMessage, Client, Endpoint, ModelRequest, Profile};
@@ -151,6 +151,7 @@ fn said() -> impl Strategy<Value = Event> {
         1 => (0..6usize, "[a-z]{0,4}").prop_map(|(count, summary)| Event::Compressed {
             count, summary, archive: "a.json".to_owned(),
         }),
+        1 => proptest::option::of(text()).prop_map(|model| Event::Chosen { chosen: Chosen { model, thinking: None } }),
         1 => vec("[a-z]{1,8}", 0..4).prop_map(|texts| Event::Restored {
             archive: "a.json".to_owned(),
             messages: texts.into_iter().map(|text| Arc::new(Message::new(Role::User, text))).collect(),

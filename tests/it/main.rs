@@ -31,6 +31,7 @@ mod interrupt;
 mod journal;
 mod keeping;
 mod malformed;
+mod models;
 mod moving;
 mod power_cut;
 mod prompt;

@@ -6,6 +6,7 @@ import type {
   AlwaysRule,
   Approval,
   ArchivedPart,
+  Chosen,
   Compressed,
   CompressionPlan,
   DeletedSession,
@@ -14,6 +15,7 @@ import type {
   FoundSessions,
   History,
   Message,
+  Models,
   Prompt,
   ProposedSummary,
   Report,
@@ -76,6 +78,10 @@ export const sendMessage = (id: string, message: string, key: string) =>
 /** Puts a message and all that follow aside, and the way that begins with `to` in their place. */
 export const rewind = (id: string, message_id: string, to: string | null) =>
   call<{ session_id: string }>(`${session(id)}/rewind`, { method: 'POST', body: { message_id, to } })
+export const listModels = () => call<Models>('/api/models')
+/** For what is said from now on. */
+export const chooseModel = (id: string, chosen: Chosen) =>
+  call<{ chosen: Chosen }>(`${session(id)}/model`, { method: 'PUT', body: chosen })
 export const interrupt = (id: string) =>
   call<{ interrupted: boolean }>(`${session(id)}/interrupt`, { method: 'POST' })
 export const getCompressionPlan = (id: string, signal: AbortSignal) =>

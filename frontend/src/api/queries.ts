@@ -13,6 +13,7 @@ import {
   listArchives,
   listDeleted,
   listFiles,
+  listModels,
   listSent,
   listSessions,
   listSkills,
@@ -44,6 +45,7 @@ export const queryClient = new QueryClient({
 
 export const keys = {
   status: ['status'],
+  models: ['models'],
   sessions: ['sessions'],
   found: ['found'],
   deleted: ['deleted'],
@@ -65,6 +67,7 @@ export const keys = {
 } as const
 
 export const useStatus = () => useQuery({ queryKey: keys.status, queryFn: getStatus })
+export const useModels = () => useQuery({ queryKey: keys.models, queryFn: listModels })
 export const useSessions = () =>
   useQuery({ queryKey: keys.sessions, queryFn: listSessions, select: list => list.sessions })
 /** Ids of the sessions that stand first. */

@@ -613,6 +613,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/{id}/model": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Chooses the model that answers this session from its next message on, and whether it thinks. What is left out goes back to
+         *     what the server and the model do by themselves.
+         */
+        put: operations["choose"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sessions/{id}/operations/{call_id}/undo": {
         parameters: {
             query?: never;
@@ -969,11 +989,17 @@ export interface components {
         CallStatus: "approval" | "running" | "done" | "error" | "denied" | "cancelled" | "interrupted";
         /** @description A model that could be chosen. */
         Candidate: {
+            /** @description What a session's file says when it was chosen: `provider/model`, and `@address` where two would be the same. */
+            id: string;
             provider: string;
             model: string;
             label: string;
             /** @description Where it was found: `.env`, `config.yml`, … */
             from: string;
+            /** Format: int32 */
+            context_window: number;
+            /** @description It can be told to think, or not to. */
+            thinking: boolean;
         };
         /** @description A question with what must be found for it: at least one of `file`, `heading` and `text`; all that are there must fit. */
         Case: {
@@ -1047,6 +1073,13 @@ export interface components {
             session_id?: string | null;
             /** @description `false`: one JSON object at the end instead of a stream. */
             stream?: boolean;
+        };
+        /** @description A session's own choice, from its next message on. Absent fields leave it to the server and to the model. */
+        Chosen: {
+            /** @description The id of a model, as `GET /api/models` lists them. */
+            model?: string | null;
+            /** @description Whether it shall think before it writes. */
+            thinking?: boolean | null;
         };
         /** @description Without fields: the model makes the summary, and it counts at once. */
         CompressRequest: {
@@ -1271,6 +1304,8 @@ export interface components {
             work_id: string;
             message_id: string;
             content: string;
+            /** @description The model it is given to. */
+            model?: string | null;
             /** @enum {string} */
             type: "user_message";
         } | {
@@ -1380,6 +1415,10 @@ export interface components {
             /** @enum {string} */
             type: "title";
         } | {
+            chosen: components["schemas"]["Chosen"];
+            /** @enum {string} */
+            type: "chosen";
+        } | {
             archived_count: number;
             /** @enum {string} */
             type: "compressed";
@@ -1414,6 +1453,10 @@ export interface components {
             /** @description Everything up to here is in `messages`: follow from here on. */
             last_event_id: string;
             running?: components["schemas"]["RunningWork"] | null;
+            /** @description What was chosen for what is said from now on. */
+            chosen?: components["schemas"]["Chosen"];
+            /** @description Which model each work was given to. */
+            works?: components["schemas"]["WorkModel"][];
             /** @description Ways the conversation has gone before. */
             branches?: components["schemas"]["BranchPoint"][];
             /** @description Works for which memory was searched; what was found is at `works/{work_id}/retrieved`. */
@@ -1565,6 +1608,10 @@ export interface components {
             messages: components["schemas"]["Message"][];
             compressed_context?: string | null;
         };
+        ModelChoice: {
+            session_id: string;
+            chosen: components["schemas"]["Chosen"];
+        };
         ModelName: {
             id: string;
             /** Format: int32 */
@@ -1594,7 +1641,10 @@ export interface components {
             context_window: number;
         };
         Models: {
+            /** @description The one that answers where a session has chosen none. */
             current: components["schemas"]["ModelStatus"];
+            /** @description Its id among those available. */
+            default_id?: string | null;
             available: components["schemas"]["Candidate"][];
         };
         /** @description A question whose right hit stands elsewhere than before. */
@@ -2221,6 +2271,12 @@ export interface components {
         };
         WentBack: {
             session_id: string;
+        };
+        /** @description Who was asked. */
+        WorkModel: {
+            work_id: string;
+            /** @description As the provider calls it. */
+            model: string;
         };
     };
     responses: never;
@@ -3603,6 +3659,57 @@ export interface operations {
                     "application/json": components["schemas"]["Said"];
                 };
             };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    choose: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Chosen"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelChoice"];
+                };
+            };
+            /** @description no_thinking_switch: this model cannot be told to think or not */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description unknown_model: it is none of those in GET /api/models */
             409: {
                 headers: {
                     [name: string]: unknown;

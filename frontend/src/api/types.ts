@@ -3,6 +3,9 @@ import type { components } from './schema'
 type Schemas = components['schemas']
 
 export type ModelStatus = Schemas['ModelStatus']
+export type Candidate = Schemas['Candidate']
+export type Chosen = Schemas['Chosen']
+export type Models = Schemas['Models']
 export type SessionSummary = Schemas['SessionSummary']
 export type SessionList = Schemas['SessionList']
 export type FoundSessions = Schemas['FoundSessions']

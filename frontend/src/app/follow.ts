@@ -61,6 +61,7 @@ function reloadEverything(): void {
   reloadThreads(() => true)
   const all = [
     keys.status,
+    keys.models,
     keys.sessions,
     keys.approvals,
     keys.files,
@@ -145,6 +146,10 @@ function sideEffects(sessionId: string, frame: Frame): void {
     case 'restored':
       void changed(sessionId)
       break
+    case 'chosen':
+      // Another model has another window.
+      refresh(keys.sessionTokens(sessionId))
+      break
     case 'title':
       patchSession(sessionId, { title: frame.title })
       break
@@ -183,6 +188,7 @@ function handle(notice: Notice, id: string | null): void {
       break
     case 'model_changed':
       patchModel(notice)
+      refresh(keys.models)
       break
     case 'config_changed':
       patchStatus(status => ({ ...status, rag_mode: notice.rag_mode }))

@@ -2,11 +2,13 @@
 import { ApiError } from '@/api/client'
 import * as api from '@/api/endpoints'
 import { editSessions, keys, patchSession, putPinned, queryClient, refresh } from '@/api/queries'
+import type { Chosen } from '@/api/types'
 import { t } from '@/lib/i18n'
 import { randomId } from '@/lib/ids'
+import { useNewChoice } from '@/stores/choice'
 import { editOutbox, type Outgoing, updateThread, useLive } from '@/stores/live'
 import { toast } from '@/stores/toasts'
-import { settle, shownThread, startLoading } from '@/thread/loaded'
+import { settle, shownThread, startLoading, withChosen } from '@/thread/loaded'
 
 /** Conversations kept in memory; the one left longest ago goes first, never one that works. */
 const KEPT = 12
@@ -55,8 +57,12 @@ export function ensureThread(id: string): void {
 const mark = (session: string, key: string, state: Outgoing['state']): void =>
   editOutbox(session, list => list.map(item => (item.key === key ? { ...item, state } : item)))
 
+/** A model that was just chosen answers what is sent right after. */
+const choosing = new Map<string, Promise<unknown>>()
+
 async function post(session: string, { key, content }: Outgoing): Promise<void> {
   try {
+    await choosing.get(session)
     const accepted = await api.sendMessage(session, content, key)
     mark(session, key, { kind: 'accepted', workId: accepted.work_id })
   } catch (error) {
@@ -85,12 +91,26 @@ export async function startSession(content: string): Promise<string | null> {
   try {
     const session = await api.createSession()
     editSessions(list => [session, ...list.filter(other => other.id !== session.id)])
+    const { chosen } = useNewChoice.getState()
+    useNewChoice.setState({ chosen: {} })
+    if (chosen.model || chosen.thinking != null) void choose(session.id, chosen)
     send(session.id, content)
     return session.id
   } catch (error) {
     toast(t('notDone', { reason: reasonOf(error) }), { tone: 'bad' })
     return null
   }
+}
+
+/** Chooses who answers from the next message on. Without a session, for the one that the next message makes. */
+export async function choose(session: string | null, chosen: Chosen): Promise<void> {
+  if (session === null) return useNewChoice.setState({ chosen })
+  const chosing = attempt(() => api.chooseModel(session, chosen))
+  choosing.set(session, chosing)
+  const done = await chosing
+  if (choosing.get(session) === chosing) choosing.delete(session)
+  if (done) updateThread(session, loaded => loaded && withChosen(loaded, chosen))
+  else refresh(keys.models)
 }
 
 export async function stop(session: string): Promise<void> {

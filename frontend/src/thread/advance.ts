@@ -70,17 +70,18 @@ function begin(thread: Thread, frame: FrameOf<'user_message'>): Thread {
     entries: [
       ...thread.entries,
       { kind: 'user', id: frame.message_id, workId: frame.work_id, content: frame.content, createdAt: null },
-      openAssistant(frame.work_id),
+      openAssistant(frame.work_id, frame.model ?? null),
     ],
   }
 }
 
-export const openAssistant = (workId: string): AssistantEntry => ({
+export const openAssistant = (workId: string, model: string | null = null): AssistantEntry => ({
   kind: 'assistant',
   id: `${workId}:answer`,
   workId,
   segments: [],
   outcome: { kind: 'running' },
+  model,
   messageIds: [],
   fresh: false,
 })
@@ -234,6 +235,8 @@ export function advance(thread: Thread, frame: Frame): Thread {
     }
     case 'title':
       return { ...thread, title: frame.title }
+    case 'chosen':
+      return { ...thread, chosen: frame.chosen }
     // All say that the history is another one now; whoever follows the stream reads it again.
     case 'compressed':
     case 'restored':

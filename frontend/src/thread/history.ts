@@ -53,11 +53,19 @@ function outcomeOfMessage(message: Message): Outcome {
   return outcomeOf({ reason: message.stop_reason ?? 'done', detail: null, by: message.stopped_by })
 }
 
-function addAssistant(entries: Entry[], message: Message, id: string): void {
+/** Who was asked, by work. */
+type Asked = ReadonlyMap<string, string>
+
+function addAssistant(entries: Entry[], message: Message, id: string, models: Asked): void {
   const last = entries.at(-1)
   const workId = message.work_id ?? (last && last.kind !== 'summary' ? last.workId : id)
   const continues = last?.kind === 'assistant' && last.workId === workId
-  const base: AssistantEntry = continues ? last : { ...openAssistant(workId), outcome: { kind: 'done' } }
+  const base: AssistantEntry = continues
+    ? last
+    : {
+        ...openAssistant(workId, models.get(workId) ?? null),
+        outcome: { kind: 'done' },
+      }
   const entry = {
     ...base,
     segments: segmentsOf(base.segments, message, id),
@@ -69,15 +77,16 @@ function addAssistant(entries: Entry[], message: Message, id: string): void {
 }
 
 /** Marks the work that is still going on as open, so that the frames to come continue it. */
-function reopen(entries: Entry[], workId: string): void {
+function reopen(entries: Entry[], workId: string, models: Asked): void {
   const last = entries.at(-1)
   if (last?.kind === 'assistant' && last.workId === workId) {
     entries[entries.length - 1] = { ...last, outcome: { kind: 'running' } }
-  } else entries.push(openAssistant(workId))
+  } else entries.push(openAssistant(workId, models.get(workId) ?? null))
 }
 
 export function fromHistory(history: History): Thread {
   const entries: Entry[] = []
+  const models: Asked = new Map((history.works ?? []).map(({ work_id, model }) => [work_id, model]))
   if (history.compressed_context) {
     entries.push({ kind: 'summary', id: 'summary', content: history.compressed_context })
   }
@@ -92,9 +101,9 @@ export function fromHistory(history: History): Thread {
         content: message.content ?? '',
         createdAt: message.created_at ?? null,
       })
-    } else if (message.role === 'assistant') addAssistant(entries, message, id)
+    } else if (message.role === 'assistant') addAssistant(entries, message, id, models)
   }
-  if (history.running) reopen(entries, history.running.work_id)
+  if (history.running) reopen(entries, history.running.work_id, models)
   addRetrieved(entries, history)
   return {
     ...emptyThread(history.session_id),
@@ -105,6 +114,7 @@ export function fromHistory(history: History): Thread {
       after: branch.after ?? null,
       createdAt: branch.created_at ?? null,
     })),
+    chosen: history.chosen ?? {},
     lastEventId: history.last_event_id,
     running: history.running ? { workId: history.running.work_id } : null,
   }

@@ -1,5 +1,5 @@
 /** A thread on its way from the server: frames that arrive before the history does are kept and applied after it. */
-import type { History } from '@/api/types'
+import type { Chosen, History } from '@/api/types'
 import { coalesce, type Envelope, receive } from './advance'
 import { isCovered } from './eventId'
 import { fromHistory, keepRetrieval } from './history'
@@ -43,3 +43,7 @@ function applyAll(thread: Thread, envelopes: readonly Envelope[]): Thread {
   const fresh = envelopes.filter(e => !isCovered(e.id, thread.lastEventId))
   return coalesce(fresh).reduce(receive, thread)
 }
+
+/** What a person has just chosen; the stream will say it too. */
+export const withChosen = (loaded: Loaded, chosen: Chosen): Loaded =>
+  loaded.phase === 'ready' ? { phase: 'ready', thread: { ...loaded.thread, chosen } } : loaded

@@ -2,7 +2,7 @@
  * A thread is what a person sees of one session: what was asked, and what each work has said and done so far.
  * It is a pure function of the history and the frames that follow it; nothing here knows a clock or the network.
  */
-import type { Decision, Hit, Scope, Search } from '@/api/types'
+import type { Chosen, Decision, Hit, Scope, Search } from '@/api/types'
 
 export type StepStatus = 'running' | 'done' | 'error' | 'cancelled' | 'interrupted' | 'approval' | 'denied'
 
@@ -60,6 +60,8 @@ export interface AssistantEntry {
   workId: string
   segments: Segment[]
   outcome: Outcome
+  /** Who was asked, as the provider calls it; null where that is not known. */
+  model: string | null
   /** Ids of its messages, as far as a history told them. */
   messageIds: readonly string[]
   /** The next delta opens a new segment even when the last one is of its kind. */
@@ -107,6 +109,8 @@ export interface Thread {
   activity: Activity | null
   usage: Usage | null
   branches: readonly Branch[]
+  /** For what is said from now on. */
+  chosen: Chosen
 }
 
 export const emptyThread = (sessionId: string): Thread => ({
@@ -118,4 +122,5 @@ export const emptyThread = (sessionId: string): Thread => ({
   activity: null,
   usage: null,
   branches: [],
+  chosen: {},
 })

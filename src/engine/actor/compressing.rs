@@ -17,12 +17,13 @@ impl Actor {
         };
         self.compressing = true;
         let older = self.ledger.session.messages[..count].to_vec();
+        let chosen = self.ledger.session.chosen.clone();
         let (services, id, to) = (self.services.clone(), self.ledger.id.clone(), self.errands.0.clone());
         tokio::spawn(async move {
             let made = async {
                 let summary = match accepted {
                     Some(proposal) => proposal.summary,
-                    None => summary_of(&services, &older).await?,
+                    None => summary_of(&services, &chosen, &older).await?,
                 };
                 Ok((summary, archive(&services, &id, older).await?))
             };

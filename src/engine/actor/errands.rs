@@ -2,7 +2,7 @@
 
 use super::{Actor, Errand, Reply};
 use crate::agent::title;
-use crate::domain::{CallStatus, Event, WorkId};
+use crate::domain::{CallStatus, Chosen, Event, WorkId};
 use crate::engine::EngineError;
 use crate::engine::hub::What;
 use crate::engine::work::make_title;
@@ -32,6 +32,17 @@ impl Actor {
             self.ledger.settle().await;
         }
         Ok(undone)
+    }
+
+    pub(super) async fn choose(&mut self, chosen: Chosen) -> Result<(), EngineError> {
+        if chosen == self.ledger.session.chosen {
+            return Ok(());
+        }
+        self.ledger.fact(Event::Chosen { chosen }).await?;
+        if self.running.is_none() {
+            self.ledger.settle().await;
+        }
+        Ok(())
     }
 
     pub(super) async fn rename(&mut self, title: String) -> Result<(), EngineError> {

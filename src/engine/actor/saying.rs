@@ -47,7 +47,7 @@ impl Actor {
             // The key stands in the session's file as the message's id, so that it is known after a restart too.
             message_id: key.clone().unwrap_or_else(clock::new_id),
             content,
-            model: self.services.models.status().model,
+            model: self.services.models.status_of(&self.ledger.session.chosen).model,
         };
         let after = self.services.hub.last();
         self.ledger.fact(event).await?;

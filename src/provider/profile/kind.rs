@@ -39,6 +39,24 @@ impl ProfileKind {
         Self::Other,
     ];
 
+    /// For files.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::DeepSeek => "deepseek",
+            Self::OpenAi => "openai",
+            Self::Glm => "glm",
+            Self::Moonshot => "moonshot",
+            Self::Qwen => "qwen",
+            Self::OpenRouter => "openrouter",
+            Self::Ollama => "ollama",
+            Self::LmStudio => "lmstudio",
+            Self::LlamaCpp => "llamacpp",
+            Self::Vllm => "vllm",
+            Self::Local => "local",
+            Self::Other => "other",
+        }
+    }
+
     /// For people.
     pub fn name(self) -> &'static str {
         match self {

@@ -185,6 +185,11 @@ impl Profile {
         }
     }
 
+    /// Whether the model can be told to think or not to.
+    pub fn has_switch(&self) -> bool {
+        self.switch != Switch::None
+    }
+
     /// Whether the sampling parameter may be sent now.
     pub fn accepts(&self, parameter: &str) -> bool {
         let thinks = self.thinking != Thinking::Off;

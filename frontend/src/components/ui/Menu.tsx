@@ -2,13 +2,21 @@ import { DropdownMenu } from 'radix-ui'
 import type { ReactNode } from 'react'
 import { cn } from '@/lib/cn'
 
-export function Menu({ trigger, children }: { trigger: ReactNode; children: ReactNode }) {
+interface MenuProps {
+  trigger: ReactNode
+  /** Which edge of the trigger it keeps to. */
+  align?: 'start' | 'end'
+  children: ReactNode
+}
+
+export function Menu({ trigger, align = 'end', children }: MenuProps) {
   return (
     <DropdownMenu.Root modal={false}>
       <DropdownMenu.Trigger asChild>{trigger}</DropdownMenu.Trigger>
-      <DropdownMenu.Portal>
+      {/* Inside the landmark, so that a screen reader that goes by landmarks comes past it. */}
+      <DropdownMenu.Portal container={document.querySelector('main')}>
         <DropdownMenu.Content
-          align="end"
+          align={align}
           sideOffset={4}
           collisionPadding={8}
           className="floating z-50 min-w-40 rounded-lg p-1"

@@ -60,20 +60,27 @@ export const AnswerBubble = memo(function AnswerBubble(props: Props) {
         />
       </div>
       {!running && (
-        <div className="mt-1 flex opacity-0 transition-opacity group-focus-within:opacity-100 group-hover:opacity-100 pointer-coarse:opacity-100">
-          <CopyButton label={t('copyMessage')} text={() => plainText(entry)} />
-          {onRegenerate && (
-            <IconButton label={t('regenerate')} size="smallIcon" onClick={onRegenerate}>
-              <RefreshCw size={13} aria-hidden />
+        <div className="mt-1 flex items-center gap-2">
+          <div className="flex opacity-0 transition-opacity group-focus-within:opacity-100 group-hover:opacity-100 pointer-coarse:opacity-100">
+            <CopyButton label={t('copyMessage')} text={() => plainText(entry)} />
+            {onRegenerate && (
+              <IconButton label={t('regenerate')} size="smallIcon" onClick={onRegenerate}>
+                <RefreshCw size={13} aria-hidden />
+              </IconButton>
+            )}
+            <IconButton label={t('xrayOfAnswer')} size="smallIcon" onClick={() => showXray(entry.workId)}>
+              <ScanSearch size={14} aria-hidden />
             </IconButton>
-          )}
-          <IconButton label={t('xrayOfAnswer')} size="smallIcon" onClick={() => showXray(entry.workId)}>
-            <ScanSearch size={14} aria-hidden />
-          </IconButton>
-          {onBranch && (
-            <IconButton label={t('branchHere')} size="smallIcon" onClick={onBranch}>
-              <GitBranch size={14} aria-hidden />
-            </IconButton>
+            {onBranch && (
+              <IconButton label={t('branchHere')} size="smallIcon" onClick={onBranch}>
+                <GitBranch size={14} aria-hidden />
+              </IconButton>
+            )}
+          </div>
+          {entry.model && (
+            <span className="ms-auto truncate text-fg-3 text-meta" title={t('answeredBy')}>
+              {entry.model}
+            </span>
           )}
         </div>
       )}

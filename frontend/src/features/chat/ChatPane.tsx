@@ -1,10 +1,24 @@
 import { type RefObject, useMemo } from 'react'
 import { useLocation } from 'wouter'
-import { useApprovals, useRawMessages, useSessions, useStatus } from '@/api/queries'
-import { askAnew, branchOff, discard, goWay, resend, send, startSession, stop, undo } from '@/app/threads'
-import { ModelChip } from '@/features/model/ModelChip'
+import { useApprovals, useModels, useRawMessages, useSessions, useStatus } from '@/api/queries'
+import type { Chosen } from '@/api/types'
+import {
+  askAnew,
+  branchOff,
+  choose,
+  discard,
+  goWay,
+  resend,
+  send,
+  startSession,
+  stop,
+  undo,
+} from '@/app/threads'
+import { effective } from '@/features/model/choice'
+import { ModelChoice } from '@/features/model/ModelChoice'
 import { useT } from '@/lib/i18n'
 import type { Width } from '@/lib/useMedia'
+import { useNewChoice } from '@/stores/choice'
 import { NEW, setDraft, useDraft } from '@/stores/drafts'
 import { useLive } from '@/stores/live'
 import { useUi } from '@/stores/ui'
@@ -30,6 +44,7 @@ interface Props {
 }
 
 const NOTHING: never[] = []
+const NOTHING_CHOSEN: Chosen = {}
 
 export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: Props) {
   const t = useT()
@@ -78,14 +93,23 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
     [sessionId, navigate],
   )
   const model = status?.model
-  const noModel = model?.state === 'none' || model?.state === 'missing'
+  const models = useModels().data
+  const fresh = useNewChoice(s => s.chosen)
+  const chosen = sessionId === null ? fresh : (thread?.chosen ?? NOTHING_CHOSEN)
+  const answers = models && effective(models, chosen)
+  const noModel = !chosen.model && (model?.state === 'none' || model?.state === 'missing')
   const openModel = () => ui.set({ dialog: 'model' })
   const blocked: Blocked | null =
     connection === 'lost'
       ? { reason: t('cannotSendOffline') }
       : noModel
         ? { reason: t('cannotSendModel'), remedy: { words: t('modelConnect'), run: openModel } }
-        : null
+        : answers?.kind === 'gone'
+          ? {
+              reason: t('cannotSendGone', { name: answers.id }),
+              remedy: { words: t('modelUseDefault'), run: () => void choose(sessionId, {}) },
+            }
+          : null
   const title = session?.title || thread?.title || (sessionId ? t('untitled') : t('newChat'))
   return (
     <section
@@ -127,7 +151,17 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
           onSend={onSend}
           onStop={() => sessionId && void stop(sessionId)}
           blocked={blocked}
-          model={model && <ModelChip model={model} onOpen={openModel} />}
+          model={
+            model && (
+              <ModelChoice
+                model={model}
+                models={models}
+                chosen={chosen}
+                onChoose={chosen => void choose(sessionId, chosen)}
+                onConnect={openModel}
+              />
+            )
+          }
         />
       )}
     </section>
