@@ -8,7 +8,7 @@ PORT ?= 8002
 MODELS_DIR := $(or $(MINICLAW_MODELS),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/miniclaw/models)
 WEIGHTS := $(MODELS_DIR)/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf
 
-.PHONY: help run build frontend model embedder embedder-e5 test test-rust test-frontend test-model test-e5 bench fuzz soak eval eval-cross fmt lint openapi
+.PHONY: help run build frontend model embedder embedder-e5 test test-rust test-frontend test-model test-e5 bench fuzz kills soak eval eval-cross fmt lint openapi
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -102,6 +102,11 @@ fuzz: frontend/dist/index.html ## Run every property with as many cases as fit i
 	@programs="$$($(FUZZ_BUILD) | python3 -c 'import json, sys; found = [json.loads(line) for line in sys.stdin]; print(*[m["executable"] for m in found if m.get("executable") and m["profile"]["test"]])')" && \
 	  python3 scripts/fuzz.py --seconds $(FUZZ_SECONDS) $$programs
 	cd frontend && FUZZ_CASES=$(or $(FUZZ_CASES),1000000) npx --no-install vitest run test/unit/citation-any.test.ts
+
+KILLS ?= 200
+
+kills: frontend/dist/index.html ## Kill the server KILLS (200) times at work and KILLS times while it asks a person, and look at what is left
+	MINICLAW_KILLS=$(KILLS) cargo test --locked --test it killed_at_any_moment -- --nocapture
 
 MINUTES ?= 10
 

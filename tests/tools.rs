@@ -215,6 +215,51 @@ async fn python_remembers_and_shows_the_last_value() {
     assert!(other.text.contains("NameError"), "sessions do not share variables: {}", other.text);
 }
 
+/// A web server of this machine, and a sandbox whose proxy may reach it under the name `site.test` and nothing else.
+async fn online() -> (Home, u16) {
+    use miniclaw::egress::{Guard, Lookup, Proxy};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            let _ = client.read(&mut [0; 4096]).await;
+            let _ = client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nHELLO").await;
+        }
+    });
+    let names: Lookup = Arc::new(|_| Box::pin(async { Ok(vec![[127, 0, 0, 1].into()]) }));
+    let proxy = Proxy::start(Guard::new(&[format!("site.test:{port}")]), names).await.unwrap();
+    let home = home();
+    let sandbox = home.workshop.sandbox.clone().with_way_out(Arc::new(proxy));
+    (Home { workshop: Workshop { sandbox, ..home.workshop.clone() }, ..home }, port)
+}
+
+#[tokio::test]
+async fn python_has_the_network_in_the_calls_that_were_allowed_it_and_only_where_the_guard_lets_it() {
+    let (home, port) = online().await;
+    if !home.workshop.sandbox.can_network() {
+        return println!("skipped: this kernel cannot keep a command to the proxy");
+    }
+    let repl = home.python(PythonLimits::default());
+    let get =
+        |host: &str| format!("import urllib.request as u; print(u.urlopen('http://{host}:{port}/', timeout=5).read())");
+    let allowed = |code: String| call(&repl, "s", json!({"code": code, "network": true}));
+    let answer = allowed(get("site.test")).await;
+    assert!(answer.ok && answer.text.contains("HELLO"), "{}", answer.text);
+    for host in ["127.0.0.1", "localhost", "inside.test", "[::1]"] {
+        let answer = allowed(get(host)).await;
+        assert!(!answer.ok && !answer.text.contains("HELLO"), "{host}: {}", answer.text);
+    }
+    // Past the proxy there is nothing, and the next call without network has none, whatever was kept from this one.
+    let around = format!("import socket; socket.create_connection(('127.0.0.1', {port}), 5)");
+    assert!(!allowed(around).await.ok);
+    allowed("import os; kept = dict(os.environ)".to_owned()).await;
+    let answer =
+        python(&repl, &format!("import os; os.environ.update(globals().get('kept', {{}})); {}", get("site.test")))
+            .await;
+    assert!(!answer.ok && !answer.text.contains("HELLO"), "{}", answer.text);
+}
+
 #[tokio::test]
 async fn python_shows_tracebacks_of_the_code_only() {
     let home = home();

@@ -14,7 +14,7 @@ use crate::domain::{
 };
 use crate::provider::CallRequest;
 use crate::store::Home;
-use crate::tools::{Call, Checked, EndRun, Policy, Registry};
+use crate::tools::{Call, Checked, EndRun, Policy, Registry, fit_for_model};
 
 /// A tool that does not return so long after it was told to stop is dropped.
 const STOP_GRACE: Duration = Duration::from_secs(5);
@@ -276,12 +276,13 @@ impl Calls<'_> {
         let took = started.elapsed();
         match answer {
             Ok(_) if cancel.is_cancelled() => self.stopper.cancelled(started),
-            Ok(answer) => {
+            Ok(mut answer) => {
+                answer.text = fit_for_model(answer.text, checked);
                 let status = if answer.ok { CallStatus::Done } else { CallStatus::Error };
                 Ended { status, answer, took, fatal: None }
             }
             Err(EndRun::Cancelled { text }) => {
-                let cancelled = self.stopper.cancelled(started);
+                let (cancelled, text) = (self.stopper.cancelled(started), fit_for_model(text, checked));
                 let text =
                     if text.is_empty() { cancelled.answer.text } else { format!("{text}\n{}", cancelled.answer.text) };
                 Ended { answer: ToolAnswer { text, ..cancelled.answer }, ..cancelled }

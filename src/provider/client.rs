@@ -101,6 +101,15 @@ impl Client {
         if text.is_empty() { Err(self.shared.subject.empty()) } else { Ok(text) }
     }
 
+    /// A client that finds names by a resolver of a test's own.
+    #[cfg(test)]
+    pub(super) fn resolving(endpoint: Endpoint, names: Arc<impl reqwest::dns::Resolve + 'static>) -> Self {
+        let client = Self::new(endpoint).expect("an endpoint");
+        let http = builder(&client.shared.url, HeaderMap::new()).dns_resolver(names).build().expect("a client");
+        client.shared.http.set(http).expect("nothing was sent yet");
+        client
+    }
+
     #[cfg(test)]
     pub(super) fn shared(&self) -> &Shared {
         &self.shared

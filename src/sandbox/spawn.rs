@@ -143,11 +143,16 @@ impl Control {
     /// Sends the order and waits until the program runs.
     pub async fn begin(&mut self, order: &Order) -> Result<(), SandboxError> {
         let bytes = serde_json::to_vec(order).expect("an order is strings and numbers");
+        let program = order.argv.first().cloned().unwrap_or_default();
+        if bytes.len() as u64 > u64::from(wire::ORDER_LIMIT) {
+            // It waits for an order that will not come.
+            self.stop().await;
+            return Err(SandboxError::Program { program, why: "the command is too long".to_owned() });
+        }
         let length = (bytes.len() as u32).to_le_bytes();
         // A supervisor that has already died is found by the missing report.
         let _ = self.commands.write_all(&length).await;
         let _ = self.commands.write_all(&bytes).await;
-        let program = order.argv.first().cloned().unwrap_or_default();
         match self.report().await {
             Some(Report::Started) => Ok(()),
             Some(Report::NotStarted { reason: NotStarted::Fence, why }) => Err(SandboxError::Fence(why)),

@@ -16,13 +16,11 @@ use std::{fs, io};
 
 use super::sys::{self, Pid, Reaped};
 use super::user::{NOBODY, can_change, is_root, lets_nobody_work};
-use super::wire::{ARGUMENT, End, Fence, INTERRUPT, NotStarted, Order, Report, SOCKET};
+use super::wire::{ARGUMENT, End, Fence, INTERRUPT, NotStarted, ORDER_LIMIT, Order, Report, SOCKET};
 use super::{calls, paths};
 
 /// How long the last of a tool's processes may take to die of SIGKILL.
 const REAPING: Duration = Duration::from_secs(5);
-/// An order is a command line and a few paths.
-const ORDER_LIMIT: u32 = 8 << 20;
 
 /// If this process was started as a supervisor, does that work and never returns. To be called first in `main`, before
 /// any thread exists.

@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 pub const ARGUMENT: &str = "__supervise";
 /// Where the supervisor finds its socket.
 pub const SOCKET: i32 = 3;
+/// The longest order, in bytes: a command line and a few paths.
+pub const ORDER_LIMIT: u32 = 8 << 20;
 /// The command byte for an interrupt (as Ctrl-C) of the main process.
 pub const INTERRUPT: u8 = b'I';
 

@@ -40,15 +40,31 @@ pub fn sync_dir(dir: &Dir) -> io::Result<()> {
     dir.open(".")?.sync_all()
 }
 
-/// Removes what an interrupted [`replace`] left. Called once at start, under the home's lock.
-pub fn remove_leftovers(dir: &Dir) -> io::Result<()> {
-    for entry in dir.entries()? {
-        let entry = entry?;
-        if entry.file_name().to_str().is_some_and(|name| name.starts_with('.') && name.ends_with(TEMP)) {
-            dir.remove_file(entry.file_name())?;
+/// Removes what an interrupted [`replace`] left in `dir` and the folders in it. Called once at start, under the home's lock;
+/// what cannot be removed harms nobody and stays.
+pub fn remove_leftovers(dir: &Dir) {
+    for entry in dir.entries().into_iter().flatten().flatten() {
+        let (Ok(kind), name) = (entry.file_type(), entry.file_name()) else { continue };
+        if kind.is_dir() {
+            entry.open_dir().iter().for_each(remove_leftovers);
+        } else if name.to_str().is_some_and(is_leftover) {
+            // Best effort, as said above.
+            let _ = dir.remove_file(name);
         }
     }
-    Ok(())
+}
+
+/// [`remove_leftovers`] without the folders.
+pub fn remove_leftovers_here(dir: &Dir) {
+    for entry in dir.entries().into_iter().flatten().flatten() {
+        if entry.file_name().to_str().is_some_and(is_leftover) {
+            let _ = dir.remove_file(entry.file_name());
+        }
+    }
+}
+
+fn is_leftover(name: &str) -> bool {
+    name.starts_with('.') && name.ends_with(TEMP)
 }
 
 #[cfg(test)]
@@ -73,10 +89,19 @@ mod tests {
     fn only_our_leftovers_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let dir = Dir::open_ambient_dir(folder.path(), ambient_authority()).unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        std::fs::write(outside.path().join(".x.miniclaw-tmp"), "not ours").unwrap();
+        dir.create_dir_all("deep/.odd.miniclaw-tmp").unwrap();
+        std::os::unix::fs::symlink(outside.path(), folder.path().join("deep/link")).unwrap();
+        for name in [".x.miniclaw-tmp", "mine.miniclaw-tmp", "deep/.y.miniclaw-tmp"] {
+            dir.write(name, "half").unwrap();
+        }
+        remove_leftovers_here(&dir);
+        assert!(!dir.exists(".x.miniclaw-tmp") && dir.exists("deep/.y.miniclaw-tmp"));
         dir.write(".x.miniclaw-tmp", "half").unwrap();
-        dir.write("mine.miniclaw-tmp", "a person's").unwrap();
-        remove_leftovers(&dir).unwrap();
-        let names: Vec<_> = dir.entries().unwrap().map(|e| e.unwrap().file_name()).collect();
-        assert_eq!(names, ["mine.miniclaw-tmp"]);
+        remove_leftovers(&dir);
+        assert!(dir.exists("mine.miniclaw-tmp") && dir.is_dir("deep/.odd.miniclaw-tmp"));
+        assert!(!dir.exists(".x.miniclaw-tmp") && !dir.exists("deep/.y.miniclaw-tmp"));
+        assert!(outside.path().join(".x.miniclaw-tmp").exists(), "no link is followed");
     }
 }

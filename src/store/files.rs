@@ -281,6 +281,64 @@ mod tests {
         assert!(home.list("memory").unwrap().is_empty());
     }
 
+    /// A folder and a link that leads out change places all the time: what is checked is what is opened.
+    #[test]
+    fn a_folder_that_becomes_a_link_in_between_leads_nowhere() {
+        use std::sync::atomic::{AtomicBool, Ordering};
+        const SWAPS: usize = 40_000;
+        let (folder, home) = home();
+        let outside = tempfile::tempdir().unwrap();
+        std::fs::write(outside.path().join("secret"), "canary").unwrap();
+        let [here, there] = ["memory/here", "memory/there"].map(|name| folder.path().join(name));
+        std::fs::create_dir(&here).unwrap();
+        std::fs::write(here.join("secret"), "mine").unwrap();
+        std::os::unix::fs::symlink(outside.path(), &there).unwrap();
+        let names = [&here, &there].map(|path| std::ffi::CString::new(path.to_str().unwrap()).unwrap());
+        let is_over = AtomicBool::new(false);
+        let (mut read, mut naive) = (0, 0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..SWAPS {
+                    // SAFETY: two NUL-terminated paths that live as long as the threads.
+                    let done = unsafe {
+                        libc::renameat2(
+                            libc::AT_FDCWD,
+                            names[0].as_ptr(),
+                            libc::AT_FDCWD,
+                            names[1].as_ptr(),
+                            libc::RENAME_EXCHANGE,
+                        )
+                    };
+                    assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
+                }
+                is_over.store(true, Ordering::Relaxed);
+            });
+            let inside = folder.path().canonicalize().unwrap();
+            let mut saves = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                match home.read_bytes(&path("memory/here/secret")) {
+                    Ok(bytes) => {
+                        assert_eq!(bytes, b"mine");
+                        read += 1;
+                    }
+                    Err(StoreError::NotAllowed { .. } | StoreError::NotFound { .. }) => {}
+                    Err(other) => panic!("{other}"),
+                }
+                if saves < 200 {
+                    saves += 1;
+                    let _ = home.save_text(&path("memory/here/new.md"), "x", &Expect::Anything);
+                }
+                // As it must not be done.
+                let checked = here.join("secret").canonicalize().is_ok_and(|real| real.starts_with(&inside));
+                naive +=
+                    usize::from(checked && std::fs::read(here.join("secret")).is_ok_and(|bytes| bytes == b"canary"));
+            }
+        });
+        assert!(read > 0, "it was never read");
+        assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 1, "something was written outside");
+        println!("{SWAPS} swaps: read {read} times; looking first and opening then was led out {naive} times");
+    }
+
     #[test]
     fn only_the_folders_people_edit_are_listed() {
         let (_folder, home) = home();

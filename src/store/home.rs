@@ -57,7 +57,11 @@ impl Home {
         }
         let sessions = root.open_dir("sessions").map_err(StoreError::io("opening sessions/"))?;
         let lock = take_lock(&sessions)?;
-        atomic::remove_leftovers(&sessions).map_err(StoreError::io("cleaning sessions/"))?;
+        atomic::remove_leftovers_here(&root);
+        atomic::remove_leftovers(&sessions);
+        for name in files::ROOTS {
+            root.open_dir(name).iter().for_each(atomic::remove_leftovers);
+        }
         let home = Self {
             inner: Arc::new(Inner {
                 path,

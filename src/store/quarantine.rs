@@ -29,7 +29,16 @@ impl Home {
             .map_err(StoreError::io(format!("moving sessions/{name} aside")))?;
         atomic::sync_dir(&aside).map_err(StoreError::io("syncing storage/quarantine/"))?;
         atomic::sync_dir(self.sessions_dir()).map_err(StoreError::io("syncing sessions/"))?;
-        self.note(name, reason, &kept);
+        self.note(format!("sessions/{name}"), reason, &kept);
+        Ok(())
+    }
+
+    /// Moves a file at the top of the home there, and reports it.
+    pub(super) fn quarantine_setting(&self, name: &str, reason: String) -> Result<(), StoreError> {
+        let (aside, kept) = self.aside(name)?;
+        self.root().rename(name, &aside, &kept).map_err(StoreError::io(format!("moving {name} aside")))?;
+        atomic::sync_dir(&aside).map_err(StoreError::io("syncing storage/quarantine/"))?;
+        self.note(name.to_owned(), reason, &kept);
         Ok(())
     }
 
@@ -38,7 +47,7 @@ impl Home {
         let (aside, kept) = self.aside(name)?;
         atomic::replace(&aside, &kept, bytes, 0o600)
             .map_err(StoreError::io(format!("keeping the torn end of {name}")))?;
-        self.note(name, reason, &kept);
+        self.note(format!("sessions/{name}"), reason, &kept);
         Ok(())
     }
 
@@ -56,12 +65,7 @@ impl Home {
         Ok((aside, kept))
     }
 
-    fn note(&self, name: &str, reason: String, kept: &str) {
-        self.report(Quarantined {
-            file: format!("sessions/{name}"),
-            reason,
-            moved_to: format!("storage/quarantine/{kept}"),
-            at: clock::now(),
-        });
+    fn note(&self, file: String, reason: String, kept: &str) {
+        self.report(Quarantined { file, reason, moved_to: format!("storage/quarantine/{kept}"), at: clock::now() });
     }
 }

@@ -14,7 +14,6 @@ use crate::domain::{Session, SessionId};
 const ARCHIVE: &str = "archive";
 const DELETED: &str = "archive/deleted";
 const PINS: &str = "pinned";
-const CONFIG: &str = "config.json";
 /// Enough to find one again; more would be a list, not an answer.
 const MOST_DELETED: usize = 200;
 
@@ -125,7 +124,7 @@ impl Home {
 
     /// The sessions that stand first in the list, in the order they were pinned.
     pub fn pinned(&self) -> Vec<String> {
-        serde_json::from_value(self.config_fields().remove(PINS).unwrap_or_default()).unwrap_or_default()
+        serde_json::from_value(self.settings_file().remove(PINS).unwrap_or_default()).unwrap_or_default()
     }
 
     /// Adds a session to the pinned ones.
@@ -142,15 +141,7 @@ impl Home {
         let mut pins = self.pinned();
         pins.retain(|pinned| pinned != id.as_str());
         add(&mut pins);
-        let mut fields = self.config_fields();
-        fields.insert(PINS.to_owned(), pins.into());
-        let mut bytes = serde_json::to_vec_pretty(&fields).expect("a map of JSON values is JSON");
-        bytes.push(b'\n');
-        atomic::replace(self.root(), CONFIG, &bytes, 0o600).map_err(StoreError::io("saving config.json"))
-    }
-
-    fn config_fields(&self) -> serde_json::Map<String, Value> {
-        serde_json::from_slice(&self.root().read(CONFIG).unwrap_or_default()).unwrap_or_default()
+        self.write_setting(PINS, pins.into())
     }
 }
 

@@ -248,7 +248,13 @@ impl Home {
     /// Keeps messages that a summary will stand for, and returns the file's name under `sessions/archive/`.
     pub fn archive(&self, id: &SessionId, messages: &[Arc<Message>]) -> Result<String, StoreError> {
         let dir = self.archive_dir("archive")?;
-        let name = format!("{id}_{}.json", clock::stamp());
+        // A clock that was set back may give the same time again.
+        let mut name = format!("{id}_{}.json", clock::stamp());
+        let mut number = 1;
+        while dir.exists(&name) {
+            number += 1;
+            name = format!("{id}_{}-{number}.json", clock::stamp());
+        }
         let mut bytes = serde_json::to_vec_pretty(messages).expect("messages are JSON");
         bytes.push(b'\n');
         atomic::replace(&dir, &name, &bytes, 0o600).map_err(StoreError::io(format!("archiving {id}")))?;

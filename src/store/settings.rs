@@ -71,16 +71,24 @@ impl Home {
         Ok(true)
     }
 
-    /// Under the edit lock.
-    fn write_setting(&self, name: &str, value: Value) -> Result<(), StoreError> {
-        let mut fields = self.settings_file();
+    /// Under the edit lock. A file that does not parse is moved aside first: it holds what a person wrote.
+    pub(super) fn write_setting(&self, name: &str, value: Value) -> Result<(), StoreError> {
+        let mut fields: Map<String, Value> = match self.root().read(FILE) {
+            Ok(bytes) => match serde_json::from_slice(&bytes) {
+                Ok(fields) => fields,
+                Err(reason) => self.quarantine_setting(FILE, reason.to_string()).map(|()| Map::new())?,
+            },
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Map::new(),
+            Err(error) => return Err(StoreError::io("reading config.json")(error)),
+        };
         fields.insert(name.to_owned(), value);
         let mut bytes = serde_json::to_vec_pretty(&fields).expect("a map of JSON values is JSON");
         bytes.push(b'\n');
         atomic::replace(self.root(), FILE, &bytes, 0o600).map_err(StoreError::io("saving config.json"))
     }
 
-    fn settings_file(&self) -> Map<String, Value> {
+    /// As far as it can be read; what cannot changes nothing.
+    pub(super) fn settings_file(&self) -> Map<String, Value> {
         let bytes = self.root().read(FILE).unwrap_or_default();
         serde_json::from_slice(&bytes).unwrap_or_default()
     }
@@ -89,6 +97,26 @@ impl Home {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_damaged_file_is_moved_aside_and_one_that_cannot_be_read_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let (home, file) = (Home::open(folder.path()).unwrap(), folder.path().join("config.json"));
+        let damaged = "{\"always_allowed\": [], \"mine\": 1";
+        std::fs::write(&file, damaged).unwrap();
+        assert_eq!((home.settings(), home.remembered()), (Settings::default(), Vec::new()));
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), damaged, "reading it changes nothing");
+        home.set_rag_mode(true).unwrap();
+        let moved = home.quarantined().pop().unwrap();
+        assert_eq!(moved.file, "config.json");
+        assert_eq!(std::fs::read_to_string(folder.path().join(moved.moved_to)).unwrap(), damaged);
+        assert!(home.settings().rag_mode);
+        std::fs::remove_file(&file).unwrap();
+        std::fs::create_dir(&file).unwrap();
+        assert!(home.set_rag_mode(true).is_err());
+        assert!(home.pin(&crate::domain::SessionId::parse("s").unwrap()).is_err());
+        assert!(file.is_dir());
+    }
 
     #[test]
     fn flipping_rag_mode_keeps_what_else_is_in_the_file() {

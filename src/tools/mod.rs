@@ -1,5 +1,6 @@
 //! What the agent may do. A tool is a name with a schema, and a run that gives an answer to the model.
 
+mod defang;
 mod fetch_url;
 pub mod files;
 pub mod library;
@@ -171,6 +172,14 @@ impl Workshop {
             }
             Level::Standard | Level::Strict => None,
         }
+    }
+}
+
+/// A tool's text as the model may read it: what strangers may have written cannot pose as the frame of the conversation.
+pub fn fit_for_model(text: String, call: &Checked) -> String {
+    match call.tool.brings_outside(&call.arguments) {
+        true => defang::defang(&text).into_owned(),
+        false => text,
     }
 }
 

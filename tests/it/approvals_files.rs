@@ -187,6 +187,7 @@ async fn what_cannot_be_changed_is_answered_without_asking_anybody() {
         call("d", "delete_file", json!({"path": "memory/none.md"})),
         call("e", "create_file", json!({"path": "workspace/.env", "content": "x"})),
         call("f", "create_file", json!({"path": "memory/link/x.md", "content": "x"})),
+        call("g", "create_file", json!({"path": "scratch/x.py", "content": "x"})),
     ];
     let world = world(outside, ASKING).await;
     std::os::unix::fs::symlink(world.path("sessions"), world.path("memory/link")).unwrap();
@@ -194,7 +195,9 @@ async fn what_cannot_be_changed_is_answered_without_asking_anybody() {
     let frames = server.chat("s", "go").await;
     assert!(!frames.iter().any(|frame| frame.is("approval_request")), "{frames:#?}");
     let ends: Vec<_> = frames.iter().filter(|f| f.is("tool_end")).map(|f| f.data["status"].clone()).collect();
-    assert_eq!(ends, vec![json!("error"); 6], "{frames:#?}");
+    assert_eq!(ends, vec![json!("error"); 7], "{frames:#?}");
+    let scratch = frames.iter().rfind(|f| f.is("tool_end")).unwrap().data["output"].to_string();
+    assert!(scratch.contains("use terminal or python_repl there") && !world.path("scratch/x.py").exists(), "{scratch}");
     assert_eq!(world.read("config.yml"), ASKING);
     assert!(!world.path("workspace/.env").exists() && !world.path("sessions/x.md").exists());
 }

@@ -109,6 +109,55 @@ async fn addresses_that_lead_nowhere_are_errors_with_a_reason() {
     lives(&server).await;
 }
 
+/// What the server holds in memory, in bytes.
+fn held(server: &Server<'_>) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).expect("a running server");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its memory");
+    line.split_whitespace().next().unwrap().parse::<u64>().expect("a number") << 10
+}
+
+/// Has much said in a session, and returns by how much the server's memory grew.
+async fn much(server: &Server<'_>, session: &str) -> u64 {
+    let before = held(server);
+    for round in 0..4 {
+        let frames = server.chat(session, &format!("much {round}")).await;
+        assert!(frames.iter().any(|frame| frame.is("done")), "who reads gets all of it");
+        assert!(server.chat("other", "hi").await.iter().any(|frame| frame.is("done")));
+    }
+    held(server).saturating_sub(before)
+}
+
+/// More than the kernel keeps for a connection, to many that read nothing of it.
+#[tokio::test]
+async fn many_readers_that_never_read_cost_little_memory_and_hold_nobody_up() {
+    use tokio::io::AsyncWriteExt;
+    const READERS: u64 = 40;
+    let texts = (0..900).map(|n| json!({"text": format!("{n} {}", "x".repeat(2000))}));
+    let steps: Vec<_> = texts.chain([json!({"finish": "stop"})]).collect();
+    let reply = json!({"repeat": true, "match": "much", "steps": steps});
+    let world = World::new(script([reply, crate::script::always(says(["Yes."]))])).await;
+    let server = world.serve().await;
+    for session in ["s", "t", "other"] {
+        server.chat(session, "hi").await;
+    }
+    let alone = much(&server, "s").await;
+    let mut unread = Vec::new();
+    for _ in 0..READERS {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(4096).unwrap();
+        let mut connection = socket.connect(server.address).await.unwrap();
+        connection.write_all(&server.request("GET", "/api/sessions/t/events", &[], b"")).await.unwrap();
+        unread.push(connection);
+    }
+    let with_readers = much(&server, "t").await;
+    println!("said once {} MB more, with {READERS} who read nothing {} MB more", alone >> 20, with_readers >> 20);
+    // 7 MB were said: kept for each of them it would be forty times that.
+    let most = (READERS << 20) + alone.max(64 << 20);
+    assert!(with_readers < most, "{} MB", with_readers >> 20);
+    drop(unread);
+    lives(&server).await;
+}
+
 #[tokio::test]
 async fn a_reader_that_never_reads_holds_nobody_up() {
     let texts: Vec<_> = (0..3000).map(|n| json!({"text": format!("{n} {}", "x".repeat(200))})).collect();

@@ -277,6 +277,64 @@ async fn long_output_is_cut_and_says_so() {
 }
 
 #[tokio::test]
+async fn a_command_that_cannot_be_started_is_an_error_and_the_run_goes_on() {
+    let long = format!("touch ran # {}", "x".repeat(200 << 10));
+    let world =
+        World::new(script([calls([call("c", "terminal", json!({"command": long}))]), says(["Then not."])])).await;
+    let server = world.serve().await;
+    let frames = server.chat("s", "go").await;
+    let end = frames.iter().find(|frame| frame.is("tool_end")).unwrap();
+    assert_eq!(end.data["status"], "error");
+    let said = end.data["output"].as_str().unwrap();
+    assert!(said.contains("Argument list too long") && said.contains("over 128 KB is too long"), "{said}");
+    assert!(!world.path("scratch/ran").exists());
+    assert!(frames.iter().any(|frame| frame.is("done") && frame.data["content"] == "Then not."), "{frames:#?}");
+}
+
+#[tokio::test]
+async fn what_uses_up_the_machine_is_ended_by_a_limit_that_is_named_while_others_are_served() {
+    let forks = "python3 -c 'import os,time\nwhile True:\n if os.fork()==0: time.sleep(60); os._exit(0)'";
+    let hungry = [
+        (forks, "about 256 processes"),
+        ("python3 -c 'x=bytearray(3<<30)'", "3 GiB of memory"),
+        ("head -c 200000000 /dev/zero > big", "larger than 128 MiB"),
+        ("ulimit -t 1; while :; do :; done", "processor time"),
+    ];
+    let made = hungry
+        .iter()
+        .enumerate()
+        .map(|(n, (command, _))| call(&format!("c{n}"), "terminal", json!({"command": command})));
+    let world = World::new(script([calls(made.collect::<Vec<_>>()), says(["Enough."]), says(["Yes."])])).await;
+    // As root the commands become another user, who must get this far, or the limit on processes would not hold.
+    std::fs::set_permissions(world.home().parent().unwrap(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
+    let server = world.serve().await;
+    let mut stream = server.open_chat("s", "go").await;
+    let mut ended = Vec::new();
+    let mut served = 0;
+    while ended.len() < hungry.len() {
+        tokio::select! {
+            frame = stream.next() => {
+                let frame = frame.expect("the run goes on");
+                if frame.is("tool_end") {
+                    ended.push(frame.data["output"].as_str().unwrap().to_owned());
+                }
+            }
+            answer = server.get("/health") => {
+                assert_eq!(answer.status(), 200);
+                served += 1;
+            }
+        }
+    }
+    for ((command, limit), said) in hungry.iter().zip(&ended) {
+        assert!(said.contains(limit), "{command}: {said}");
+    }
+    assert!(served > 20, "{served} answers meanwhile");
+    assert!(stream.rest().await.iter().any(|frame| frame.is("done")));
+    server.chat("other", "hi").await;
+}
+
+#[tokio::test]
 async fn a_tool_that_fails_does_not_end_the_run() {
     let server_alive = async |server: &Server<'_>| server.get("/health").await.ok()["status"] == "ok";
     let world = World::new(script([

@@ -9,6 +9,7 @@ mod limits;
 mod network;
 mod other_user;
 mod secrets;
+mod spawning;
 mod trees;
 
 use std::time::Duration;

@@ -1,6 +1,5 @@
 //! `fetch_url`: a page of the web as text.
 
-mod defang;
 mod depth;
 mod get;
 mod html;
@@ -13,6 +12,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use self::get::{FetchError, Fetched, Getter};
+use super::defang::defang;
 use super::{Call, EndRun, OUTPUT_LIMIT, Tool, line};
 use crate::domain::{Effect, Shown, ToolAnswer, ToolSpec};
 use crate::egress::Guard;
@@ -95,7 +95,7 @@ impl FetchUrl {
             Some(title) => format!("# {title}\n\n{}", page.text),
             None => page.text,
         };
-        let whole = defang::defang(&whole);
+        let whole = defang(&whole);
         piece(&fetched, page.title.as_deref(), (&whole, offset)).with_data(json!({
             "url": fetched.url.as_str(),
             "http_status": fetched.status.as_u16(),

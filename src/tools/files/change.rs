@@ -42,6 +42,11 @@ impl Change {
         let failed = |why: String| Box::new(ToolAnswer::failed(format!("{why} Nothing was changed.")));
         let path = HomePath::parse(path).map_err(|bad| failed(format!("{path:?} cannot be written: {bad}.")))?;
         if path.parent().is_none() || !ROOTS.contains(&path.root()) {
+            if path.root() == "scratch" {
+                return Err(failed(format!(
+                    "{path} is not this tool's: scratch/ belongs to commands; use terminal or python_repl there."
+                )));
+            }
             return Err(failed(format!("{path} cannot be written: only files under {} can.", ROOTS.join("/, ") + "/")));
         }
         if path.as_str().split('/').any(|name| name.starts_with('.')) {
@@ -151,6 +156,7 @@ mod tests {
             ("../x", Want::Delete, "cannot be written"),
             ("/etc/passwd", Want::Delete, "cannot be written"),
             ("config.yml", Want::Create("x".to_owned()), "only files under"),
+            ("scratch/x.py", Want::Create("x".to_owned()), "use terminal or python_repl there"),
             ("SKILLS_SNAPSHOT.md", Want::Delete, "only files under"),
             ("sessions/a.json", Want::Delete, "only files under"),
             ("workspace/.env", Want::Create("x".to_owned()), "hidden"),

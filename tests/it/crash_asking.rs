@@ -1,0 +1,160 @@
+//! `kill -9` at any moment while a person is asked: an answer that was acknowledged counts and is there afterwards, what was
+//! approved runs at most once, what was not approved never, and a file is as it was or as it was shown.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::crash::Dice;
+use crate::script::{call, calls, says, script};
+use crate::world::{ASKING, Server, World};
+
+/// So many exchanges, each with a call of every kind that has a number of its own, and an answer between.
+fn exchanges(count: u64) -> Vec<Value> {
+    let exchange = |n: u64| {
+        let made = calls([
+            call("r", "read_file", json!({"path": format!("knowledge/edited-{n}.md")})),
+            call("t", "terminal", json!({"command": format!("echo ran >> ran-{n}.txt")})),
+            call(
+                "e",
+                "edit_file",
+                json!({"path": format!("knowledge/edited-{n}.md"),
+                                          "edits": [{"search": "before", "replace": "after"}]}),
+            ),
+            call("c", "create_file", json!({"path": format!("knowledge/created-{n}.md"), "content": "created\n"})),
+            call("d", "delete_file", json!({"path": format!("knowledge/deleted-{n}.md")})),
+        ]);
+        [made, says(["So much ", "for that."])]
+    };
+    (0..count).flat_map(exchange).collect()
+}
+
+/// What a person was told before the server died.
+#[derive(Default)]
+struct Told {
+    messages: Vec<String>,
+    /// What was decided of each approval.
+    answers: BTreeMap<String, String>,
+}
+
+#[tokio::test]
+async fn killed_at_any_moment_while_it_asks_no_answer_is_lost_and_nothing_runs_twice() {
+    let kills: u64 = std::env::var("MINICLAW_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(32);
+    let world = World::new(script(exchanges(2 * kills + 4))).await.with_file("config.yml", ASKING);
+    for n in 0..2 * kills + 4 {
+        world.write(&format!("knowledge/edited-{n}.md"), "before\n");
+        world.write(&format!("knowledge/deleted-{n}.md"), "there\n");
+    }
+    let (mut dice, mut told, mut waited) = (Dice(20_261_123), Told::default(), 0);
+    for round in 0..kills {
+        let server = world.serve().await;
+        check(&server, &told).await;
+        let waiting = server.get("/api/approvals").await.ok()["approvals"].as_array().unwrap().clone();
+        waited += waiting.len();
+        for asked in waiting {
+            answer(&server, &asked, &mut dice, &mut told).await;
+        }
+        if told.messages.is_empty() || dice.below(3) > 0 {
+            let message = format!("message {round}.");
+            let said = server.post("/api/sessions/s/messages", json!({"message": message})).await.ok();
+            told.messages.push(message);
+            let after = said["after"].as_str().unwrap();
+            let path = format!("/api/sessions/s/events?until=settled&after={after}");
+            let mut stream = server.follow(&path).await;
+            let mut asked = 0;
+            // Four calls of an exchange are asked about at once; when nobody answers one, nothing more is said.
+            for _ in 0..dice.below(40) {
+                let Some(frame) = stream.next().await else { break };
+                if frame.is("approval_request") {
+                    asked += 1;
+                    let left = !answer(&server, &frame.data, &mut dice, &mut told).await;
+                    if left || asked > dice.below(6) {
+                        break;
+                    }
+                }
+            }
+        }
+        // Dropping it kills it.
+        drop(server);
+    }
+    let server = world.serve().await;
+    check(&server, &told).await;
+    let decided = |word: &str| told.answers.values().filter(|decision| *decision == word).count();
+    println!(
+        "{kills} kills: {} messages, {} approved, {} denied, {waited} times one waited over a restart",
+        told.messages.len(),
+        decided("approve"),
+        decided("deny")
+    );
+    let least = usize::try_from(kills / 4).unwrap();
+    assert!(decided("approve") >= least && decided("deny") >= least && waited >= least, "these kills mean nothing");
+    // A message ends what still waits.
+    server.chat("s", "the last one").await;
+    server.settled("s").await;
+}
+
+/// Decides, or leaves it; `false` when it was left.
+async fn answer(server: &Server<'_>, asked: &Value, dice: &mut Dice, told: &mut Told) -> bool {
+    let decision = ["approve", "approve", "deny", "leave"][usize::try_from(dice.below(4)).unwrap()];
+    if decision == "leave" {
+        return false;
+    }
+    let id = asked["id"].as_str().unwrap();
+    let answered = server.answer(id, json!({"decision": decision, "hash": asked["hash"]})).await;
+    if answered.status() == 200 {
+        told.answers.insert(id.to_owned(), decision.to_owned());
+    } else {
+        assert!([404, 409].contains(&answered.status()), "{}", answered.text());
+    }
+    true
+}
+
+async fn check(server: &Server<'_>, told: &Told) {
+    if told.messages.is_empty() {
+        return;
+    }
+    let world = server.world;
+    let history = server.get("/api/sessions/s/history").await.ok();
+    let messages = history["messages"].as_array().unwrap();
+    let asked: Vec<_> = messages.iter().filter(|m| m["role"] == "user").map(|m| m["content"].clone()).collect();
+    assert_eq!(asked, told.messages, "every acknowledged message, once, in order");
+    let mut answers = told.answers.clone();
+    let calls = messages.iter().flat_map(|m| m["tool_calls"].as_array().cloned().unwrap_or_default());
+    for call in calls {
+        let approval = &call["approval"];
+        if let Some(decision) = answers.remove(approval["id"].as_str().unwrap_or_default()) {
+            let word = if decision == "approve" { "approved" } else { "denied" };
+            assert_eq!(approval["decision"], word, "an acknowledged answer: {call}");
+        }
+        let approved = approval["decision"] == "approved";
+        let done = call["status"] == "done";
+        assert!(!done || approved || call["tool"] == "read_file", "done without a person's word: {call}");
+        effect(world, &call, done, approved);
+    }
+    assert!(answers.is_empty(), "answers of calls that are gone: {answers:?}");
+}
+
+/// Whether what a call was to do was done: exactly once when it is said to be done, and never without approval.
+fn effect(world: &World, call: &Value, done: bool, approved: bool) {
+    let text = call["arguments"].to_string();
+    let n: String = match text.split_once('-') {
+        Some((_, rest)) => rest.chars().take_while(char::is_ascii_digit).collect(),
+        None => return,
+    };
+    let read = |path: String| std::fs::read_to_string(world.path(&path)).ok();
+    let (before, after, now) = match call["tool"].as_str().unwrap() {
+        "terminal" => (None, Some("ran\n"), read(format!("scratch/ran-{n}.txt"))),
+        "edit_file" => (Some("before\n"), Some("after\n"), read(format!("knowledge/edited-{n}.md"))),
+        "create_file" => (None, Some("created\n"), read(format!("knowledge/created-{n}.md"))),
+        "delete_file" => (Some("there\n"), None, read(format!("knowledge/deleted-{n}.md"))),
+        _ => return,
+    };
+    let now = now.as_deref();
+    if done {
+        assert_eq!(now, after, "{call}");
+    } else if approved {
+        assert!(now == before || now == after, "neither as it was nor as it was shown: {now:?} {call}");
+    } else {
+        assert_eq!(now, before, "{call}");
+    }
+}

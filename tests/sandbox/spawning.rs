@@ -1,0 +1,114 @@
+//! A start that fails is an error with its reason. Nothing is run without the fence in its place.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use miniclaw::sandbox::{Job, Level, Sandbox, SandboxConfig, SandboxError};
+use tokio_util::sync::CancellationToken;
+
+use crate::kit::{Home, Place, fenced_levels, has, home, is_root, open, program, skipped};
+
+/// The error of a job that must not run: neither as it is asked for nor in any other way.
+async fn refused(home: &Home, job: Job) -> SandboxError {
+    let ran = home.path("scratch/ran");
+    let long_lived = home.sandbox.open(job.clone()).await.map(drop);
+    let Err(error) = home.sandbox.run(job, CancellationToken::new()).await else { panic!("it ran") };
+    assert_eq!(format!("{:?}", long_lived.expect_err("it ran")), format!("{error:?}"));
+    assert!(!ran.exists(), "{error}");
+    error
+}
+
+fn touch(home: &Home) -> Job {
+    home.job(&["/bin/bash", "-c", "touch ran"])
+}
+
+#[tokio::test]
+async fn arguments_or_an_environment_that_are_too_large_are_an_error() {
+    for level in fenced_levels() {
+        let home = home(level, Place::Open);
+        let long = "x".repeat(200 << 10);
+        let too_long = home.job(&["/bin/bash", "-c", &format!("touch ran # {long}")]);
+        let mut too_much = touch(&home);
+        too_much.env.push(("LONG".to_owned(), long));
+        let mut many = touch(&home);
+        many.argv.extend((0..80).map(|_| "y".repeat(100 << 10)));
+        // More than an order may hold at all.
+        let mut endless = touch(&home);
+        endless.argv.push("z".repeat(9 << 20));
+        for (job, sign) in [
+            (too_long, "Argument list too long"),
+            (too_much, "Argument list too long"),
+            (many, "Argument list too long"),
+            (endless, "the command is too long"),
+        ] {
+            let error = refused(&home, job).await;
+            assert!(matches!(error, SandboxError::Program { .. }), "{level:?}: {error:?}");
+            assert!(error.to_string().contains(sign), "{level:?}: {error}");
+        }
+        // Negative control: the same job with less of it runs.
+        home.run(touch(&home)).await;
+        assert!(home.path("scratch/ran").exists());
+    }
+}
+
+#[tokio::test]
+async fn a_folder_that_is_gone_is_an_error() {
+    let home = open();
+    for (folder, sign) in [("no such folder", "does not exist"), ("victim.txt", "does not exist")] {
+        let job = Job { cwd: home.path(folder), ..touch(&home) };
+        let error = refused(&home, job).await;
+        assert!(matches!(error, SandboxError::Program { .. }) && error.to_string().contains(sign), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn when_the_system_starts_no_process_that_is_the_error() {
+    use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
+    let homes: Vec<Home> = fenced_levels().into_iter().map(|level| home(level, Place::Open)).collect();
+    // Only this test's thread: the system has no room for another process.
+    let none = [libc::SYS_clone, libc::SYS_vfork, libc::SYS_fork].map(|call| (call, Vec::new())).into();
+    let full = SeccompAction::Errno(libc::EAGAIN as u32);
+    let arch = std::env::consts::ARCH.try_into().unwrap();
+    let filter = SeccompFilter::new(none, SeccompAction::Allow, full, arch).unwrap();
+    apply_filter(&BpfProgram::try_from(filter).unwrap()).unwrap();
+    for home in homes {
+        let error = refused(&home, touch(&home)).await;
+        assert!(matches!(error, SandboxError::Supervisor(_)), "{error:?}");
+        assert!(error.to_string().contains("Resource temporarily unavailable"), "{error}");
+    }
+}
+
+/// The supervisor itself is there, and the system has no room for what it is to start.
+#[tokio::test]
+async fn when_only_the_command_cannot_be_started_that_is_the_error() {
+    if !is_root() || !has("setpriv") || !has("prlimit") {
+        skipped("a supervisor that may start nothing", "needs root, setpriv and prlimit");
+        return;
+    }
+    let home = home(Level::Standard, Place::Open);
+    let copy = home.path("miniclaw");
+    std::fs::copy(program(), &copy).unwrap();
+    let wrapper = home.path("supervisor");
+    let start = |limit: &str| {
+        let user = "setpriv --reuid=4242 --regid=4242 --clear-groups";
+        let script = format!("#!/bin/sh\nPATH=/usr/bin:/bin exec {user} prlimit {limit} {} \"$@\"\n", copy.display());
+        std::fs::write(&wrapper, script).unwrap();
+        std::fs::set_permissions(&wrapper, std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::fs::set_permissions(home.path("scratch"), std::fs::Permissions::from_mode(0o777)).unwrap();
+        let config = SandboxConfig { supervisor_exe: PathBuf::from(&wrapper), level: Level::Standard };
+        Home { sandbox: Sandbox::new(config), root: tempfile::tempdir().unwrap() }
+    };
+    let full = start("--nproc=0");
+    for result in [
+        full.sandbox.run(touch(&home), CancellationToken::new()).await.map(drop),
+        full.sandbox.open(touch(&home)).await.map(drop),
+    ] {
+        let error = result.expect_err("it ran");
+        assert!(matches!(error, SandboxError::Program { .. }), "{error:?}");
+        assert!(error.to_string().contains("Resource temporarily unavailable"), "{error}");
+        assert!(!home.path("scratch/ran").exists());
+    }
+    // Negative control: with room it runs.
+    start("--nproc=9999").sandbox.run(touch(&home), CancellationToken::new()).await.unwrap();
+    assert!(home.path("scratch/ran").exists());
+}
