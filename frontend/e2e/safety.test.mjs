@@ -1,64 +1,13 @@
 // What hostile text and hostile addresses may not do: load anything from elsewhere, run anything, connect anywhere.
 import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { startCanary } from './canary.mjs'
 import { answers, openPage, say, settled, startBrowser, startMiniclaw, until } from './harness.mjs'
 
-/** Listens beside the app. Nobody may come by. */
-const canary = { hits: [] }
-const server = createServer((request, response) => {
-  if (request.url === '/page') {
-    // The negative control: the same text on a page that shows it as it is.
-    response.setHeader('Content-Type', 'text/html')
-    return response.end(PAYLOADS.filter(text => !text.includes('refresh')).join('\n'))
-  }
-  canary.hits.push(request.url)
-  response.end('x')
-})
-server.on('upgrade', (request, socket) => {
-  canary.hits.push(`upgrade ${request.url}`)
-  socket.destroy()
-})
-await new Promise(resolve => server.listen(0, '127.0.0.1', resolve))
-const C = `http://127.0.0.1:${server.address().port}`
-
-/** Every way known to make Markdown or HTML fetch, run or lead somewhere. `window.owned` would tell. */
-const PAYLOADS = [
-  `![a](${C}/img)`,
-  `![a][r]\n\n[r]: ${C}/ref`,
-  `[![a](${C}/linked)](${C}/to)`,
-  `<img src="${C}/html">`,
-  `<img src=x onerror="window.owned=1;fetch('${C}/onerror')">`,
-  `<script>window.owned=1;fetch('${C}/script')</script>`,
-  `<svg onload="window.owned=1"><image href="${C}/svg"/></svg>`,
-  `<iframe src="${C}/iframe" srcdoc="<script>parent.owned=1</script>"></iframe>`,
-  `<link rel="stylesheet" href="${C}/css"><link rel="prefetch" href="${C}/prefetch">`,
-  `<style>@import "${C}/import"; body{background:url(${C}/url)}</style>`,
-  `<div style="background:url(${C}/inline)">x</div>`,
-  `<meta http-equiv="refresh" content="0;url=${C}/refresh">`,
-  `<base href="${C}/">`,
-  `<video poster="${C}/poster" src="${C}/video" autoplay></video><audio src="${C}/audio" autoplay></audio>`,
-  `<object data="${C}/object"></object><embed src="${C}/embed">`,
-  `<form action="${C}/form"><input name=q autofocus onfocus="window.owned=1"></form>`,
-  `<picture><source srcset="${C}/srcset"><img srcset="${C}/set 2x"></picture>`,
-  `<math><mtext><table><mglyph><style><img src=x onerror="window.owned=1"></style></mglyph></table></mtext></math>`,
-  `<details open ontoggle="window.owned=1"><summary>x</summary></details>`,
-  '[click](javascript:window.owned=1)',
-  '[click](JaVaScRiPt:window.owned=1)',
-  '[click](&#106;avascript:window.owned=1)',
-  '[click](data:text/html,<script>window.owned=1</script>)',
-  '[click](vbscript:window.owned=1)',
-  '<javascript:window.owned=1>',
-  `[protocol](//127.0.0.1:${server.address().port}/relative)`,
-  `\`\`\`html\n<img src="${C}/code">\n\`\`\``,
-  `\`\`\`mermaid\ngraph TD; A["<img src='${C}/mermaid'>"] --> B\n\`\`\``,
-  `$$\\href{javascript:window.owned=1}{x} \\includegraphics{${C}/math}$$`,
-  `| <img src="${C}/cell"> | ![x](${C}/cell2) |\n|---|---|\n| a | b |`,
-  `<a id="app" name="root" href="${C}/clobber">x</a><form id="location"></form>`,
-]
-const HOSTILE = PAYLOADS.join('\n\n')
+const canary = await startCanary()
+const { url: C, hostile: HOSTILE } = canary
 
 let app
 let browser
@@ -98,7 +47,7 @@ before(async () => {
 after(async () => {
   await browser.close()
   await app.stop()
-  server.close()
+  canary.close()
 })
 
 const owned = page => page.evaluate(() => window.owned)

@@ -168,6 +168,36 @@ async fn asked_to_stop_twice_it_stops_at_once_and_the_next_start_puts_things_rig
     server.chat("s", "go on").await;
 }
 
+/// A first signal lets it put everything on the disk; on a disk that hangs, a second one ends it all the same.
+#[tokio::test]
+async fn asked_to_stop_a_second_time_it_waits_for_nothing() {
+    let held = steps([json!({"text": "Half."}), json!({"gate": "never"})]);
+    let world = World::new(script([held, says(["Yes."])])).await;
+    let server = world.serve().await;
+    let mut stream = server.open_chat("s", "hi").await;
+    stream.until("token").await;
+    let hangs = ("fdatasync,fsync", "delay_enter=3600s");
+    let Some(tampered) = crate::tampered::Tampered::start(&server, hangs, &[]) else { return };
+    server.signal(libc::SIGTERM);
+    let path = "/api/sessions/none/history";
+    eventually("it begins nothing any more", async || server.get(path).await.status() == 503).await;
+    let state = || {
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", server.pid())).expect("nobody has waited for it");
+        status.lines().find_map(|line| line.strip_prefix("State:")).expect("a state").trim().to_owned()
+    };
+    assert!(!state().starts_with('Z'), "it waits for the disk");
+    server.signal(libc::SIGTERM);
+    eventually("it ends", async || state().starts_with('Z')).await;
+    // One thread is still in the call that hangs, and held there.
+    drop(tampered);
+    let (status, _) = server.terminate().await;
+    assert_eq!(status.code(), Some(130), "it was the second one");
+    let server = world.serve().await;
+    assert_eq!(server.settled("s").await["messages"][0]["content"], "hi");
+    server.chat("s", "go on").await;
+}
+
 #[tokio::test]
 async fn the_keys_of_env_files_work_and_the_environment_wins() {
     let replies = || script([says(["Yes."])]);

@@ -106,6 +106,41 @@ async fn cut(kind: &str) {
     println!("{kind}: {cuts} power cuts, {} calls and {} answers promised", promised.ended.len(), promised.done.len());
 }
 
+/// What ext4 does by itself when it finds that something is wrong with the disk.
+#[tokio::test]
+async fn a_disk_that_turns_read_only_is_said_and_what_was_kept_is_there() {
+    let world = World::new(works(4)).await;
+    let disk = match Disk::make("ext4", world.home()) {
+        Ok(disk) => disk,
+        Err(reason) => return println!("skipped: no ext4 can be made and mounted here: {reason}"),
+    };
+    world.write("config.yml", CONFIG);
+    world.write("workspace/SOUL.md", "You are small.\n");
+    let server = world.serve().await;
+    server.chat("s", "first").await;
+    server.settled("s").await;
+    run("sync", &[]).unwrap();
+    run("mount", &["-o", "remount,abort", &world.home().to_string_lossy()]).unwrap();
+    for _ in 0..2 {
+        let said = server.post("/api/sessions/s/messages", json!({"message": "lost"})).await;
+        assert!(said.text().contains("Read-only file system"), "{}", said.text());
+        assert_eq!(said.refused(), (500, "io".to_owned()));
+    }
+    let saved = server.post("/api/files", json!({"path": "workspace/SOUL.md", "content": "new"})).await;
+    assert_eq!(saved.refused(), (500, "io".to_owned()));
+    assert_eq!(server.get("/api/sessions/s/history").await.ok()["messages"][0]["content"], "first");
+    drop(server);
+    disk.power_on();
+    let server = world.serve().await;
+    assert_eq!(world.read("workspace/SOUL.md"), "You are small.\n");
+    server.chat("s", "second").await;
+    let history = server.settled("s").await["messages"].take();
+    let asked: Vec<_> = history.as_array().unwrap().iter().filter(|m| m["role"] == "user").collect();
+    assert_eq!([&asked[0]["content"], &asked[1]["content"]], ["first", "second"]);
+    assert_eq!(asked.len(), 2);
+    drop(server);
+}
+
 #[tokio::test]
 async fn a_power_cut_on_ext4_takes_nothing_that_was_acknowledged() {
     cut("ext4").await;

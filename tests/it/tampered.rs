@@ -48,7 +48,7 @@ impl Drop for Tampered {
         unsafe { libc::kill(pid, libc::SIGINT) };
         let since = Instant::now();
         while matches!(self.0.try_wait(), Ok(None)) {
-            if since.elapsed() > Duration::from_secs(10) {
+            if since.elapsed() > Duration::from_secs(3) {
                 let _ = self.0.kill();
             }
             std::thread::sleep(Duration::from_millis(5));
