@@ -196,3 +196,24 @@ test('while a file is typed its cost is shown, and where a long one is cut', asy
   await budget.getByText(/Passages are taken in/).waitFor()
   await close()
 })
+
+test('a full disk is said where the file is saved, and the text stays', async () => {
+  const { page, close } = await openPage(browser, app)
+  await openFile(page, 'Memory', /MEMORY\.md/)
+  await page.route('**/api/files', route =>
+    route.request().method() === 'POST'
+      ? route.fulfill({ status: 507, json: { code: 'disk_full', message: 'no room', error: 'no room' } })
+      : route.fallback(),
+  )
+  await typeAtStart(page, 'Not yet on disk. ')
+  await page.keyboard.press('Control+s')
+  await inspector(page).getByText('The server’s disk is full.').waitFor()
+  await shot(page, 'disk-full')
+  await page.unroute('**/api/files')
+  await inspector(page).getByRole('button', { name: 'Save', exact: true }).click()
+  await inspector(page)
+    .getByText(/^Saved \d\d:\d\d$/)
+    .waitFor()
+  assert.match(await readFile(join(app.home, 'memory/MEMORY.md'), 'utf8'), /^Not yet on disk\. /)
+  await close()
+})

@@ -75,6 +75,7 @@ export async function startMiniclaw(replies = [], extra = {}, config = ALLOWING,
   let server = await serve('0')
   return {
     url: server.url,
+    provider: `${mock.url}/v1`,
     home,
     /** Ends the server as a crash would, lets `meanwhile` happen, and starts it where it was. */
     restart: async (meanwhile = async () => {}) => {

@@ -185,6 +185,19 @@ const DESKTOP_SCREENS = {
       await page.getByRole('dialog').locator('pre').waitFor()
     },
   },
+  connect: {
+    go: async page => {
+      await page.locator('#pane-left').getByRole('button', { name: /mock/ }).click()
+      await page.getByRole('dialog').locator('input[type=password]').waitFor()
+    },
+  },
+  rename: {
+    go: async page => {
+      await page.locator('#pane-right [aria-haspopup=menu]').first().click()
+      await page.getByRole('menuitem').first().click()
+      await page.getByRole('dialog').getByRole('textbox').waitFor()
+    },
+  },
   'file-menu': {
     go: async page => {
       await page.locator('#pane-right [aria-haspopup=menu]').first().click()
@@ -230,6 +243,16 @@ const MOBILE_SCREENS = {
     go: page => page.locator('#pane-play ol').waitFor(),
   },
   chat: { deep: true, go: page => page.locator('[role=log] article').first().waitFor() },
+  'xray-answer': {
+    deep: true,
+    go: async page => {
+      await page
+        .getByRole('button', { name: /X-ray of this answer|透视此回答/ })
+        .last()
+        .click()
+      await page.getByRole('dialog').getByRole('heading').nth(1).waitFor()
+    },
+  },
   sessions: {
     deep: true,
     go: async page => {

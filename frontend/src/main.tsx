@@ -10,6 +10,7 @@ import { loadThread } from '@/app/threads'
 import { followLink } from '@/features/auth/link'
 import { isDirty } from '@/features/editor/buffer'
 import { openPassage, placeInAddress } from '@/features/editor/passage'
+import { getLang, learn } from '@/lib/i18n'
 import { cspNonce } from '@/lib/nonce'
 import { useBuffers } from '@/stores/buffers'
 
@@ -43,4 +44,4 @@ addEventListener('beforeunload', event => {
 })
 
 // Who came by a one-time link is signed in before anything is asked for.
-void followLink().then(() => start(root))
+void Promise.all([followLink(), learn(getLang()).catch(() => undefined)]).then(() => start(root))

@@ -1,7 +1,9 @@
 import { cleanup } from '@testing-library/react'
 import { afterEach } from 'vitest'
+import { learn } from '@/lib/i18n'
 
 afterEach(cleanup)
+await learn('zh')
 
 // happy-dom has no observer of visibility; nothing here is ever scrolled into view.
 class NothingInView {

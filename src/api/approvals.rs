@@ -135,7 +135,7 @@ pub async fn remove_rule(
     Err(ApiError::new(StatusCode::NOT_FOUND, "not_found", "there is no such rule"))
 }
 
-fn is_the_page(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
+pub(super) fn is_the_page(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
     let mut given = headers.get_all(SECRET_HEADER).iter();
     match (given.next(), given.next()) {
         (Some(secret), None) if secret.to_str().is_ok_and(|secret| app.secret.is(secret)) => Ok(()),

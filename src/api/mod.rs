@@ -17,6 +17,7 @@ mod moving;
 mod openapi;
 mod pins;
 mod prompt;
+mod provider;
 mod request_changes;
 mod requests;
 mod retrieval;

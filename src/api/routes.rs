@@ -5,8 +5,8 @@ use utoipa_axum::routes;
 
 use super::app::App;
 use super::{
-    approvals, archive, chat, choice, compress, events, files, find, moving, pins, prompt, requests, retrieval, rewind,
-    sessions, settings, status, tokens, transfer,
+    approvals, archive, chat, choice, compress, events, files, find, moving, pins, prompt, provider, requests,
+    retrieval, rewind, sessions, settings, status, tokens, transfer,
 };
 
 /// All routes that the OpenAPI document describes.
@@ -16,6 +16,8 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(status::status))
         .routes(routes!(status::models))
         .routes(routes!(status::login))
+        .routes(routes!(provider::check))
+        .routes(routes!(provider::connect))
         .routes(routes!(chat::chat))
         .routes(routes!(events::all_events))
         .routes(routes!(events::session_events))

@@ -140,6 +140,12 @@ impl Shared {
         request.send().await.map_err(|error| self.subject.transport(&error))
     }
 
+    /// Asks without a body, and waits for the head of the answer.
+    pub async fn get(&self) -> Result<reqwest::Response, ProviderError> {
+        let request = self.http()?.get(self.url.clone());
+        request.send().await.map_err(|error| self.subject.transport(&error))
+    }
+
     /// Remembers a change for all later requests.
     pub fn learn(&self, change: Change) {
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);

@@ -10,6 +10,7 @@ mod adapt;
 mod assemble;
 mod body;
 mod calls;
+mod check;
 mod classify;
 mod client;
 mod discover;
@@ -35,6 +36,7 @@ use url::Url;
 use crate::domain::{StatusKind, ToolSpec, Usage};
 
 pub use body::body;
+pub use check::list_models;
 pub use client::Client;
 pub use discover::find_local;
 pub use embeddings::Embeddings;

@@ -20,6 +20,7 @@ mod session_file;
 mod sessions;
 mod settings;
 mod starter;
+mod variables;
 mod weights;
 
 pub use changes::KeptChange;

@@ -36,6 +36,7 @@ mod models;
 mod moving;
 mod power_cut;
 mod prompt;
+mod provider_connect;
 mod provider_faults;
 mod requests;
 mod resume;

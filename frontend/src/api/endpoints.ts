@@ -15,6 +15,7 @@ import type {
   FoundSessions,
   History,
   Message,
+  ModelStatus,
   Models,
   Prompt,
   ProposedSummary,
@@ -40,6 +41,18 @@ export const signInByCode = (code: string) =>
   call<{ signed_in: boolean }>('/api/login', { method: 'POST', body: { code } })
 
 export const getStatus = () => call<Status>('/api/status')
+
+/** Tries an address and a key; answers the models there are. */
+export const checkProvider = (base_url: string, api_key: string) =>
+  callAsPage<{ models: string[] }>('/api/provider/check', {
+    method: 'POST',
+    body: { base_url, ...(api_key.trim() === '' ? {} : { api_key }) },
+  }).then(r => r.models)
+export const connectProvider = (base_url: string, api_key: string, model: string) =>
+  callAsPage<ModelStatus>('/api/provider', {
+    method: 'PUT',
+    body: { base_url, model, ...(api_key.trim() === '' ? {} : { api_key }) },
+  })
 
 export const listSessions = () => call<SessionList>('/api/sessions')
 export const searchSessions = (words: string) =>

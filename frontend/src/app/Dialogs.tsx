@@ -2,13 +2,13 @@ import { lazy, Suspense } from 'react'
 import { ApiError } from '@/api/client'
 import { useStatus } from '@/api/queries'
 import { SignIn } from '@/features/auth/SignIn'
-import { ModelDialog } from '@/features/model/ModelDialog'
 import { useT } from '@/lib/i18n'
 import { type DialogName, useUi } from '@/stores/ui'
 import { reconnect } from './follow'
 import { ShortcutSheet } from './ShortcutSheet'
 import { acceptSummary, bringBack, restore, signIn } from './threads'
 
+const ModelDialog = lazy(() => import('@/features/model/ModelDialog'))
 const Archive = lazy(() => import('@/features/archive/Archive'))
 const CompressDialog = lazy(() => import('@/features/compress/CompressDialog'))
 const Xray = lazy(() => import('@/features/xray/Xray'))
@@ -36,7 +36,11 @@ export function Dialogs({ sessionId }: { sessionId: string | null }) {
         />
       )}
       <ShortcutSheet {...props('shortcuts')} />
-      <ModelDialog model={model} {...props('model')} />
+      {dialog === 'model' && (
+        <Suspense>
+          <ModelDialog model={model} {...props('model')} />
+        </Suspense>
+      )}
       {dialog === 'settings' && (
         <Suspense>
           <Settings {...props('settings')} />

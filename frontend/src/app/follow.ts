@@ -16,7 +16,7 @@ import { diskChanged } from '@/features/editor/actions'
 import { t } from '@/lib/i18n'
 import { announce } from '@/stores/announcer'
 import { deliver, forgetSent, setConnection, useLive } from '@/stores/live'
-import { toast } from '@/stores/toasts'
+import { useUi } from '@/stores/ui'
 import type { Envelope } from '@/thread/advance'
 import { changed, loadThread } from './threads'
 
@@ -105,11 +105,6 @@ function onFile(path: string): void {
   for (const key of old) refresh(key)
 }
 
-/** Never by itself: there may be a draft, or a file that is not saved. */
-function offerReload(): void {
-  toast(t('newVersion'), { action: { label: t('reload'), run: () => location.reload() } })
-}
-
 /** What a frame means outside its own conversation. */
 function sideEffects(sessionId: string, frame: Frame): void {
   switch (frame.type) {
@@ -168,7 +163,7 @@ function handle(notice: Notice, id: string | null): void {
       if (bootId !== null && bootId !== notice.boot_id) reloadEverything()
       else if (!anchored) reloadThreads(() => true)
       bootId = notice.boot_id
-      if (version !== null && version !== notice.version) offerReload()
+      if (version !== null && version !== notice.version) useUi.setState({ stale: true })
       version = notice.version
       break
     case 'frame':

@@ -5,6 +5,7 @@ import { editSessions, keys, patchSession, putPinned, queryClient, refresh } fro
 import type { Chosen } from '@/api/types'
 import { t } from '@/lib/i18n'
 import { randomId } from '@/lib/ids'
+import { reasonOf } from '@/lib/reason'
 import { useNewChoice } from '@/stores/choice'
 import { editOutbox, type Outgoing, updateThread, useLive } from '@/stores/live'
 import { toast } from '@/stores/toasts'
@@ -25,8 +26,6 @@ function remember(id: string): void {
     updateThread(old, () => undefined)
   }
 }
-
-export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** Reads the history; resolves to the id of the last event it contains. */
 export async function loadThread(id: string): Promise<string | null> {

@@ -1,6 +1,5 @@
 import { useSyncExternalStore } from 'react'
 import { en } from '@/locales/en'
-import { zh } from '@/locales/zh'
 import { store } from './storage'
 
 export type Key = keyof typeof en
@@ -8,7 +7,13 @@ export type Vars = Record<string, string | number>
 export type Translate = (key: Key, vars?: Vars) => string
 export type Lang = 'en' | 'zh'
 
-const dictionaries: Record<Lang, Record<Key, string>> = { en, zh }
+/** English is there from the start; another language comes when it is spoken. */
+const dictionaries: Partial<Record<Lang, Record<Key, string>>> = { en }
+
+/** Resolves when the language can be spoken. A page that cannot fetch it stays with English. */
+export async function learn(lang: Lang): Promise<void> {
+  if (lang === 'zh') dictionaries.zh ??= (await import('@/locales/zh')).zh
+}
 
 let current: Lang = document.documentElement.lang.startsWith('zh') ? 'zh' : 'en'
 const listeners = new Set<() => void>()
@@ -16,7 +21,8 @@ const listeners = new Set<() => void>()
 export const getLang = (): Lang => current
 export const locale = (lang: Lang): string => (lang === 'zh' ? 'zh-CN' : 'en')
 
-export function setLang(lang: Lang): void {
+export async function setLang(lang: Lang): Promise<void> {
+  await learn(lang)
   current = lang
   document.documentElement.lang = locale(lang)
   store('mc.lang', lang)
@@ -24,7 +30,7 @@ export function setLang(lang: Lang): void {
 }
 
 export const translate = (lang: Lang, key: Key, vars: Vars = {}): string =>
-  dictionaries[lang][key].replace(/\{(\w+)\}/g, (_, name: string) => String(vars[name] ?? ''))
+  (dictionaries[lang] ?? en)[key].replace(/\{(\w+)\}/g, (_, name: string) => String(vars[name] ?? ''))
 
 /** For code outside React, which speaks the language of the moment. */
 export const t: Translate = (key, vars) => translate(current, key, vars)

@@ -127,7 +127,7 @@ export const en = {
   modelSmall: 'Small demo model: slow, often wrong — connect a better one',
   modelSmallShort: 'Demo model — connect a better one',
   modelConnect: 'Connect a model',
-  modelHelpIntro: 'Each way takes a minute. Restart miniclaw afterwards.',
+  modelHelpIntro: 'Or by hand; restart miniclaw afterwards.',
   modelHelpEnv: 'Copy the example of the settings file',
   modelHelpDeepseek: 'DeepSeek: set the key in .env',
   modelHelpOpenai: 'OpenAI, or any service that speaks its protocol: set the key and the address in .env',
@@ -514,6 +514,7 @@ export const en = {
   sentByDisk: 'by another program',
   sentByEditor: 'by a person, in the editor',
   sentByRun: 'by the agent',
+  sentBySkills: 'made anew, because a skill changed',
   sentByUnknown: 'it is not known by whom',
   // files: rename, delete, upload, budget
   fileMenu: 'What to do with {path}',
@@ -540,6 +541,22 @@ export const en = {
   budgetExact: 'Counted by the server',
   budgetGuess: 'Guessed while you type; the server counts when you pause',
   cutHere: 'Cut here: each request holds the first {limit} characters of this file',
+  // states
+  diskFull: 'The server’s disk is full. Free some space and try again; nothing was lost.',
+  modelStartingAt: 'Starting, {n} %',
+  // connect a provider
+  providerTitle: 'Connect a provider',
+  providerAddress: 'Address of its API',
+  providerKey: 'API key (not needed for a server of your own)',
+  providerModel: 'Model',
+  providerCheck: 'Check the key',
+  providerWorks: 'That works. Models to choose from: {n}',
+  providerUse: 'Use this model',
+  providerBusy: 'One moment…',
+  providerKept:
+    'The key goes into .env on this server, readable by its owner only, and is never shown again.',
+  providerDone: '{model} answers from now on.',
+  modelHelpDemo: 'Without any of these: a small model for trying things out (1.1 GB)',
   // keyboard and palette
   shortcuts: 'Keyboard shortcuts',
   palette: 'Command palette',

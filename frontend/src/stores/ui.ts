@@ -51,6 +51,8 @@ interface Ui {
   dialog: DialogName | null
   /** The work whose requests the X-ray shows; null for the next request. */
   xrayOf: string | null
+  /** The server is another version than the page. */
+  stale: boolean
   set: (patch: Partial<Ui>) => void
 }
 
@@ -77,6 +79,7 @@ export const useUi = create<Ui>(set => ({
   find: null,
   dialog: null,
   xrayOf: null,
+  stale: false,
   set,
 }))
 

@@ -30,6 +30,7 @@ import { ConnectionBanner } from './ConnectionBanner'
 import { FindBar } from './FindBar'
 import { RawView } from './RawView'
 import type { RowActions } from './rows'
+import { StaleBanner } from './StaleBanner'
 import { useFind } from './useFind'
 import { useTarget } from './useTarget'
 
@@ -127,6 +128,7 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
         onRight={onRight}
       />
       <ConnectionBanner connection={connection} />
+      <StaleBanner />
       {find.open && (
         <FindBar
           {...find}

@@ -3,12 +3,12 @@ import { ApiError } from '@/api/client'
 import { deleteFile, readFile, renameFile, restoreFile, sameEtag, writeFile } from '@/api/endpoints'
 import { keys, refresh } from '@/api/queries'
 import { t } from '@/lib/i18n'
+import { reasonOf } from '@/lib/reason'
 import { bufferOf, dispatchBuffer, dropFile, putFile, useBuffers } from '@/stores/buffers'
 import { toast } from '@/stores/toasts'
 import { openFile, useUi } from '@/stores/ui'
 import { isDirty, openBuffer, type Writer } from './buffer'
 
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 const isGone = (error: unknown): boolean => error instanceof ApiError && error.status === 404
 
 /** Versions announced while a save was on its way; only afterwards can one tell ours from another's. */

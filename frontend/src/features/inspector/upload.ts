@@ -3,6 +3,7 @@ import { ApiError } from '@/api/client'
 import { type Root, writeFile } from '@/api/endpoints'
 import { keys, refresh } from '@/api/queries'
 import { t } from '@/lib/i18n'
+import { reasonOf } from '@/lib/reason'
 import { toast } from '@/stores/toasts'
 import { openFile } from '@/stores/ui'
 import { uploadPath } from './names'
@@ -28,7 +29,7 @@ export async function uploadOne(root: Root, file: File, write: Write): Promise<U
     return { kind: 'done', path }
   } catch (error) {
     if (error instanceof ApiError) {
-      return refused(error.status === 412 ? t('uploadExists', { path }) : error.message)
+      return refused(error.status === 412 ? t('uploadExists', { path }) : reasonOf(error))
     }
     // A folder cannot be read, and what is no UTF-8 not decoded.
     return refused(t(error instanceof TypeError ? 'uploadNoText' : 'uploadUnreadable'))

@@ -3,6 +3,7 @@ import { CopyButton } from '@/components/ui/CopyButton'
 import { Dialog } from '@/components/ui/Dialog'
 import { count } from '@/lib/format'
 import { type Key, locale, useLang, useT } from '@/lib/i18n'
+import { ConnectProvider } from './ConnectProvider'
 import { stateOf } from './words'
 
 const WAYS: { title: Key; lines: string }[] = [
@@ -12,6 +13,7 @@ const WAYS: { title: Key; lines: string }[] = [
     lines: 'OPENAI_API_KEY=sk-…\nOPENAI_BASE_URL=https://api.openai.com/v1\nOPENAI_MODEL=…',
   },
   { title: 'modelHelpOllama', lines: 'ollama serve\nollama pull qwen3' },
+  { title: 'modelHelpDemo', lines: 'make model' },
 ]
 
 interface Props {
@@ -21,7 +23,7 @@ interface Props {
 }
 
 /** What model answers, how it is, and how to connect a better one. */
-export function ModelDialog({ model, open, onOpenChange }: Props) {
+export default function ModelDialog({ model, open, onOpenChange }: Props) {
   const t = useT()
   const lang = useLang()
   return (
@@ -38,6 +40,7 @@ export function ModelDialog({ model, open, onOpenChange }: Props) {
           )}
         </div>
       )}
+      <ConnectProvider onDone={() => onOpenChange(false)} />
       <p className="mb-3 text-[13px] text-fg-2">{t('modelHelpIntro')}</p>
       <ol className="space-y-3 text-[13px]">
         <Way title={t('modelHelpEnv')} lines="cp .env.example .env" />

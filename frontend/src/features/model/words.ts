@@ -13,7 +13,13 @@ export function stateOf(model: ModelStatus, t: Translate): { words: string; tone
     case 'failed':
       return { words: t('modelFailed'), tone: 'bad' }
     case 'starting':
-      return { words: t('modelStarting'), tone: 'busy' }
+      return {
+        words:
+          model.progress == null
+            ? t('modelStarting')
+            : t('modelStartingAt', { n: Math.round(model.progress * 100) }),
+        tone: 'busy',
+      }
     case 'reading':
       return { words: t('modelReading', { n: Math.round((model.progress ?? 0) * 100) }), tone: 'busy' }
     case 'ready':

@@ -65,7 +65,7 @@ export function Sidebar({ sessionId, onNew }: Props) {
         </span>
         <strong className="font-semibold text-[15px]">miniclaw</strong>
         <span className="ms-auto flex">
-          <IconButton label={t('language')} onClick={() => setLang(lang === 'zh' ? 'en' : 'zh')}>
+          <IconButton label={t('language')} onClick={() => void setLang(lang === 'zh' ? 'en' : 'zh')}>
             <Languages size={16} aria-hidden />
           </IconButton>
           <ThemeMenu />

@@ -81,15 +81,24 @@ const BY: Record<NonNullable<SentChange['by']>, Key> = {
   run: 'sentByRun',
 }
 
+/** The server makes it of the skills' own descriptions. */
+const SNAPSHOT = 'SKILLS_SNAPSHOT.md'
+
+/** Why a file is another one now; null for what is no file or has only moved. */
+function causeOf({ how, by, file }: SentChange): Key | null {
+  if (!file || how === 'moved' || how === 'removed') return null
+  if (file === SNAPSHOT) return 'sentBySkills'
+  return by ? BY[by] : 'sentByUnknown'
+}
+
 function ChangeRow({ id, change, onLeave }: { id: string; change: SentChange; onLeave: () => void }) {
   const t = useT()
   const lang = useLang()
   const [open, setOpen] = useFold(`sent:${id}`, false)
-  const { how, origin, label, file, by, at, diff, bytes } = change
+  const { how, origin, label, file, at, diff, bytes } = change
   const name = origin ? nameOf(origin, label, t) : t('sentSettings')
   const sign = bytes > 0 ? '+' : bytes < 0 ? '−' : ''
-  const cause =
-    how === 'changed' || how === 'added' ? (by ? t(BY[by]) : file ? t('sentByUnknown') : null) : null
+  const cause = causeOf(change)
   const head = (
     <>
       <Badge tone={how === 'moved' ? 'plain' : 'warn'}>{t(HOW[how])}</Badge>
@@ -104,7 +113,7 @@ function ChangeRow({ id, change, onLeave }: { id: string; change: SentChange; on
         {change.count > 1 && <span className="text-fg-3"> × {change.count}</span>}
         {cause && (
           <span className="block text-fg-2 text-meta">
-            {[cause, at && moment(at, locale(lang))].filter(Boolean).join(' · ')}
+            {[t(cause), at && moment(at, locale(lang))].filter(Boolean).join(' · ')}
           </span>
         )}
       </span>

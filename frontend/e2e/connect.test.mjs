@@ -1,0 +1,66 @@
+// The first run without a model: connecting a provider from the page, and a page older than its server.
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { answers, openPage, say, shot, startBrowser, startMiniclaw } from './harness.mjs'
+
+let app
+let browser
+before(async () => {
+  // Empty variables count as none.
+  app = await startMiniclaw([], {
+    OPENAI_API_KEY: '',
+    OPENAI_BASE_URL: '',
+    OPENAI_MODEL: '',
+    MINICLAW_LLM: '/none',
+  })
+  browser = await startBrowser()
+})
+after(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+test('without a model the page leads to the form, tries the key and answers with it at once', async () => {
+  const { page, close } = await openPage(browser, app)
+  await page.getByRole('button', { name: 'Connect a model' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Connect a model' })
+  await dialog.getByLabel('Address of its API').fill('http://127.0.0.1:1/v1')
+  await dialog.getByLabel(/API key/).fill('sk-typed-here')
+  await dialog.getByRole('button', { name: 'Check the key' }).click()
+  await dialog.getByRole('alert').waitFor()
+  await dialog.getByLabel('Address of its API').fill(app.provider)
+  await dialog.getByRole('button', { name: 'Check the key' }).click()
+  await dialog.getByText('That works. Models to choose from: 1').waitFor()
+  await shot(page, 'connect')
+  await dialog.getByRole('button', { name: 'Use this model' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  await say(page, 'hello')
+  await answers(page).getByText('All right.').waitFor()
+  assert.match(await readFile(join(app.home, '.env'), 'utf8'), /OPENAI_API_KEY='sk-typed-here'/)
+  assert.ok(!(await page.content()).includes('sk-typed-here'))
+  await close()
+})
+
+test('a page that is older than its server says so until it is reloaded by a person', async () => {
+  const { page, close } = await openPage(browser, app, {
+    prepare: async page => {
+      let opened = 0
+      await page.route(/\/api\/events/, async route => {
+        opened += 1
+        const version = opened === 1 ? '0.1.0' : '0.2.0'
+        const hello = { type: 'hello', boot_id: 'b', version }
+        const body = `retry: 50\nevent: hello\ndata: ${JSON.stringify(hello)}\n\n`
+        await route.fulfill({ contentType: 'text/event-stream', body })
+      })
+    },
+  })
+  await page.getByText('miniclaw was updated.').first().waitFor()
+  await shot(page, 'stale')
+  await page.getByRole('textbox', { name: 'Message', exact: true }).fill('a draft')
+  await page.unroute(/\/api\/events/)
+  await page.getByRole('button', { name: 'Reload' }).click()
+  await page.waitForFunction(() => document.querySelector('textarea')?.value === 'a draft')
+  await close()
+})

@@ -1,0 +1,43 @@
+import { render, screen } from '@testing-library/react'
+import userEvent from '@testing-library/user-event'
+import { afterEach, expect, it, vi } from 'vitest'
+import { ConnectProvider } from '@/features/model/ConnectProvider'
+
+afterEach(() => vi.unstubAllGlobals())
+
+it('a key is checked before it is kept, and a refusal is said where it was typed', async () => {
+  const asked: [string, unknown][] = []
+  const answers = [
+    { status: 502, body: { code: 'auth', message: 'The key was refused.' } },
+    { status: 200, body: { models: ['small', 'large'] } },
+    { status: 200, body: { model: 'large', label: 'Large', state: 'ready' } },
+  ]
+  vi.stubGlobal('fetch', async (path: string, init: RequestInit) => {
+    asked.push([path, JSON.parse(String(init.body))])
+    const { status, body } = answers[asked.length - 1] ?? { status: 500, body: {} }
+    return new Response(JSON.stringify(body), { status })
+  })
+  const onDone = vi.fn()
+  render(<ConnectProvider onDone={onDone} />)
+  const person = userEvent.setup()
+  await person.click(screen.getByRole('button', { name: 'OpenAI' }))
+  const key = screen.getByLabelText(/API key/)
+  expect(key.getAttribute('type')).toBe('password')
+  await person.type(key, 'sk-1')
+  await person.click(screen.getByRole('button', { name: 'Check the key' }))
+  expect((await screen.findByRole('alert')).textContent).toBe('The key was refused.')
+  await person.click(screen.getByRole('button', { name: 'Check the key' }))
+  const model = await screen.findByLabelText('Model')
+  expect((model as HTMLInputElement).value).toBe('small')
+  await person.clear(model)
+  await person.type(model, 'large')
+  await person.click(screen.getByRole('button', { name: 'Use this model' }))
+  await vi.waitFor(() => expect(onDone).toHaveBeenCalledOnce())
+  const address = 'https://api.openai.com/v1'
+  expect(asked).toEqual([
+    ['/api/provider/check', { base_url: address, api_key: 'sk-1' }],
+    ['/api/provider/check', { base_url: address, api_key: 'sk-1' }],
+    ['/api/provider', { base_url: address, api_key: 'sk-1', model: 'large' }],
+  ])
+  expect((key as HTMLInputElement).value).toBe('')
+})

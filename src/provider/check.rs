@@ -1,0 +1,102 @@
+//! Whether an address and a key work: a provider is asked for its models, once and not for long.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::Endpoint;
+use super::client::Shared;
+use super::error::{Phase, ProviderError, Trouble};
+use super::turn::failed;
+
+const MODELS: &str = "/models";
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Bytes of a list of models.
+const MOST: usize = 4 << 20;
+/// Names that are handed on.
+const MOST_MODELS: usize = 500;
+
+/// The names of the models there are, as the provider sorts them.
+///
+/// # Errors
+/// When the provider cannot be reached, refuses the key, or answers something else than a list of models.
+pub async fn list_models(endpoint: Endpoint) -> Result<Vec<String>, ProviderError> {
+    let shared = Shared::new(endpoint, MODELS)?;
+    let provider = shared.subject.provider.clone();
+    match tokio::time::timeout(PATIENCE, ask(&shared)).await {
+        Ok(answer) => answer,
+        Err(_) => Err(ProviderError::Timeout { provider, phase: Phase::FirstByte, waited: PATIENCE }),
+    }
+}
+
+async fn ask(shared: &Shared) -> Result<Vec<String>, ProviderError> {
+    let mut response = shared.get().await?;
+    if !response.status().is_success() {
+        return Err(failed(shared, response).await);
+    }
+    let mut bytes = Vec::new();
+    while let Some(piece) = response.chunk().await.map_err(|error| shared.subject.transport(&error))? {
+        if bytes.len() + piece.len() > MOST {
+            return Err(shared.subject.unreachable(Trouble::NotAnApi));
+        }
+        bytes.extend_from_slice(&piece);
+    }
+    let document: Value = serde_json::from_slice(&bytes).map_err(|_| shared.subject.unreachable(Trouble::NotAnApi))?;
+    let list = document.get("data").or_else(|| document.get("models")).and_then(Value::as_array);
+    let list = list.ok_or_else(|| shared.subject.unreachable(Trouble::NotAnApi))?;
+    let names = list.iter().filter_map(|model| model.get("id").or_else(|| model.get("name"))?.as_str());
+    Ok(names.map(str::to_owned).take(MOST_MODELS).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::Profile;
+    use axum::Router;
+    use axum::http::{HeaderMap, StatusCode};
+    use axum::routing::get;
+    use serde_json::json;
+    use url::Url;
+
+    const KEY: &str = "sk-canary-77";
+
+    async fn endpoint(router: Router, key: Option<&str>) -> Endpoint {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base_url = Url::parse(&format!("http://{}/v1", listener.local_addr().unwrap())).unwrap();
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Endpoint {
+            profile: Profile::from_url(&base_url, ""),
+            base_url,
+            api_key: key.map(|key| key.to_owned().into()),
+            model: String::new(),
+            label: String::new(),
+            context_window: 1,
+        }
+    }
+
+    async fn models(headers: HeaderMap) -> (StatusCode, String) {
+        let given = headers.get("authorization").and_then(|value| value.to_str().ok()).unwrap_or_default();
+        match given == format!("Bearer {KEY}") {
+            true => (StatusCode::OK, json!({"data": [{"id": "a"}, {"id": "b"}, {"x": 1}]}).to_string()),
+            false => (StatusCode::UNAUTHORIZED, json!({"error": {"message": format!("wrong: {given}")}}).to_string()),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_right_key_lists_models_and_a_wrong_one_is_named_without_being_shown() {
+        let router = || Router::new().route("/v1/models", get(models));
+        assert_eq!(list_models(endpoint(router(), Some(KEY)).await).await.unwrap(), ["a", "b"]);
+        let error = list_models(endpoint(router(), Some("sk-canary-wrong")).await).await.unwrap_err();
+        assert_eq!(error.code(), "auth");
+        assert!(!format!("{error} {error:?}").contains("canary"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn what_is_no_list_of_models_is_said() {
+        for page in ["<html>", "[]", "{}"] {
+            let router = Router::new().route("/v1/models", get(move || async move { page }));
+            let error = list_models(endpoint(router, None).await).await.unwrap_err();
+            assert!(matches!(error, ProviderError::Unreachable { .. }), "{page}: {error}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! `.env` of the home: lines of it are replaced and all others kept, comments too.
+
+use super::atomic;
+use super::error::StoreError;
+use super::home::Home;
+
+const FILE: &str = ".env";
+
+impl Home {
+    /// Sets variables; `None` removes one. The file can be read by its owner only afterwards.
+    ///
+    /// # Errors
+    /// [`StoreError::NotAllowed`] for a value that the file cannot hold, and when it cannot be written. Nothing has
+    /// changed then.
+    pub fn set_variables(&self, variables: &[(&str, Option<&str>)]) -> Result<(), StoreError> {
+        for (_, value) in variables {
+            if value.is_some_and(|value| value.chars().any(|c| c == '\'' || c.is_control())) {
+                let why = "a value may hold no quotes and no line breaks";
+                return Err(StoreError::NotAllowed { path: FILE.to_owned(), why });
+            }
+        }
+        let _one_writer = self.edit_lock();
+        let old = match self.root().read_to_string(FILE) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(StoreError::io("reading .env")(error)),
+        };
+        let text = changed(&old, variables);
+        atomic::replace(self.root(), FILE, text.as_bytes(), 0o600).map_err(StoreError::io("saving .env"))?;
+        // One that others could read keeps its mode when it is replaced.
+        let owner_only = cap_std::fs::PermissionsExt::from_mode(0o600);
+        self.root().set_permissions(FILE, owner_only).map_err(StoreError::io("closing .env to others"))
+    }
+}
+
+fn changed(old: &str, variables: &[(&str, Option<&str>)]) -> String {
+    let name_of = |line: &str| {
+        let line = line.trim_start();
+        let line = line.strip_prefix("export ").unwrap_or(line);
+        line.split_once('=').map(|(name, _)| name.trim().to_owned())
+    };
+    let is_set = |line: &&str| name_of(line).is_some_and(|name| variables.iter().any(|(known, _)| *known == name));
+    let mut lines: Vec<String> = old.lines().filter(|line| !is_set(line)).map(str::to_owned).collect();
+    for (name, value) in variables {
+        if let Some(value) = value {
+            lines.push(format!("{name}='{value}'"));
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn other_lines_stay_and_only_the_owner_can_read_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(folder.path()).unwrap();
+        let file = folder.path().join(".env");
+        std::fs::write(&file, "# mine\nA=1\nexport OPENAI_API_KEY=old\nOPENAI_API_KEY_2=x\n").unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+        home.set_variables(&[("OPENAI_API_KEY", Some("sk $x #1")), ("OPENAI_MODEL", None)]).unwrap();
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert_eq!(text, "# mine\nA=1\nOPENAI_API_KEY_2=x\nOPENAI_API_KEY='sk $x #1'\n");
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        for bad in ["a'b", "a\nB=1"] {
+            assert!(home.set_variables(&[("A", Some(bad))]).is_err());
+        }
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+    }
+
+    #[test]
+    fn a_new_file_is_made_for_its_owner() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(folder.path()).unwrap();
+        home.set_variables(&[("A", Some("1"))]).unwrap();
+        let mode = std::fs::metadata(folder.path().join(".env")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+}

@@ -1,0 +1,91 @@
+//! A provider connected from the page: tried first, written where only its owner reads, used at once.
+
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::{Value, json};
+
+use crate::http::Answer;
+use crate::script::{always, says, script};
+use crate::world::{Server, World};
+
+const TYPED: &str = "sk-canary-typed-1b2c3d";
+
+async fn world() -> World {
+    World::new(script([always(says(["Yes."]))])).await
+}
+
+/// A server that nothing was configured for.
+async fn bare(world: &World) -> Server<'_> {
+    let unset = |command: &mut std::process::Command| {
+        for name in ["OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"] {
+            command.env_remove(name);
+        }
+    };
+    world.serve_prepared(&["--port", "0"], unset).await
+}
+
+async fn as_page(server: &Server<'_>, method: &str, path: &str, body: Value) -> Answer {
+    let secret = server.secret().await;
+    let headers = [("Content-Type", "application/json"), ("X-Miniclaw-Secret", secret.as_str())];
+    server.send(method, path, &headers, body.to_string().as_bytes()).await
+}
+
+#[tokio::test]
+async fn a_provider_is_tried_kept_for_its_owner_and_used_without_a_restart() {
+    let world = world().await.with_file(".env", "# mine\nOTHER=1\n");
+    let server = bare(&world).await;
+    assert_eq!(server.get("/api/status").await.ok()["model"]["state"], "none");
+    let address = world.provider.base_url.to_string();
+    let tried = json!({"base_url": address, "api_key": TYPED});
+    let models = as_page(&server, "POST", "/api/provider/check", tried).await.ok();
+    assert_eq!(models, json!({"models": ["scripted"]}));
+    assert_eq!(world.read(".env"), "# mine\nOTHER=1\n", "a try keeps nothing");
+
+    let chosen = json!({"base_url": address, "api_key": TYPED, "model": "scripted"});
+    let status = as_page(&server, "PUT", "/api/provider", chosen).await.ok();
+    assert_eq!((&status["model"], &status["state"]), (&json!("scripted"), &json!("ready")));
+    server.chat("s", "hi").await;
+    assert_eq!(world.asked()[0]["model"], "scripted");
+    let text = world.read(".env");
+    assert!(text.starts_with("# mine\nOTHER=1\n") && text.contains(&format!("OPENAI_API_KEY='{TYPED}'")), "{text}");
+    let mode = std::fs::metadata(world.path(".env")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    for path in ["/api/status", "/api/models", "/api/prompt", "/api/sessions/s/requests"] {
+        assert!(!server.get(path).await.ok().to_string().contains(TYPED), "{path}");
+    }
+    drop(server);
+    let server = bare(&world).await;
+    assert_eq!(server.get("/api/status").await.ok()["model"]["model"], "scripted");
+    assert!(!world.log().contains(TYPED));
+}
+
+#[tokio::test]
+async fn what_cannot_work_is_said_and_changes_nothing() {
+    let world = world().await;
+    let server = bare(&world).await;
+    let address = world.provider.base_url.to_string();
+    let without = server.post("/api/provider/check", json!({"base_url": address})).await.refused();
+    assert_eq!(without, (403, "no_secret".to_owned()));
+    let without = server.put("/api/provider", json!({"base_url": address, "model": "m"})).await.refused();
+    assert_eq!(without, (403, "no_secret".to_owned()));
+    for (body, expected) in [
+        (json!({"base_url": "file:///etc/passwd", "model": "m"}), (400, "bad_address")),
+        (json!({"base_url": "https://me:canary@host/v1", "model": "m"}), (400, "bad_address")),
+        (json!({"base_url": address, "api_key": "two words", "model": "m"}), (400, "bad_key")),
+        (json!({"base_url": address, "api_key": "x'\nA=1", "model": "m"}), (400, "bad_key")),
+        (json!({"base_url": address, "model": " "}), (400, "bad_model")),
+        (json!({"base_url": address, "api_key": 7, "model": "m"}), (400, "bad_json")),
+        (json!({"base_url": "http://127.0.0.1:1/v1", "model": "m"}), (502, "unreachable")),
+    ] {
+        let refused = as_page(&server, "PUT", "/api/provider", body.clone()).await.refused();
+        assert_eq!((refused.0, refused.1.as_str()), expected, "{body}");
+    }
+    assert!(!world.path(".env").exists());
+    drop(server);
+    // The environment wins over .env, so writing there would change nothing.
+    let server = world.serve().await;
+    let chosen = json!({"base_url": address, "model": "scripted"});
+    let refused = as_page(&server, "PUT", "/api/provider", chosen).await.refused();
+    assert_eq!(refused, (409, "environment_wins".to_owned()));
+    assert!(!world.path(".env").exists());
+}
