@@ -5,10 +5,10 @@ import { SignIn } from '@/features/auth/SignIn'
 import { useT } from '@/lib/i18n'
 import { type DialogName, useUi } from '@/stores/ui'
 import { reconnect } from './follow'
-import { ShortcutSheet } from './ShortcutSheet'
 import { acceptSummary, bringBack, restore, signIn } from './threads'
 
 const ModelDialog = lazy(() => import('@/features/model/ModelDialog'))
+const ShortcutSheet = lazy(() => import('./ShortcutSheet'))
 const Archive = lazy(() => import('@/features/archive/Archive'))
 const CompressDialog = lazy(() => import('@/features/compress/CompressDialog'))
 const Xray = lazy(() => import('@/features/xray/Xray'))
@@ -35,7 +35,11 @@ export function Dialogs({ sessionId }: { sessionId: string | null }) {
           }}
         />
       )}
-      <ShortcutSheet {...props('shortcuts')} />
+      {dialog === 'shortcuts' && (
+        <Suspense>
+          <ShortcutSheet {...props('shortcuts')} />
+        </Suspense>
+      )}
       {dialog === 'model' && (
         <Suspense>
           <ModelDialog model={model} {...props('model')} />

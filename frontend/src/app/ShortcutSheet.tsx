@@ -3,7 +3,7 @@ import { Kbd } from '@/components/ui/Kbd'
 import { useT } from '@/lib/i18n'
 import { SHORTCUTS, WRITING_KEYS } from './shortcuts'
 
-export function ShortcutSheet({
+export default function ShortcutSheet({
   open,
   onOpenChange,
 }: {
