@@ -20,6 +20,8 @@ pub struct Asked {
     pub whole: Samples,
     /// Without the time that making the question's vector took.
     pub beyond: Samples,
+    /// Looking for changed files and answering, as the server says: without HTTP and the ways between threads.
+    pub inside: Samples,
     /// Making the question's vector.
     pub embedding: Samples,
     /// Looking for changed files, the legs by words and by meaning, windows and fusion, as the server says.
@@ -50,6 +52,7 @@ impl Asked {
             let part = |name: &str| answer["took_us"][name].as_f64().unwrap_or_default() / 1e3;
             asked.whole.push_ms(took);
             asked.beyond.push(ms(took) - part("embed"));
+            asked.inside.push(part("refresh") + part("lexical") + part("vector") + part("fuse"));
             asked.embedding.push(part("embed"));
             asked.refresh.push(part("refresh"));
             asked.lexical.push(part("lexical"));
