@@ -224,3 +224,24 @@ fn asked(headers: &HeaderMap, query: &After) -> Asked {
         Some(text) => EventId::parse(text).map_or(Asked::Unreadable, Asked::After),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::body::to_bytes;
+    use axum::response::IntoResponse;
+
+    /// A client that came back with an id of a heartbeat would miss what happened before it.
+    #[tokio::test(start_paused = true)]
+    async fn a_heartbeat_keeps_a_stream_open_and_has_no_id() {
+        let told = stream::iter([SseEvent::default().id("7").data("said")]);
+        let silence = stream::once(tokio::time::sleep(4 * HEARTBEAT)).map(|()| SseEvent::default().id("8").data("end"));
+        let answer = respond(told.chain(silence)).into_response();
+        let bytes = to_bytes(answer.into_body(), usize::MAX).await.unwrap();
+        let frames: Vec<&str> = str::from_utf8(&bytes).unwrap().split_terminator("\n\n").collect();
+        let (first, rest) = frames.split_first().unwrap();
+        let (last, beats) = rest.split_last().unwrap();
+        assert!(first.contains("id: 7") && last.contains("id: 8"), "{frames:?}");
+        assert!(beats.len() >= 3 && beats.iter().all(|beat| *beat == ":"), "{frames:?}");
+    }
+}

@@ -7,6 +7,7 @@ mod archive;
 mod chat;
 mod choice;
 mod compress;
+mod connections;
 mod error;
 mod events;
 mod files;

@@ -213,9 +213,8 @@ async fn serve_until(
         stopping.cancel();
         server.await
     };
-    match tokio::time::timeout(STOP_GRACE, goodbye).await {
-        Ok(Ok(served)) => served?,
-        Ok(Err(_)) | Err(_) => tracing::warn!("something did not stop in time"),
+    if !matches!(tokio::time::timeout(STOP_GRACE, goodbye).await, Ok(Ok(()))) {
+        tracing::warn!("something did not stop in time");
     }
     Ok(ExitCode::SUCCESS)
 }

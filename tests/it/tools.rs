@@ -238,6 +238,20 @@ async fn the_number_of_rounds_has_a_limit() {
 }
 
 #[tokio::test]
+async fn what_a_run_may_write_has_a_limit() {
+    let wordy = |n: usize| {
+        let usage = json!({"usage": {"prompt_tokens": 10, "completion_tokens": 90_000}});
+        steps([call("c", "terminal", json!({"command": format!("echo {n}")})), usage, json!({"finish": "tool_calls"})])
+    };
+    let world = World::new(script((0..10).map(wordy))).await;
+    let server = world.serve().await;
+    let end = server.chat("s", "go").await.into_iter().find(|frame| frame.is("done")).expect("an end");
+    assert_eq!(end.data["stop_reason"], "limit");
+    assert!(end.data["detail"].as_str().unwrap().contains("200000 tokens"), "{end:?}");
+    assert_eq!(world.asked().len(), 3, "the third passes the limit");
+}
+
+#[tokio::test]
 async fn calls_made_together_all_have_results_in_their_order() {
     let together = steps([
         json!({"text": "Three at once."}),
