@@ -96,7 +96,10 @@ fn every_check_fails_where_it_must() {
     fails(doors, "cli/x.rs", "use cap_std::fs::Dir;", "opens files");
     fails(doors, "engine/x.rs", "reqwest::get(url)", "talks HTTP");
     fails(doors, "sandbox/x.rs", "TcpStream::connect(address)", "talks HTTP");
+    fails(doors, "api/x.rs", "use hyper::client::conn;", "talks HTTP");
     fails(doors, "engine/x.rs", "use axum::Json;", "serves HTTP");
+    fails(doors, "engine/x.rs", "use hyper::server::conn;", "serves HTTP");
+    passes(doors, "api/x.rs", "fn of(stream: &TcpStream) {} use hyper::server::conn;");
     passes(doors, "store/x.rs", "use std::fs::File; use cap_std::fs::Dir;");
     passes(doors, "retrieval/x.rs", "use std::fs::File;\nfn hold(opened_by_the_store: File) {}");
     fails(doors, "retrieval/x.rs", "use std::fs::File;\nlet file = File::options().open(path)?;", "opens files");
@@ -190,8 +193,12 @@ fn doors(source: &Source) -> Vec<String> {
                 "fs::write",
             ],
         ),
-        ("talks HTTP", &["provider/", "tools/fetch_url", "egress/"], &["reqwest", "hyper::", "TcpStream"]),
-        ("serves HTTP", &["api/", "provider/scripted/"], &["axum"]),
+        (
+            "talks HTTP",
+            &["provider/", "tools/fetch_url", "egress/"],
+            &["reqwest", "hyper::client", "TcpStream::connect"],
+        ),
+        ("serves HTTP", &["api/", "provider/scripted/"], &["axum", "hyper::server", "hyper_util::server"]),
     ];
     // A handle that the store opened may be held, read and written anywhere.
     let code = source.code.replace("use std::fs::File;", "");
