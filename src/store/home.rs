@@ -129,6 +129,8 @@ fn make_dir(root: &Dir, name: &str, mode: u32) -> Result<(), StoreError> {
 
 /// How long the lock of a server that is no more may last.
 const LETTING_GO: Duration = Duration::from_secs(5);
+/// How long one that was just told to end, or killed, may take for it.
+const ENDING: Duration = Duration::from_millis(500);
 
 /// Takes `sessions/.lock`; the kernel frees it when the process ends, however it ends.
 fn take_lock(sessions: &Dir) -> Result<File, StoreError> {
@@ -142,7 +144,7 @@ fn take_lock(sessions: &Dir) -> Result<File, StoreError> {
         let pid = pid.trim();
         // A server that was killed leaves the lock for a moment to a process it was just starting.
         let is_gone = !pid.is_empty() && Path::new("/proc/self").exists() && !Path::new("/proc").join(pid).exists();
-        if !is_gone || since.elapsed() > LETTING_GO {
+        if since.elapsed() > if is_gone { LETTING_GO } else { ENDING } {
             let holder = if pid.is_empty() { String::new() } else { format!(" (process {pid})") };
             return Err(StoreError::Locked { holder });
         }

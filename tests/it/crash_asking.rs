@@ -88,8 +88,9 @@ async fn killed_at_any_moment_while_it_asks_no_answer_is_lost_and_nothing_runs_t
     );
     let least = usize::try_from(kills / 4).unwrap();
     assert!(decided("approve") >= least && decided("deny") >= least && waited >= least, "these kills mean nothing");
-    // A message ends what still waits.
-    server.chat("s", "the last one").await;
+    // A message ends what still waits, and a stop what it asks in its turn.
+    server.post("/api/sessions/s/messages", json!({"message": "the last one"})).await.ok();
+    server.post("/api/sessions/s/interrupt", json!({})).await.ok();
     server.settled("s").await;
 }
 
