@@ -9,3 +9,13 @@ pub fn give_back() {
         libc::malloc_trim(0);
     }
 }
+
+/// Lets all threads share two pools of memory: with one for each of many threads, what one has freed is of no use to the
+/// others, and counts as taken. To be called before there are threads.
+pub fn share_pools() {
+    // SAFETY: it takes two numbers and sets a parameter of the allocator.
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 2);
+    }
+}

@@ -25,6 +25,7 @@ use crate::engine::local_model::{LocalModel, LocalModelFiles};
 use crate::engine::models::Models;
 use crate::engine::watch::{self, Saves, Skills};
 use crate::engine::{ChangedBy, Engine, Notice, Runs, Services};
+use crate::heap;
 use crate::provider::find_local;
 use crate::sandbox::{Interpreter, Level, Sandbox, SandboxConfig, keep_memory_private, open_as_many_files_as_allowed};
 use crate::store::{Home, ROOTS};
@@ -67,6 +68,7 @@ pub fn level(text: &str) -> Result<Level, String> {
 }
 
 pub fn serve(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
+    heap::share_pools();
     keep_memory_private()?;
     open_as_many_files_as_allowed();
     tracing_subscriber::fmt()

@@ -91,8 +91,7 @@ impl Workshop {
     /// The arguments that every command has beside its own.
     fn parameters(&self, mut own: Value) -> Value {
         if self.sandbox.can_network() {
-            own["network"] =
-                json!({"type": "boolean", "description": "the command needs the network; the person is asked"});
+            own["network"] = json!({"type": "boolean", "description": "the user is asked"});
         }
         own
     }
