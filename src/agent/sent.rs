@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 
-use crate::domain::{ChangedBy, HomePath, SentPart, SessionId, Usage, WorkId};
+use crate::domain::{ChangedBy, HomePath, SentPart, SentRequest, SessionId, Usage, WorkId};
 use crate::prompt::SystemPrompt;
 use crate::prompt::sent::{Sending, take_apart};
 use crate::provider::{Client, ModelRequest};
-use crate::store::Home;
+use crate::store::{Home, StoreError};
 
 /// Tells who wrote the version of a file that has this hash, where that is known.
 pub type Writers = Arc<dyn Fn(&HomePath, &str) -> Option<ChangedBy> + Send + Sync>;
@@ -37,9 +37,16 @@ pub struct Envelope {
 
 /// A request on its way into its record.
 pub struct Keeping {
-    kept: JoinHandle<String>,
+    kept: JoinHandle<Written>,
     keeper: Keeper,
     envelope: Envelope,
+}
+
+/// A record as it stands on disk.
+struct Written {
+    request: SentRequest,
+    /// How many changes the provider had asked for in the body.
+    changes: usize,
 }
 
 impl Keeper {
@@ -50,8 +57,9 @@ impl Keeper {
         Keeping { kept, keeper: self.clone(), envelope }
     }
 
-    /// Writes the record and answers the hash of the body.
-    fn write(&self, envelope: &Envelope, usage: Option<Usage>) -> String {
+    /// Writes the record and the texts it stands for.
+    fn write(&self, envelope: &Envelope, usage: Option<Usage>) -> Written {
+        let changes = self.client.changes();
         let body = self.client.body(&envelope.request);
         let (system, retrieved) = (&*envelope.system, &*envelope.retrieved);
         let (mut request, texts) = take_apart(Sending { body, system, retrieved });
@@ -64,10 +72,14 @@ impl Keeper {
         request.dropped = envelope.dropped;
         request.usage = usage;
         request.system.iter_mut().for_each(|part| self.sign(part));
-        if let Err(error) = self.home.keep_request(&self.session, envelope.place, &request, &texts) {
+        self.log(self.home.keep_request(&self.session, envelope.place, &request, &texts));
+        Written { request, changes }
+    }
+
+    fn log(&self, kept: Result<(), StoreError>) {
+        if let Err(error) = kept {
             tracing::warn!(session = %self.session, %error, "what was sent to the model could not be kept");
         }
-        request.hash
     }
 
     /// Says when and by whom the part's file was changed last.
@@ -84,16 +96,16 @@ impl Keeping {
     /// refused is a request of its own.
     pub async fn finish(self, usage: Option<Usage>) {
         let Self { kept, keeper, mut envelope } = self;
-        let Ok(hash) = kept.await else { return };
+        let Ok(Written { mut request, changes }) = kept.await else { return };
         // Whether it succeeds or not, the run goes on.
         let _ = tokio::task::spawn_blocking(move || {
-            let body = keeper.client.body(&envelope.request).to_string();
-            let resent = crate::store::etag(body.as_bytes()) != hash;
-            if resent {
+            if keeper.client.changes() != changes {
                 envelope.place.2 += 1;
-            }
-            if resent || usage.is_some() {
                 keeper.write(&envelope, usage);
+            } else if usage.is_some() {
+                // Its texts are there: only the record is written again.
+                request.usage = usage;
+                keeper.log(keeper.home.keep_record(&keeper.session, envelope.place, &request));
             }
         })
         .await;

@@ -69,6 +69,11 @@ impl Client {
         }
     }
 
+    /// How many changes of its body the provider has asked for (`adapt`).
+    pub fn changes(&self) -> usize {
+        self.shared.changes.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     /// Starts nothing until it is polled; dropping it cancels the request.
     pub fn turn(&self, request: &ModelRequest) -> Turn {
         Turn::new(self.shared.clone(), self.body(request))

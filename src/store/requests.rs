@@ -60,14 +60,27 @@ impl Home {
                 write(&kept, hash, text.as_bytes()).map_err(StoreError::io(doing()))?;
             }
         }
-        let mut bytes = serde_json::to_vec_pretty(request).expect("a request has string keys and finite numbers");
-        bytes.push(b'\n');
-        write(&dir, &format!("{}.json", name(at)), &bytes).map_err(StoreError::io(doing()))?;
+        write_record(&dir, at, request).map_err(StoreError::io(doing()))?;
         let names = names(&dir);
         if names.len() > MOST || names.len().is_multiple_of(SWEPT_EVERY) {
             sweep(&dir, Limits { requests: MOST, bytes: MOST_BYTES }).map_err(StoreError::io(doing()))?;
         }
         Ok(())
+    }
+
+    /// Writes the record of a request again whose texts are kept already.
+    ///
+    /// # Errors
+    /// As [`Home::keep_request`].
+    pub fn keep_record(
+        &self,
+        session: &SessionId,
+        at: (u64, u32, u32),
+        request: &SentRequest,
+    ) -> Result<(), StoreError> {
+        let dir = self.requests_of(session);
+        dir.and_then(|dir| write_record(&dir, at, request))
+            .map_err(StoreError::io(format!("keeping a request of {session}")))
     }
 
     /// Names of a session's requests, oldest first.
@@ -184,6 +197,12 @@ impl Home {
         }
         self.sessions_dir().open_dir(folder)
     }
+}
+
+fn write_record(dir: &Dir, at: (u64, u32, u32), request: &SentRequest) -> io::Result<()> {
+    let mut bytes = serde_json::to_vec_pretty(request).expect("a request has string keys and finite numbers");
+    bytes.push(b'\n');
+    write(dir, &format!("{}.json", name(at)), &bytes)
 }
 
 /// Written aside and put in place, so that a full disk leaves no half file of a name that means something.
