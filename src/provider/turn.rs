@@ -75,10 +75,12 @@ impl Turn {
 }
 
 /// Tries until an answer ends well, something was shown, or trying again has no point.
-async fn drive(shared: Arc<Shared>, mut body: Value, out: mpsc::Sender<Chunk>) -> Result<(), ProviderError> {
+async fn drive(shared: Arc<Shared>, body: Value, out: mpsc::Sender<Chunk>) -> Result<(), ProviderError> {
     let mut retries = Retries::default();
     let mut changes: Vec<Change> = Vec::new();
     let mut bytes = Bytes::from(body.to_string());
+    // An answer takes minutes, and parsed a conversation takes three times the memory of its text.
+    drop(body);
     loop {
         let mut assembler =
             Assembler::new(shared.subject.clone(), shared.endpoint.profile.think_tags.then(Splitter::default));
@@ -94,6 +96,7 @@ async fn drive(shared: Arc<Shared>, mut body: Value, out: mpsc::Sender<Chunk>) -
         if assembler.shown() {
             return Err(error);
         }
+        let mut body: Value = serde_json::from_slice(&bytes).expect("our own JSON");
         let change = adapt::wanted(&error, &body).filter(|new| !changes.iter().any(|before| new.repeats(*before)));
         if let Some(change) = change {
             changes.push(change);
