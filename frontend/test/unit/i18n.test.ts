@@ -3,11 +3,28 @@ import { translate } from '@/lib/i18n'
 import { en } from '@/locales/en'
 import { zh } from '@/locales/zh'
 
+type Area = Record<string, Record<string, string>>
+const areas = (found: Record<string, Area>): Record<string, string>[] =>
+  Object.entries(found)
+    .filter(([path]) => !path.endsWith('/index.ts'))
+    .flatMap(([, area]) => Object.values(area))
+const modules = {
+  en: areas(import.meta.glob<Area>('../../src/locales/en/*.ts', { eager: true })),
+  zh: areas(import.meta.glob<Area>('../../src/locales/zh/*.ts', { eager: true })),
+}
+
 const places = (text: string): string[] => (text.match(/\{\w+\}/g) ?? []).sort()
 
 it('both languages fill in the same places', () => {
   for (const [key, text] of Object.entries(en))
     expect(places(zh[key as keyof typeof en]), key).toEqual(places(text))
+})
+
+it('a text stands in one area only, and every area is spoken', () => {
+  for (const [lang, whole] of [['en', en] as const, ['zh', zh] as const]) {
+    const keys = modules[lang].flatMap(area => Object.keys(area))
+    expect(keys.sort(), lang).toEqual(Object.keys(whole).sort())
+  }
 })
 
 it('no text is empty, and what is the same in both is a name', () => {

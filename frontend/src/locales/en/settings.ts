@@ -1,0 +1,16 @@
+/** The settings. */
+export const settings = {
+  settings: 'Settings',
+  settingsApprovals: 'Allowed without asking',
+  settingsApprovalsHint:
+    'Each line is one exact input to one tool. Everything else follows the policy in config.yml.',
+  noRules: 'Nothing is allowed without asking beyond the policy in config.yml.',
+  ruleSince: 'since {at}',
+  removeRule: 'Ask again about {tool}',
+  ruleRemoved: 'It is asked about again.',
+  about: 'About',
+  aboutHome: 'Folder',
+  aboutSandbox: 'Sandbox',
+  aboutVersion: 'Version',
+  sandboxOff: 'The sandbox is off: what the agent runs can read and change everything you can.',
+}

@@ -1,0 +1,31 @@
+import type { en } from '../en'
+import { approvals } from './approvals'
+import { archive } from './archive'
+import { chat } from './chat'
+import { context } from './context'
+import { files } from './files'
+import { general } from './general'
+import { keyboard } from './keyboard'
+import { model } from './model'
+import { playground } from './playground'
+import { retrieval } from './retrieval'
+import { sessions } from './sessions'
+import { settings } from './settings'
+import { xray } from './xray'
+
+/** A key that an area lacks does not compile. */
+export const zh: Record<keyof typeof en, string> = {
+  ...general,
+  ...sessions,
+  ...archive,
+  ...context,
+  ...model,
+  ...chat,
+  ...approvals,
+  ...settings,
+  ...xray,
+  ...retrieval,
+  ...playground,
+  ...files,
+  ...keyboard,
+}
