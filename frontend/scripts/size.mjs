@@ -20,7 +20,11 @@ const files = keys => new Set([...keys].map(key => manifest[key].file))
 const css = keys => new Set([...keys].flatMap(key => manifest[key].css ?? []))
 /** The package of a chunk that comes from one, else the file's own name, or its folder's. */
 const nameOf = key =>
-  /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(key)?.[1] ?? key.replace(/\/index\.tsx?$/, '').split('/').pop()
+  /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(key)?.[1] ??
+  key
+    .replace(/\/index\.tsx?$/, '')
+    .split('/')
+    .pop()
 const find = pattern => Object.keys(manifest).find(key => pattern.test(key))
 
 const entry = closure('index.html')
