@@ -30,6 +30,7 @@ struct File {
     max_minutes: Option<u64>,
     models: Vec<ModelEntry>,
     default_model: Option<String>,
+    fallback_model: Option<String>,
     find_local_models: Option<bool>,
     embedded_model: EmbeddedModel,
     embedding: embedding::Entry,
@@ -91,6 +92,8 @@ pub struct Config {
     pub endpoints: Vec<(Endpoint, String)>,
     /// A model was chosen by name (`default_model`) and is none of the configured ones: a found or the embedded one.
     pub wanted: Option<String>,
+    /// The model that is asked when another does not answer, as it is sent, or `local`.
+    pub fallback: Option<String>,
     /// Look for Ollama and LM Studio on this machine.
     pub find_local: bool,
     pub embedded: EmbeddedPaths,
@@ -195,6 +198,7 @@ impl Config {
             }
         }
         let wanted = choose(&mut endpoints, &file);
+        let fallback = file.fallback_model.as_ref().map(|id| model_of(&file, id).to_owned());
         let embedding = embedding::source(&file.embedding, environment)?.unwrap_or_else(|warning| {
             warnings.push(warning);
             Source::None
@@ -211,6 +215,7 @@ impl Config {
             limits,
             endpoints,
             wanted,
+            fallback,
             find_local: file.find_local_models.unwrap_or(true),
             embedded: embedded(&file.embedded_model, environment),
             embedding,
@@ -369,8 +374,7 @@ fn endpoint(base_url: Url, model: &str, api_key: Option<SecretString>) -> Endpoi
 /// Moves the chosen model to the front. Returns the choice where it is none of the configured ones.
 fn choose(endpoints: &mut [(Endpoint, String)], file: &File) -> Option<String> {
     let wanted = file.default_model.as_ref()?;
-    let id = file.models.iter().find(|entry| entry.id == *wanted);
-    let name = id.map_or(wanted.as_str(), |entry| entry.model.as_deref().unwrap_or(&entry.id));
+    let name = model_of(file, wanted);
     let fits = |(endpoint, _): &(Endpoint, String)| {
         endpoint.model == name || endpoint.profile.kind.name().eq_ignore_ascii_case(wanted)
     };
@@ -381,6 +385,12 @@ fn choose(endpoints: &mut [(Endpoint, String)], file: &File) -> Option<String> {
         }
         None => Some(wanted.clone()),
     }
+}
+
+/// What is sent as `model` for an id of the list; other names stay as they are.
+fn model_of<'a>(file: &'a File, id: &'a str) -> &'a str {
+    let entry = file.models.iter().find(|entry| entry.id == *id);
+    entry.map_or(id, |entry| entry.model.as_deref().unwrap_or(&entry.id))
 }
 
 fn embedded(file: &EmbeddedModel, environment: &Environment) -> EmbeddedPaths {

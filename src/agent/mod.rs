@@ -3,6 +3,7 @@
 mod asking;
 mod calls;
 pub mod compress;
+mod fallback;
 pub mod recorder;
 pub mod run;
 mod sent;
@@ -11,6 +12,7 @@ mod turn;
 mod wall;
 
 pub use calls::Stopper;
+pub use fallback::Fallback;
 pub use recorder::{Ends, Entry, Kind, Recorder};
 pub use run::{Ending, Limits, Run, Tasks, finish_calls, run};
 pub use sent::Writers;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::calls::{Calls, Repeats, Stop, Stopper, Wanted};
+use super::fallback::{Ask, Fallback};
 use super::recorder::{NotRecorded, Recorder};
 use super::sent::{Envelope, Keeper, Writers};
 use super::turn::{Answer, NoAnswer, exchange};
@@ -49,6 +50,7 @@ pub struct Tasks {
 pub struct Run {
     pub tasks: Tasks,
     pub client: Arc<Client>,
+    pub fallback: Fallback,
     pub memory: Arc<Library>,
     pub tokens: Arc<Counter>,
     pub writers: Writers,
@@ -72,7 +74,7 @@ const HIT_OVERHEAD: usize = 30;
 /// The attempt of an exchange that comes after the first one and its own repetition without a refused field.
 const SECOND: u32 = 2;
 
-enum End {
+pub(super) enum End {
     Outcome(Outcome),
     /// A person, or the server, wanted it to end.
     Stopped,
@@ -221,16 +223,17 @@ impl Run {
         let hits = self.retrieve(recorder).await?;
         let mut repeats = Repeats::default();
         let mut output_tokens = 0;
+        let mut client = self.client.clone();
         let (limits, calls) = (self.tasks.limits, self.tasks.calls(wall));
         for dialogue in first..limits.max_iterations {
             recorder.start_dialogue(dialogue).await?;
-            let answer = self.exchange(recorder, hits.as_deref()).await?;
+            let answer = self.answer(recorder, hits.as_deref(), &mut client).await?;
             output_tokens += answer.usage.output_tokens;
             let finished = Event::DialogueFinished {
                 work_id: recorder.work_id().clone(),
                 dialogue,
                 usage: answer.usage,
-                context_window: self.client.endpoint().context_window,
+                context_window: client.endpoint().context_window,
             };
             recorder.mark(finished).await?;
             if answer.calls.is_empty() {
@@ -285,69 +288,65 @@ impl Run {
         }
     }
 
-    async fn exchange(&self, recorder: &mut Recorder, hits: Option<&[Hit]>) -> Result<Answer, End> {
+    /// An answer of this model, asked with less of the conversation where it says that it was too long.
+    pub(super) async fn exchange(&self, recorder: &mut Recorder, ask: Ask<'_>) -> Result<Answer, NoAnswer> {
         let history = transcript(recorder.session());
         let fitting = Fitting {
-            context_window: self.client.endpoint().context_window,
+            context_window: ask.client.endpoint().context_window,
             tools: self.tasks.registry.specs(),
             tokens: &self.tokens,
         };
-        let prepared = prepare(&self.tasks.home, history, hits, &fitting);
+        let prepared = prepare(&self.tasks.home, history, ask.hits, &fitting);
         if prepared.dropped > 0 {
             let message =
                 format!("the {} oldest messages do not fit the model's context and were left out", prepared.dropped);
             recorder.status(StatusKind::Waiting, message).await?;
         }
         let before = prepared.request.messages.len();
-        let first = self.send(prepared, hits, (recorder, 0)).await;
-        let overflow = matches!(first, Err(NoAnswer::Provider(ProviderError::ContextOverflow { .. })));
+        let first = self.send(prepared, recorder, ask).await;
+        let overflow = matches!(first, Err(NoAnswer::Provider { error: ProviderError::ContextOverflow { .. }, .. }));
         if !overflow {
-            return first.map_err(ending);
+            return first;
         }
         // Our count was off for this model. Once, and only if something can go, with half the context.
         let halved = Fitting { context_window: fitting.context_window / 2, ..fitting };
-        let prepared = prepare(&self.tasks.home, transcript(recorder.session()), hits, &halved);
+        let prepared = prepare(&self.tasks.home, transcript(recorder.session()), ask.hits, &halved);
         if prepared.request.messages.len() == before {
-            return first.map_err(ending);
+            return first;
         }
         recorder
             .status(StatusKind::Retrying, "the conversation was too long for the model; trying with less of it")
             .await?;
-        self.send(prepared, hits, (recorder, SECOND)).await.map_err(ending)
+        self.send(prepared, recorder, Ask { attempt: ask.attempt + SECOND, ..ask }).await
     }
 
     /// One request and its answer; the request is kept for those who want to look at it later.
-    async fn send(
-        &self,
-        prepared: Prepared,
-        hits: Option<&[Hit]>,
-        (recorder, attempt): (&mut Recorder, u32),
-    ) -> Result<Answer, NoAnswer> {
+    async fn send(&self, prepared: Prepared, recorder: &mut Recorder, ask: Ask<'_>) -> Result<Answer, NoAnswer> {
         let request = Arc::new(prepared.request);
         let keeper = Keeper {
             home: self.tasks.home.clone(),
             session: self.tasks.session_id.clone(),
-            client: self.client.clone(),
+            client: ask.client.clone(),
             writers: self.writers.clone(),
         };
         let keeping = keeper.keep(Envelope {
             request: request.clone(),
             system: Arc::new(prepared.system),
-            retrieved: retrieved_text(hits.unwrap_or_default()).into(),
+            retrieved: retrieved_text(ask.hits.unwrap_or_default()).into(),
             dropped: prepared.dropped,
             work_id: recorder.work_id().clone(),
-            place: (recorder.session().seq, recorder.dialogues().saturating_sub(1), attempt),
+            place: (recorder.session().seq, recorder.dialogues().saturating_sub(1), ask.attempt),
         });
-        let answer = exchange(&self.client, &request, recorder, &self.tasks.stopper.cancel).await;
+        let answer = exchange(ask.client, &request, recorder, &self.tasks.stopper.cancel).await;
         keeping.finish(answer.as_ref().ok().map(|answer| answer.usage)).await;
         answer
     }
 }
 
-fn ending(reason: NoAnswer) -> End {
+pub(super) fn ending(reason: NoAnswer) -> End {
     match reason {
         NoAnswer::Cancelled => End::Stopped,
-        NoAnswer::Provider(error) => End::Outcome(Outcome::Error {
+        NoAnswer::Provider { error, .. } => End::Outcome(Outcome::Error {
             error: error.to_string(),
             code: error.code().to_owned(),
             retryable: error.retryable(),

@@ -19,7 +19,11 @@ pub struct Answer {
 /// Why an exchange gave no answer.
 pub enum NoAnswer {
     Cancelled,
-    Provider(ProviderError),
+    /// `shown`: something of the answer had come already.
+    Provider {
+        error: ProviderError,
+        shown: bool,
+    },
     /// More output than any answer needs; the model was likely looping.
     TooLong,
     Record(NotRecorded),
@@ -49,6 +53,7 @@ pub async fn exchange(
     let mut usage = Usage::default();
     let mut guard = LoopGuard::default();
     let mut statuses = Statuses::default();
+    let mut shown = false;
     loop {
         let chunk = tokio::select! {
             biased;
@@ -57,17 +62,19 @@ pub async fn exchange(
         };
         match chunk {
             None => break,
-            Some(Err(error)) => return Err(NoAnswer::Provider(error)),
+            Some(Err(error)) => return Err(NoAnswer::Provider { error, shown }),
             Some(Ok(Chunk::Status { status, message, progress, retry_in_ms })) => {
                 if statuses.is_worth_telling(status) {
                     recorder.send_status(status, message, progress, retry_in_ms).await?;
                 }
             }
             Some(Ok(Chunk::Thinking(text))) => {
+                shown = true;
                 guard.check(&text)?;
                 recorder.think(text).await?;
             }
             Some(Ok(Chunk::Text(text))) => {
+                shown = true;
                 guard.check(&text)?;
                 recorder.say(text).await?;
             }

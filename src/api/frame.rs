@@ -119,6 +119,12 @@ pub enum Frame {
         session_id: String,
         title: String,
     },
+    /// The model did not answer, and another one was asked in its place.
+    Model {
+        work_id: String,
+        model: String,
+        instead_of: String,
+    },
     /// A person chose a model, or whether it thinks, for what is said from now on.
     Chosen {
         chosen: Chosen,
@@ -156,6 +162,7 @@ impl Frame {
             Frame::Done { .. } => "done",
             Frame::Error { .. } => "error",
             Frame::Title { .. } => "title",
+            Frame::Model { .. } => "model",
             Frame::Chosen { .. } => "chosen",
             Frame::Compressed { .. } => "compressed",
             Frame::Restored { .. } => "restored",
@@ -195,6 +202,9 @@ fn project_event(session: &SessionId, event: &Event) -> Option<Frame> {
             content: content.clone(),
             model: Some(model.clone()).filter(|model| !model.is_empty()),
         },
+        Event::ModelChanged { work_id, model, instead_of } => {
+            Frame::Model { work_id: work_id.to_string(), model: model.clone(), instead_of: instead_of.clone() }
+        }
         Event::DialogueStarted { .. } | Event::CallsRequested { .. } => return None,
         Event::ApprovalAsked { approval, .. } => Frame::ApprovalRequest(Box::new((**approval).clone())),
         Event::ApprovalAnswered { approval_id, call_id, answer, .. } => Frame::ApprovalResult {

@@ -109,6 +109,9 @@ pub struct WorkModel {
     work_id: String,
     /// As the provider calls it.
     model: String,
+    /// The model that did not answer, where `model` was asked in its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instead_of: Option<String>,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -260,7 +263,12 @@ pub async fn history(State(app): State<App>, Path(id): Path<String>) -> Result<J
 
 fn models_of(session: &Session) -> Vec<WorkModel> {
     let told = session.works.iter().filter(|work| !work.model.is_empty());
-    told.map(|work| WorkModel { work_id: work.work_id.to_string(), model: work.model.clone() }).collect()
+    told.map(|work| WorkModel {
+        work_id: work.work_id.to_string(),
+        model: work.model.clone(),
+        instead_of: work.instead_of.clone(),
+    })
+    .collect()
 }
 
 /// Says something and answers at once; the work is observed through the event streams.

@@ -22,7 +22,7 @@ use crate::engine::approvals::Approvals;
 use crate::engine::embedder::Embedders;
 use crate::engine::hub::Hub;
 use crate::engine::local_model::{LocalModel, LocalModelFiles};
-use crate::engine::models::Models;
+use crate::engine::models::{EMBEDDED, Models};
 use crate::engine::watch::{self, Saves, Skills};
 use crate::engine::{ChangedBy, Engine, Notice, Runs, Services};
 use crate::heap;
@@ -57,8 +57,6 @@ pub struct ServeArguments {
 }
 
 const DEFAULT_PORT: u16 = 8002;
-/// The `default_model` that chooses the embedded one.
-const EMBEDDED: &str = "local";
 /// How long a stop may take before it is forced.
 const STOP_GRACE: Duration = Duration::from_secs(9);
 
@@ -318,6 +316,9 @@ impl Materials<'_> {
 /// Chooses among what is configured, and looks meanwhile what else there is on this machine.
 fn choose_model(models: &Arc<Models>, config: Config) {
     let models = models.clone();
+    if let Some(model) = config.fallback {
+        models.fall_back_to(model);
+    }
     let choose = move |endpoints: &[_], models: &Models| {
         if let Err(error) = models.choose(endpoints) {
             tracing::error!(%error, "the configured model cannot be used");

@@ -38,6 +38,12 @@ pub enum Event {
         work_id: WorkId,
         dialogue: u32,
     },
+    /// The model did not answer, and another one was asked in its place.
+    ModelChanged {
+        work_id: WorkId,
+        model: String,
+        instead_of: String,
+    },
     /// The answer's next assistant message began; `segment` counts from 0 inside the work.
     SegmentStarted {
         work_id: WorkId,
@@ -175,6 +181,7 @@ impl Event {
             | Event::Branched { .. } => None,
             Event::WorkStarted { work_id, .. }
             | Event::DialogueStarted { work_id, .. }
+            | Event::ModelChanged { work_id, .. }
             | Event::SegmentStarted { work_id, .. }
             | Event::Text { work_id, .. }
             | Event::Thinking { work_id, .. }

@@ -105,6 +105,7 @@ impl Session {
                     work_id: work_id.clone(),
                     created_at: at,
                     model: model.clone(),
+                    instead_of: None,
                     dialogues: 0,
                     usage: Default::default(),
                     requested: Vec::new(),
@@ -120,6 +121,12 @@ impl Session {
             Event::DialogueStarted { work_id, dialogue } => {
                 if let Some(work) = self.work_mut(work_id) {
                     work.dialogues = work.dialogues.max(dialogue + 1);
+                }
+            }
+            Event::ModelChanged { work_id, model, instead_of } => {
+                if let Some(work) = self.work_mut(work_id) {
+                    work.model.clone_from(model);
+                    work.instead_of.get_or_insert_with(|| instead_of.clone());
                 }
             }
             Event::SegmentStarted { work_id, dialogue, segment } => {

@@ -103,6 +103,9 @@ pub struct Work {
     /// The model it was given to.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub model: String,
+    /// The model that did not answer, where `model` was asked in its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead_of: Option<String>,
     /// How many exchanges with the model it took so far.
     #[serde(default)]
     pub dialogues: u32,

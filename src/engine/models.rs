@@ -1,9 +1,13 @@
 //! Which model answers: a configured provider, one found on this machine, or the embedded one, started on first use.
 
-use std::sync::{Arc, PoisonError, RwLock};
+mod fallback;
+
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use serde_json::Value;
+
+pub use fallback::EMBEDDED;
 
 use super::hub::Hub;
 use super::local_model::{Loading, LocalModel};
@@ -86,6 +90,8 @@ pub struct Models {
     /// All that could be chosen, without the embedded one.
     known: RwLock<Vec<Known>>,
     local: Option<LocalModel>,
+    /// The one to ask when another does not answer (`fallback_model`).
+    fallback: OnceLock<String>,
     hub: Arc<Hub>,
     /// The system prompt and tools that every session's request begins with.
     shared_prefix: Box<dyn Fn() -> ModelRequest + Send + Sync>,
@@ -106,6 +112,7 @@ impl Models {
             status: RwLock::new(status),
             known: RwLock::default(),
             local,
+            fallback: OnceLock::new(),
             hub,
             shared_prefix,
         })

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::models::{Silent, Watch};
 use super::{EngineError, Services, blocking};
-use crate::agent::{Ending, Recorder, Run, Stopper, Tasks, compress, finish_calls, run, title};
+use crate::agent::{Ending, Fallback, Recorder, Run, Stopper, Tasks, compress, finish_calls, run, title};
 use crate::domain::{Chosen, Message, Outcome, Role, Session, SessionId, StatusKind};
 
 /// What a run begins with.
@@ -52,9 +52,15 @@ pub async fn work(
         }
     };
     let saves = services.saves.clone();
+    let models = services.models.clone();
+    let fallback: Fallback = Arc::new(move |asked| {
+        let (models, chosen) = (models.clone(), chosen.clone());
+        Box::pin(async move { models.fallback(&chosen, &asked).await })
+    });
     let run_now = Run {
         tasks,
         client,
+        fallback,
         memory: services.memory.clone(),
         tokens: services.tokens.clone(),
         writers: Arc::new(move |path, etag| saves.known(path, etag)),

@@ -117,6 +117,23 @@ impl ProviderError {
         }
     }
 
+    /// Whether the provider is the trouble and not what it was asked, so that another one may answer.
+    pub fn is_outage(&self) -> bool {
+        match self {
+            Self::RateLimited { .. }
+            | Self::Quota { .. }
+            | Self::Timeout { .. }
+            | Self::Interrupted { .. }
+            | Self::BadStream { .. }
+            | Self::Server { .. }
+            | Self::Empty { .. }
+            | Self::Unreachable { .. } => true,
+            Self::Auth { .. } | Self::ModelNotFound { .. } | Self::ContextOverflow { .. } | Self::Refused { .. } => {
+                false
+            }
+        }
+    }
+
     /// Whether the same request may work later, with nothing changed.
     pub fn retryable(&self) -> bool {
         match self {

@@ -21,6 +21,7 @@ mod crash;
 mod crash_asking;
 mod disk_error;
 mod durable;
+mod fallback;
 mod fence;
 mod files;
 mod fold;

@@ -1449,6 +1449,12 @@ export interface components {
             /** @enum {string} */
             type: "title";
         } | {
+            work_id: string;
+            model: string;
+            instead_of: string;
+            /** @enum {string} */
+            type: "model";
+        } | {
             chosen: components["schemas"]["Chosen"];
             /** @enum {string} */
             type: "chosen";
@@ -2326,6 +2332,8 @@ export interface components {
             work_id: string;
             /** @description As the provider calls it. */
             model: string;
+            /** @description The model that did not answer, where `model` was asked in its place. */
+            instead_of?: string | null;
         };
     };
     responses: never;

@@ -82,6 +82,7 @@ export const openAssistant = (workId: string, model: string | null = null): Assi
   segments: [],
   outcome: { kind: 'running' },
   model,
+  insteadOf: null,
   messageIds: [],
   fresh: false,
 })
@@ -235,6 +236,12 @@ export function advance(thread: Thread, frame: Frame): Thread {
     }
     case 'title':
       return { ...thread, title: frame.title }
+    case 'model':
+      return editLast(thread, entry => ({
+        ...entry,
+        model: frame.model,
+        insteadOf: entry.insteadOf ?? frame.instead_of,
+      }))
     case 'chosen':
       return { ...thread, chosen: frame.chosen }
     // All say that the history is another one now; whoever follows the stream reads it again.

@@ -54,7 +54,7 @@ function outcomeOfMessage(message: Message): Outcome {
 }
 
 /** Who was asked, by work. */
-type Asked = ReadonlyMap<string, string>
+type Asked = ReadonlyMap<string, Pick<AssistantEntry, 'model' | 'insteadOf'>>
 
 function addAssistant(entries: Entry[], message: Message, id: string, models: Asked): void {
   const last = entries.at(-1)
@@ -63,7 +63,8 @@ function addAssistant(entries: Entry[], message: Message, id: string, models: As
   const base: AssistantEntry = continues
     ? last
     : {
-        ...openAssistant(workId, models.get(workId) ?? null),
+        ...openAssistant(workId),
+        ...models.get(workId),
         outcome: { kind: 'done' },
       }
   const entry = {
@@ -81,12 +82,17 @@ function reopen(entries: Entry[], workId: string, models: Asked): void {
   const last = entries.at(-1)
   if (last?.kind === 'assistant' && last.workId === workId) {
     entries[entries.length - 1] = { ...last, outcome: { kind: 'running' } }
-  } else entries.push(openAssistant(workId, models.get(workId) ?? null))
+  } else entries.push({ ...openAssistant(workId), ...models.get(workId) })
 }
 
 export function fromHistory(history: History): Thread {
   const entries: Entry[] = []
-  const models: Asked = new Map((history.works ?? []).map(({ work_id, model }) => [work_id, model]))
+  const models: Asked = new Map(
+    (history.works ?? []).map(({ work_id, model, instead_of }) => [
+      work_id,
+      { model, insteadOf: instead_of ?? null },
+    ]),
+  )
   if (history.compressed_context) {
     entries.push({ kind: 'summary', id: 'summary', content: history.compressed_context })
   }

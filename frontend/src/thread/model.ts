@@ -62,6 +62,8 @@ export interface AssistantEntry {
   outcome: Outcome
   /** Who was asked, as the provider calls it; null where that is not known. */
   model: string | null
+  /** The model that did not answer, where `model` was asked in its place. */
+  insteadOf: string | null
   /** Ids of its messages, as far as a history told them. */
   messageIds: readonly string[]
   /** The next delta opens a new segment even when the last one is of its kind. */

@@ -53,9 +53,11 @@ it('an answer knows who was asked, from the history as from the stream', () => {
     ...{ type: 'user_message', work_id: 'w', message_id: 'm', content: 'hi', model: 'two' },
   })
   expect(began.entries[1]).toMatchObject({ kind: 'assistant', model: 'two' })
+  const changed = advance(began, { type: 'model', work_id: 'w', model: 'spare', instead_of: 'two' })
+  expect(changed.entries[1]).toMatchObject({ model: 'spare', insteadOf: 'two' })
   const history = {
     ...historyAt(0),
-    works: [{ work_id: 'w', model: 'two' }],
+    works: [{ work_id: 'w', model: 'two', instead_of: 'one' }],
     chosen: { model: 'b/two' },
     messages: [
       { role: 'user' as const, content: 'hi', id: 'm', work_id: 'w' },
@@ -63,7 +65,7 @@ it('an answer knows who was asked, from the history as from the stream', () => {
     ],
   }
   const read = fromHistory(history)
-  expect(read.entries[1]).toMatchObject({ kind: 'assistant', model: 'two' })
+  expect(read.entries[1]).toMatchObject({ kind: 'assistant', model: 'two', insteadOf: 'one' })
   expect(read.chosen).toEqual({ model: 'b/two' })
   expect(advance(read, { type: 'chosen', chosen: { thinking: true } }).chosen).toEqual({ thinking: true })
 })

@@ -79,7 +79,7 @@ export const AnswerBubble = memo(function AnswerBubble(props: Props) {
           </div>
           {entry.model && (
             <span className="ms-auto truncate text-fg-3 text-meta" title={t('answeredBy')}>
-              {entry.model}
+              {entry.insteadOf ? t('insteadOf', { model: entry.model, other: entry.insteadOf }) : entry.model}
             </span>
           )}
         </div>

@@ -16,6 +16,7 @@ export const chat = {
   cannotSendGone:
     'The model “{name}”, which this conversation is set to, is not there any more. Choose another one, or bring it back.',
   answeredBy: 'The model that answered',
+  insteadOf: '{model}, as {other} did not answer',
   thinkingChoose: 'Whether the model thinks before it writes',
   thinkingAuto: 'Thinking: as the model does by itself',
   thinkingAutoShort: 'Thinking: auto',

@@ -16,6 +16,7 @@ export const chat: Record<keyof typeof en, string> = {
   modelUseDefault: '使用默认模型',
   cannotSendGone: '本对话所选的模型“{name}”已不存在。请另选一个，或恢复它。',
   answeredBy: '作答的模型',
+  insteadOf: '{model}（{other} 没有应答）',
   thinkingChoose: '模型作答前是否思考',
   thinkingAuto: '思考：由模型决定',
   thinkingAutoShort: '思考：自动',

@@ -1,0 +1,38 @@
+//! The model to ask when the chosen one does not answer.
+
+use std::sync::Arc;
+
+use super::{Models, Silent, read, thinking};
+use crate::domain::Chosen;
+use crate::provider::Client;
+
+/// What stands for the embedded model where a model is named.
+pub const EMBEDDED: &str = "local";
+
+impl Models {
+    /// Takes the name of a model as it is sent, or [`EMBEDDED`]. It need not be there yet: models of this machine come and
+    /// go. Only the first call counts.
+    pub fn fall_back_to(&self, model: String) {
+        let _ = self.fallback.set(model);
+    }
+
+    /// Who is asked in the place of `asked`, with the session's choice of thinking. `None` where nobody is named, the named
+    /// one is not there or does not start, or it is the same.
+    pub async fn fallback(self: &Arc<Self>, chosen: &Chosen, asked: &Client) -> Option<Arc<Client>> {
+        let wanted = self.fallback.get()?;
+        let found = read(&self.known)
+            .iter()
+            .map(|known| known.client.clone())
+            .find(|client| client.endpoint().model == *wanted);
+        let client = match (found, &self.local) {
+            (Some(client), _) => thinking(client, chosen),
+            (None, Some(local)) if wanted == EMBEDDED => self.start(local, &mut Silent).await.ok()?,
+            (None, _) => {
+                tracing::warn!(wanted, "fallback_model is none of the models there are");
+                return None;
+            }
+        };
+        let place = |client: &Client| (client.endpoint().base_url.clone(), client.endpoint().model.clone());
+        (place(&client) != place(asked)).then_some(client)
+    }
+}
