@@ -1,0 +1,113 @@
+//! What a server says no to: too many requests, its own faults, and what only a person can mend.
+
+use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn a_rate_limit_is_waited_out_as_long_as_told() {
+    let (server, client) = scripted([limited("7"), limited("60"), ok("yes")]).await;
+    let (chunks, error, took) = timed(&client).await;
+    assert_eq!(error, None);
+    assert_eq!(waits(&chunks), [(StatusKind::Waiting, 7.0), (StatusKind::Waiting, 60.0)]);
+    assert!((67.0..68.0).contains(&took.as_secs_f64()), "{took:?}");
+    assert_eq!(server.requests().len(), 3);
+    assert_eq!(gist(chunks)[0], text("yes"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rate_limit_may_name_a_date_or_nonsense() {
+    let then = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(20);
+    let date = jiff::fmt::rfc2822::DateTimePrinter::new().timestamp_to_rfc9110_string(&then).unwrap();
+    let (_server, client) = scripted([limited(&date), limited("soon"), json!([{"status": 429}]), ok("yes")]).await;
+    let (chunks, error, _) = timed(&client).await;
+    assert_eq!(error, None);
+    let waits: Vec<f64> = waits(&chunks).into_iter().map(|(_, seconds)| seconds).collect();
+    assert!((18.0..=20.0).contains(&waits[0]) && near(waits[1], 3.0) && near(waits[2], 9.0), "{waits:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_of_a_day_is_told_and_not_waited_for() {
+    let (server, client) = scripted([limited("86400")]).await;
+    let (chunks, error, took) = timed(&client).await;
+    assert_eq!(chunks, []);
+    assert_eq!(error.unwrap().to_string(), "Test allows no more requests for now. Try again in 24 hours.");
+    assert!(took < Duration::from_secs(1));
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn faults_of_the_server_are_retried_three_times() {
+    let status = |status: u16| json!([{"status": status}]);
+    let (_server, client) = scripted([status(500), status(502), status(529), ok("yes")]).await;
+    let (chunks, error, took) = timed(&client).await;
+    assert_eq!(error, None);
+    assert!(waits(&chunks).iter().all(|(kind, _)| *kind == StatusKind::Retrying));
+    assert!(near(took.as_secs_f64(), 13.0), "{took:?}");
+
+    let (server, client) = scripted([status(503), status(503), status(503), status(503), ok("never")]).await;
+    let (chunks, error, _) = timed(&client).await;
+    assert_eq!((waits(&chunks).len(), code(error), server.requests().len()), (3, Some("server"), 4));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_only_a_person_can_mend_is_not_retried() {
+    for (status, words, expected) in [
+        (401, "bad key", "auth"),
+        (402, "pay", "quota"),
+        (403, "no", "auth"),
+        (404, "model not found", "model_not_found"),
+        (400, "maximum context length is 10", "context_overflow"),
+        (422, "what?", "refused"),
+        (501, "", "server"),
+    ] {
+        let body = json!({"error": {"message": words}}).to_string();
+        let (server, client) = scripted([json!([{"status": status}, {"bytes": body}])]).await;
+        let (chunks, error, took) = timed(&client).await;
+        assert_eq!((chunks.len(), code(error), server.requests().len()), (0, Some(expected), 1), "{status}");
+        assert!(took < Duration::from_secs(1));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_is_cancelled_by_dropping_the_turn() {
+    let (server, client) = scripted([limited("30"), ok("yes")]).await;
+    let mut turn = client.turn(&ask("hi"));
+    assert!(matches!(turn.next().await, Some(Ok(Chunk::Status { status: StatusKind::Waiting, .. }))));
+    assert!(tokio::time::timeout(Duration::from_secs(10), turn.next()).await.is_err());
+    drop(turn);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_field_that_is_refused_is_left_out_from_then_on() {
+    let refuse = |words: &str| json!([{"status": 400}, {"bytes": json!({"error": {"message": words}}).to_string()}]);
+    let (server, client) = scripted([
+        refuse("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."),
+        refuse("Unsupported value: 'temperature'"),
+        ok("yes"),
+        ok("again"),
+    ])
+    .await;
+    let request = ModelRequest { temperature: Some(0.5), max_tokens: Some(9), ..ask("hi") };
+    let (chunks, error) = collect(client.turn(&request)).await;
+    assert_eq!((error, waits(&chunks)), (None, vec![(StatusKind::Retrying, 0.0); 2]));
+    let body = client.body(&request);
+    assert_eq!(body.get("temperature"), None);
+    assert_eq!((body.get("max_tokens"), &body["max_completion_tokens"]), (None, &json!(9)));
+    assert_eq!(collect(client.turn(&request)).await.1, None);
+    assert_eq!(server.requests()[2..], [body.clone(), body]);
+
+    // The same refusal again is told.
+    let words = "Unsupported value: 'temperature'";
+    let (server, client) = scripted([refuse(words), refuse(words), ok("never")]).await;
+    let (_, error) = collect(client.turn(&request)).await;
+    assert_eq!((code(error), server.requests().len()), (Some("refused"), 2));
+
+    // A server that refuses both names of a field is not asked for ever.
+    let either = refuse("Unsupported: 'max_tokens' and 'max_completion_tokens'");
+    let script = json!({"replies": [{"repeat": true, "steps": either}]});
+    let server = start(Script::from_value(&script).unwrap()).await.unwrap();
+    let client = Client::new(endpoint(ProfileKind::Other, &server.base_url)).unwrap();
+    let (_, error) = collect(client.turn(&request)).await;
+    assert_eq!((code(error), server.requests().len()), (Some("refused"), 2));
+}

@@ -1,0 +1,112 @@
+//! Streams that break, end oddly, or hold what is none of the protocol.
+
+use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_breaks_is_tried_again_only_while_nothing_was_shown() {
+    for end in [json!({"close": true}), json!({"sleep_ms": 0})] {
+        let (server, client) = scripted([json!([{"text": "Hel"}, end]), ok("never")]).await;
+        let (chunks, error, _) = timed(&client).await;
+        assert_eq!((chunks, code(error), server.requests().len()), (vec![text("Hel")], Some("interrupted"), 1));
+
+        let call = json!({"tool_call": {"name": "f", "arguments": "{\"a\":"}});
+        let (server, client) = scripted([json!([call, end]), ok("never")]).await;
+        let (chunks, error, _) = timed(&client).await;
+        assert_eq!((chunks.len(), code(error), server.requests().len()), (2, Some("interrupted"), 1));
+
+        let nothing =
+            || json!([{"bytes": ": hello\n\ndata: {\"choices\":[{\"delta\":{\"role\":\"assistant\"}}]}\n\n"}, end]);
+        let (server, client) = scripted([nothing(), ok("yes")]).await;
+        let (chunks, error, _) = timed(&client).await;
+        assert_eq!((error, server.requests().len()), (None, 2));
+        assert_eq!(gist(chunks)[0], text("yes"));
+
+        let (server, client) = scripted([nothing(), nothing(), nothing(), nothing(), ok("never")]).await;
+        let (_, error, _) = timed(&client).await;
+        assert_eq!((code(error), server.requests().len()), (Some("interrupted"), 4));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_may_be_said_in_either_way() {
+    let chunk = |delta: Value, finish: Value| {
+        format!("data: {}\n\n", json!({"choices": [{"delta": delta, "finish_reason": finish}]}))
+    };
+    let hello = || chunk(json!({"content": "hello"}), Value::Null);
+    let call = |arguments: &str| {
+        chunk(
+            json!({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "f", "arguments": arguments}}]}),
+            json!(null),
+        )
+    };
+    let done = "data: [DONE]\n\n";
+    for (stream, finish) in [
+        // A finish reason and then nothing.
+        (hello() + &chunk(json!({}), json!("stop")), Ok(Finish::Stop)),
+        // Only [DONE], with and without its blank line.
+        (hello() + done, Ok(Finish::Stop)),
+        (hello() + done.trim_end(), Ok(Finish::Stop)),
+        (call("{}") + done, Ok(Finish::ToolCalls)),
+        // Calls outweigh the word.
+        (call("{}") + &chunk(json!({}), json!("stop")) + done, Ok(Finish::ToolCalls)),
+        (hello() + &call("{}") + &chunk(json!({}), json!("tool_calls")) + done, Ok(Finish::ToolCalls)),
+        (call("{\"a\": \"b") + &chunk(json!({}), json!("length")) + done, Ok(Finish::Length)),
+        (call("{\"a\": \"b") + done, Err("interrupted")),
+        (hello() + &chunk(json!({}), json!("content_filter")) + done, Ok(Finish::Refusal)),
+        (chunk(json!({}), json!("content_filter")) + done, Ok(Finish::Refusal)),
+        (chunk(json!({"refusal": "I cannot."}), json!("stop")) + done, Ok(Finish::Refusal)),
+        (hello() + &chunk(json!({}), json!("error")) + done, Err("server")),
+        // What comes after the model's own end no longer matters.
+        (hello() + &chunk(json!({}), json!("stop")) + "data: {\"error\":{\"message\":\"late\"}}\n\n", Ok(Finish::Stop)),
+    ] {
+        let (_server, client) = scripted([json!([{"bytes": stream}])]).await;
+        let (chunks, error, _) = timed(&client).await;
+        let ended = match (chunks.last(), error) {
+            (Some(Chunk::Finish(finish)), None) => Ok(*finish),
+            (_, error) => Err(code(error).unwrap()),
+        };
+        assert_eq!(ended, finish, "{stream}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_left_open_after_the_end_does_not_hold_the_turn() {
+    let stream = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n";
+    let (_server, client) = scripted([json!([{"bytes": stream}, {"sleep_ms": 100_000_000}])]).await;
+    let (chunks, error, took) = timed(&client).await;
+    assert_eq!((chunks, error), (vec![text("a"), Chunk::Finish(Finish::Stop)], None));
+    assert!(took < Duration::from_secs(6), "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn bad_events_are_skipped_until_there_are_too_many() {
+    let bad = || json!({"bytes": "data: {\"choices\": oops\n\n"});
+    let (_server, client) =
+        scripted([json!([bad(), {"text": "a"}, bad(), {"text": "b"}, bad(), {"finish": "stop"}])]).await;
+    let (chunks, error, _) = timed(&client).await;
+    assert_eq!((&gist(chunks)[0], error), (&text("ab"), None));
+
+    let (server, client) = scripted([json!([bad(), bad(), bad(), bad(), {"text": "a"}, {"finish": "stop"}])]).await;
+    let (chunks, error, _) = timed(&client).await;
+    assert_eq!((chunks.len(), code(error), server.requests().len()), (0, Some("bad_stream"), 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_inside_a_stream_is_handled_like_an_http_error() {
+    let error = |error: Value| json!({"bytes": format!("data: {}\n\n", json!({"error": error}))});
+    let (server, client) = scripted([json!([error(json!({"code": 429, "message": "slow"}))]), ok("yes")]).await;
+    let (chunks, failed, _) = timed(&client).await;
+    assert_eq!((failed, server.requests().len()), (None, 2));
+    assert_eq!(waits(&chunks)[0].0, StatusKind::Waiting);
+
+    let (server, client) = scripted([json!([{"text": "a"}, error(json!({"code": 502}))]), ok("never")]).await;
+    let (chunks, failed, _) = timed(&client).await;
+    assert_eq!((chunks, code(failed), server.requests().len()), (vec![text("a")], Some("server"), 1));
+
+    let (_server, client) = scripted([json!([error(json!({"code": "invalid_api_key", "message": "no"}))])]).await;
+    assert_eq!(code(timed(&client).await.1), Some("auth"));
+
+    let named = json!({"bytes": "event: error\ndata: {\"message\":\"n_ctx exceeded\",\"type\":\"exceed_context_size_error\",\"n_ctx\":4096}\n\n"});
+    let (_server, client) = scripted([json!([named])]).await;
+    assert_eq!(timed(&client).await.1, Some(ProviderError::ContextOverflow { limit: Some(4096) }));
+}

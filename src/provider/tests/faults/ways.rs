@@ -1,0 +1,73 @@
+//! Servers that cannot be reached: nobody listens, nobody knows the name, the wrong protocol.
+
+use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn an_address_where_nobody_listens_is_named() {
+    let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let url = Url::parse(&format!("http://{free}/v1")).unwrap();
+    let client = Client::new(endpoint(ProfileKind::Ollama, &url)).unwrap();
+    let (chunks, error, took) = timed(&client).await;
+    assert_eq!(waits(&chunks).len(), 3);
+    assert!(near(took.as_secs_f64(), 13.0), "{took:?}");
+    assert_eq!(
+        error.unwrap().to_string(),
+        format!("Test cannot be reached at {url}: nothing is listening there. Start the server, or correct base_url.")
+    );
+}
+
+/// A name server that does not know the name so many times, and then says where it is.
+struct Names {
+    unknown: std::sync::atomic::AtomicUsize,
+    found: std::net::SocketAddr,
+}
+
+impl reqwest::dns::Resolve for Names {
+    fn resolve(&self, name: reqwest::dns::Name) -> reqwest::dns::Resolving {
+        use std::sync::atomic::Ordering::SeqCst;
+        assert_eq!(name.as_str(), "models.test");
+        let known = self.unknown.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)).is_err();
+        let found = self.found;
+        Box::pin(async move {
+            match known {
+                true => Ok(Box::new(std::iter::once(found)) as reqwest::dns::Addrs),
+                false => Err("failed to lookup address information: Name or service not known".into()),
+            }
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_is_not_found_is_looked_up_again_and_then_told() {
+    let (server, _) = scripted([ok("yes")]).await;
+    let found = *server.base_url.socket_addrs(|| None).unwrap().first().unwrap();
+    let mut url = server.base_url.clone();
+    url.set_host(Some("models.test")).unwrap();
+    let client = |unknown: usize| {
+        let names = Names { unknown: unknown.into(), found };
+        Client::resolving(endpoint(ProfileKind::Other, &url), std::sync::Arc::new(names))
+    };
+    let (chunks, error, took) = timed(&client(usize::MAX)).await;
+    assert_eq!(waits(&chunks).len(), 3);
+    assert!(near(took.as_secs_f64(), 13.0), "{took:?}");
+    assert_eq!(
+        error.unwrap().to_string(),
+        format!(
+            "Test cannot be reached at {url}: the name could not be found. Check base_url and the network connection."
+        )
+    );
+    assert_eq!(server.requests().len(), 0);
+    let (chunks, error, _) = timed(&client(2)).await;
+    assert_eq!((error, waits(&chunks).len()), (None, 2));
+    assert_eq!(gist(chunks)[0], text("yes"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secure_address_on_a_plain_port_is_named() {
+    let (server, _) = scripted([]).await;
+    let mut url = server.base_url.clone();
+    url.set_scheme("https").unwrap();
+    let client = Client::new(endpoint(ProfileKind::Other, &url)).unwrap();
+    let (_, error, _) = timed(&client).await;
+    assert!(matches!(error, Some(ProviderError::Unreachable { trouble: Trouble::Tls(_), .. })), "{error:?}");
+}
