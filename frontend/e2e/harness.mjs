@@ -46,7 +46,7 @@ async function launch(args, extraEnv = {}) {
   return { url, stop, log: () => log, said: () => said }
 }
 
-const ALLOWING = 'approvals: {effects: {write: allow, execute: allow, network: allow}}\n'
+const ALLOWING = 'approvals: {effects: {write: unattended, execute: unattended, network: unattended}}\n'
 
 /** What the model says when a test has not told it anything else. */
 const OTHERWISE = [

@@ -5,10 +5,11 @@ use super::recorder::{NotRecorded, Recorder};
 use crate::clock;
 use crate::domain::approval::hash;
 use crate::domain::{
-    Answered, Approval, CallApproval, CallStatus, Decision, Effect, RequestedCall, Session, Shown, ToolAnswer,
+    Answered, Approval, CallApproval, CallStatus, Decision, Effect, OUTSIDE, RequestedCall, Session, Shown, ToolAnswer,
+    ToolCall,
 };
 use crate::provider::CallRequest;
-use crate::tools::{Case, Checked, Registry, Verdict};
+use crate::tools::{Case, Checked, Registry, Taint, Verdict};
 
 /// A call that waits for its answer.
 pub struct Asked {
@@ -44,13 +45,13 @@ impl Calls<'_> {
             Ok(shown) => shown,
             Err(answer) => return Planned::Answer(CallStatus::Error, *answer),
         };
-        let effect = checked.tool.spec().effect;
+        let (effect, taint) = (checked.tool.spec().effect, taint(session, self.registry));
         let case = Case {
             tool: &wanted.request.name,
             effect,
             arguments: &checked.arguments,
             shown: &shown,
-            tainted: is_tainted(session, self.registry),
+            tainted: taint.as_ref(),
         };
         let reason = match self.policy.decide(&case, &self.home.remembered()) {
             Verdict::Deny(why) => {
@@ -207,13 +208,18 @@ fn outdated(shown: &Shown) -> String {
     }
 }
 
-/// Whether the work under way has read what strangers may have written.
-fn is_tainted(session: &Session, registry: &Registry) -> bool {
-    let Some(work) = session.running() else { return false };
-    let mut calls = session.calls_of(&work.work_id);
-    calls.any(|call| {
-        let ended = matches!(call.status, Some(CallStatus::Done | CallStatus::Error | CallStatus::Cancelled));
+/// Where the work under way has text from that strangers may have written.
+fn taint(session: &Session, registry: &Registry) -> Option<Taint> {
+    let work = session.running()?;
+    let ended =
+        |call: &&ToolCall| matches!(call.status, Some(CallStatus::Done | CallStatus::Error | CallStatus::Cancelled));
+    let mut calls = session.calls_of(&work.work_id).filter(ended);
+    let outside = calls.find_map(|call| {
+        let file = call.result.as_ref().and_then(|record| record.get(OUTSIDE)?.as_str());
         let arguments = call.arguments.as_ref().unwrap_or(&serde_json::Value::Null);
-        ended && registry.brings_outside(&call.tool, arguments)
-    })
+        let brings = || registry.brings_outside(&call.tool, arguments).then_some(Taint::Outside);
+        file.map(|file| Taint::Skill(file.to_owned())).or_else(brings)
+    });
+    let mut calls = session.calls_of(&work.work_id).filter(ended);
+    outside.or_else(|| calls.any(|call| registry.runs(&call.tool)).then_some(Taint::Output))
 }

@@ -10,10 +10,11 @@ use super::asking::{Asked, Decided};
 use super::recorder::{NotRecorded, Recorder};
 use super::wall::Wall;
 use crate::domain::{
-    CallApproval, CallStatus, Event, Outcome, RequestedCall, Session, SessionId, Shown, StoppedBy, ToolAnswer, WorkId,
+    CallApproval, CallStatus, Effect, Event, Outcome, RequestedCall, Session, SessionId, Shown, StoppedBy, ToolAnswer,
+    WorkId,
 };
 use crate::provider::CallRequest;
-use crate::store::Home;
+use crate::store::{Home, PINNED};
 use crate::tools::{Call, Checked, EndRun, Policy, Registry, fit_for_model};
 
 /// A tool that does not return so long after it was told to stop is dropped.
@@ -251,6 +252,17 @@ impl Calls<'_> {
         }
     }
 
+    /// A file of a skill that nobody has trusted as it is. Commands can read skills/, and nobody knows what they did read.
+    async fn readable_untrusted(&self) -> Option<String> {
+        let home = self.home.clone();
+        let found = tokio::task::spawn_blocking(move || home.untrusted()).await;
+        match found {
+            Ok(Ok(files)) => files.into_iter().next().map(|file| file.path.to_string()),
+            // What cannot be looked at is taken for the worse.
+            Ok(Err(_)) | Err(_) => Some(format!("{PINNED}/")),
+        }
+    }
+
     async fn execute(&self, request: &CallRequest, checked: &Checked, approved: Option<&Shown>) -> Ended {
         let started = Instant::now();
         let cancel = &self.stopper.cancel;
@@ -277,12 +289,16 @@ impl Calls<'_> {
         match answer {
             Ok(_) if cancel.is_cancelled() => self.stopper.cancelled(started),
             Ok(mut answer) => {
-                answer.text = fit_for_model(answer.text, checked);
+                if checked.tool.spec().effect == Effect::Execute {
+                    answer.outside = self.readable_untrusted().await;
+                }
+                let answer = fit_for_model(answer, checked);
                 let status = if answer.ok { CallStatus::Done } else { CallStatus::Error };
                 Ended { status, answer, took, fatal: None }
             }
             Err(EndRun::Cancelled { text }) => {
-                let (cancelled, text) = (self.stopper.cancelled(started), fit_for_model(text, checked));
+                let cancelled = self.stopper.cancelled(started);
+                let text = fit_for_model(ToolAnswer { text, ..ToolAnswer::default() }, checked).text;
                 let text =
                     if text.is_empty() { cancelled.answer.text } else { format!("{text}\n{}", cancelled.answer.text) };
                 Ended { answer: ToolAnswer { text, ..cancelled.answer }, ..cancelled }

@@ -6,7 +6,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::access::{Access, PageSecret};
 use crate::engine::Engine;
-use crate::engine::watch::{Saves, Skills};
+use crate::engine::skills::Skills;
+use crate::engine::watch::Saves;
 
 /// What every handler can reach. Cheap to clone.
 #[derive(Clone)]

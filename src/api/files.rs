@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::app::App;
 use super::error::{ApiError, ErrorBody};
 use crate::domain::HomePath;
+use crate::engine::skills::look_again;
 use crate::engine::{ChangedBy, blocking};
 use crate::skills::Skill;
-use crate::store::{Expect, ROOTS, StoreError};
+use crate::store::{Expect, PINNED, ROOTS, StoreError, TrustedBy, Untrusted};
 
 #[derive(Deserialize, utoipa::IntoParams)]
 pub struct FileQuery {
@@ -73,6 +74,8 @@ pub struct FileList {
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct SkillList {
     skills: Vec<Skill>,
+    /// The files in skills/ that nobody has trusted as they are; what is read of them counts as text from outside.
+    untrusted: Vec<Untrusted>,
 }
 
 /// Reads a text file under workspace/, memory/, skills/ or knowledge/, or SKILLS_SNAPSHOT.md.
@@ -99,7 +102,7 @@ pub async fn read(State(app): State<App>, Query(query): Query<FileQuery>) -> Res
 }
 
 /// Saves a text file. `If-Match` with the hash that was read refuses to overwrite a change made meanwhile (412);
-/// `If-None-Match: *` only makes new files.
+/// `If-None-Match: *` only makes new files. What is saved in skills/ is trusted.
 #[utoipa::path(post, path = "/api/files", tag = "files", request_body = SaveFile,
     params(("If-Match" = Option<String>, Header), ("If-None-Match" = Option<String>, Header)),
     responses((status = 200, body = Saved), (status = 412, description = "changed on disk", body = ErrorBody)))]
@@ -114,7 +117,10 @@ pub async fn save(
     let services = app.engine.services();
     let (home, tokens, saves) = (services.home.clone(), services.tokens.clone(), app.saves.clone());
     let (memory, knowledge) = (services.memory.clone(), services.knowledge.clone());
+    let is_pinned = path.root() == PINNED;
     let saved = blocking(move || {
+        // First, so that whoever sees the new version knows whose it is.
+        home.trust(&path, request.content.as_bytes(), TrustedBy::Editor)?;
         // Noted before the write, so that the watcher knows whose change it sees.
         saves.note(&path, &crate::store::etag(request.content.as_bytes()), ChangedBy::Editor);
         let etag = home.save_text(&path, &request.content, &expect)?;
@@ -125,6 +131,9 @@ pub async fn save(
         Ok(Saved { path: path.to_string(), etag, size: request.content.len(), tokens, saved: true })
     })
     .await?;
+    if is_pinned {
+        look_again(&app.engine, &app.skills).await?;
+    }
     Ok(Json(saved))
 }
 
@@ -156,7 +165,7 @@ pub async fn list(State(app): State<App>, Query(query): Query<ListQuery>) -> Res
 /// The skills, broken ones with their error.
 #[utoipa::path(get, path = "/api/skills", tag = "files", responses((status = 200, body = SkillList)))]
 pub async fn skills(State(app): State<App>) -> Json<SkillList> {
-    Json(SkillList { skills: app.skills.list() })
+    Json(SkillList { skills: app.skills.list(), untrusted: app.skills.untrusted() })
 }
 
 pub(super) fn expectation(headers: &HeaderMap) -> Result<Expect, ApiError> {

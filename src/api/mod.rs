@@ -31,6 +31,7 @@ mod status;
 mod tokens;
 mod transfer;
 mod tries;
+mod trust;
 mod web;
 
 pub use access::{Access, PageSecret};

@@ -14,7 +14,7 @@ use super::files::{FileQuery, expectation};
 use crate::domain::HomePath;
 use crate::engine::watch::Saves;
 use crate::engine::{ChangedBy, blocking};
-use crate::store::Home;
+use crate::store::{Home, TrustedBy, etag};
 use crate::tools::library::Library;
 
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -57,7 +57,11 @@ pub async fn rename(
     let expect = expectation(&headers)?;
     let (home, saves, libraries) = parts(&app);
     let renamed = blocking(move || {
-        let etag = home.hash(&from)?;
+        let bytes = home.read_bytes(&from)?;
+        let etag = etag(&bytes);
+        if home.trusts(&from, &bytes) {
+            home.trust(&to, &bytes, TrustedBy::Editor)?;
+        }
         saves.note(&to, &etag, ChangedBy::Editor);
         saves.note(&from, "", ChangedBy::Editor);
         home.rename_text(&from, &to, &expect)?;

@@ -6,7 +6,7 @@ use utoipa_axum::routes;
 use super::app::App;
 use super::{
     approvals, archive, chat, choice, compress, events, files, find, moving, pins, prompt, provider, requests,
-    retrieval, rewind, sessions, settings, status, tokens, transfer,
+    retrieval, rewind, sessions, settings, status, tokens, transfer, trust,
 };
 
 /// All routes that the OpenAPI document describes.
@@ -51,6 +51,7 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(moving::rename))
         .routes(routes!(moving::restore))
         .routes(routes!(files::skills))
+        .routes(routes!(trust::trust_of, trust::trust))
         .routes(routes!(tokens::session_tokens))
         .routes(routes!(tokens::file_tokens))
         .routes(routes!(tokens::text_tokens))

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use anyhow::Context;
 use rust_embed::RustEmbed;
 
-use crate::store::{Placed, place};
+use crate::domain::HomePath;
+use crate::store::{PINNED, Placed, place};
 
 /// `starter/`: what a new person begins with.
 #[derive(RustEmbed)]
@@ -19,6 +20,16 @@ pub fn init(dir: &Path) -> anyhow::Result<ExitCode> {
     println!("{} is a miniclaw home now ({made} files made, what was there is kept).", dir.display());
     println!("Start it with: miniclaw --home {}", dir.display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// The files of the skills that come with the program.
+pub fn skills() -> Vec<(HomePath, Vec<u8>)> {
+    let files = Starter::iter().filter_map(|path| {
+        let path = HomePath::parse(&path).ok().filter(|path| path.root() == PINNED)?;
+        let file = Starter::get(path.as_str())?;
+        Some((path, file.data.into_owned()))
+    });
+    files.collect()
 }
 
 /// Returns how many files were made.

@@ -1,4 +1,4 @@
-//! The command line: serve, init, doctor, eval, openapi, mock-llm.
+//! The command line: serve, init, doctor, skills, eval, openapi, mock-llm.
 
 mod doctor;
 mod eval;
@@ -6,6 +6,7 @@ mod init;
 mod kit;
 mod mock;
 mod serve;
+mod skills;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -42,6 +43,8 @@ enum Command {
         #[arg(long)]
         needs_model: bool,
     },
+    /// List the versions of skills that are trusted, and trust others.
+    Skills(skills::SkillsArguments),
     /// Run the home's retrieval tests, or measure the data sets of an evaluation kit.
     Eval(eval::EvalArguments),
     /// Print the OpenAPI document of this version.
@@ -61,6 +64,7 @@ pub fn run() -> ExitCode {
         Command::Init { dir } => init::init(&dir),
         Command::Doctor { home, needs_model: true } => doctor::needs_model(&home_dir(home)),
         Command::Doctor { home, needs_model: false } => doctor::doctor(&home_dir(home)),
+        Command::Skills(wish) => skills::skills(&wish),
         Command::Eval(eval) => eval::eval(&eval),
         Command::Openapi => openapi(),
         Command::MockLlm(mock) => mock::mock(&mock),

@@ -23,7 +23,8 @@ use crate::engine::embedder::Embedders;
 use crate::engine::hub::Hub;
 use crate::engine::local_model::{LocalModel, LocalModelFiles};
 use crate::engine::models::{EMBEDDED, Models};
-use crate::engine::watch::{self, Saves, Skills};
+use crate::engine::skills::Skills;
+use crate::engine::watch::{self, Saves};
 use crate::engine::{ChangedBy, Engine, Notice, Runs, Services};
 use crate::heap;
 use crate::provider::find_local;
@@ -160,7 +161,7 @@ async fn run(folder: PathBuf, config: Config, Bind { address, code }: Bind) -> a
     });
     let engine = Engine::new(services);
     let skills = Arc::new(Skills::default());
-    if let Err(error) = skills.scan(&home) {
+    if let Err(error) = home.begin_trusting(&init::skills()).and_then(|()| skills.scan(&home)) {
         tracing::error!(%error, "the skills could not be read; the server runs without them");
     }
     let repaired = engine.recover().await?;

@@ -46,6 +46,7 @@ enum Plain {
     Allow,
     Ask,
     Deny,
+    Unattended,
 }
 
 impl From<Plain> for Rule {
@@ -54,6 +55,7 @@ impl From<Plain> for Rule {
             Plain::Allow => Rule::Allow,
             Plain::Ask => Rule::Ask,
             Plain::Deny => Rule::Deny,
+            Plain::Unattended => Rule::Unattended,
         }
     }
 }
@@ -105,13 +107,13 @@ mod tests {
 
     #[test]
     fn each_line_is_taken_and_the_others_keep_their_default() {
-        let text = "approvals:\n  effects: {write: deny, execute: sandboxed}\n  tools: {terminal: ask, fetch_url: allow}\n  \
+        let text = "approvals:\n  effects: {write: deny, execute: sandboxed, network: unattended}\n  tools: {terminal: ask, fetch_url: allow}\n  \
                     timeout_seconds: 9\n";
         let policy = policy_of(text).unwrap();
         let effects = policy.effects;
         assert_eq!(
             (effects.read, effects.write, effects.execute, effects.network),
-            (Rule::Allow, Rule::Deny, Rule::Sandboxed, Rule::Ask)
+            (Rule::Allow, Rule::Deny, Rule::Sandboxed, Rule::Unattended)
         );
         assert_eq!(
             policy.tools.into_iter().collect::<Vec<_>>(),

@@ -35,6 +35,6 @@ pub use path::HomePath;
 pub use request::{ChangedBy, SentPart, SentRequest, SentRetrieval, SentText};
 pub use session::Session;
 pub use stamp::FileStamp;
-pub use tool::{Effect, ToolAnswer, ToolSpec};
+pub use tool::{Effect, OUTSIDE, ToolAnswer, ToolSpec};
 pub use way_out::{Contact, Pass, WayOut};
 pub use work::{Outcome, StoppedBy, Usage, Work};

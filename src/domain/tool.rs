@@ -51,17 +51,27 @@ pub struct ToolAnswer {
     /// What a view shows for this operation, e.g. the command line that ran.
     pub operation_code: Vec<String>,
     pub text: String,
+    /// The file that may have brought text from strangers into the answer, although such a call does not as a rule.
+    pub outside: Option<String>,
 }
+
+/// The field of an operation's record that names [`ToolAnswer::outside`].
+pub const OUTSIDE: &str = "outside";
 
 impl ToolAnswer {
     pub fn done(message: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { ok: true, message: message.into(), data: json!({}), operation_code: Vec::new(), text: text.into() }
+        Self { ok: true, message: message.into(), text: text.into(), ..Self::default() }
     }
 
     /// A failure the model is told of and can react to.
     pub fn failed(message: impl Into<String>) -> Self {
         let message = message.into();
-        Self { ok: false, text: message.clone(), message, data: json!({}), operation_code: Vec::new() }
+        Self { text: message.clone(), message, ..Self::default() }
+    }
+
+    pub fn from_outside(mut self, file: impl Into<String>) -> Self {
+        self.outside = Some(file.into());
+        self
     }
 
     pub fn with_data(mut self, data: Value) -> Self {
@@ -74,14 +84,32 @@ impl ToolAnswer {
         self
     }
 
-    /// `{status: 0|1, message, data, operationCode}`; 0 is success.
+    /// `{status: 0|1, message, data, operationCode}`; 0 is success. `outside` beside them where there is one.
     pub fn record(&self) -> Value {
-        json!({
+        let mut record = json!({
             "status": if self.ok { 0 } else { 1 },
             "message": self.message,
             "data": self.data,
             "operationCode": self.operation_code,
-        })
+        });
+        if let Some(file) = &self.outside {
+            record[OUTSIDE] = json!(file);
+        }
+        record
+    }
+}
+
+impl Default for ToolAnswer {
+    /// A failure without a word.
+    fn default() -> Self {
+        Self {
+            ok: false,
+            message: String::new(),
+            data: json!({}),
+            operation_code: Vec::new(),
+            text: String::new(),
+            outside: None,
+        }
     }
 }
 
@@ -97,5 +125,6 @@ mod tests {
             json!({"status": 0, "message": "ran", "data": {"exit_code": 0}, "operationCode": ["echo hello"]})
         );
         assert_eq!(ToolAnswer::failed("no such file").record()["status"], 1);
+        assert_eq!(answer.from_outside("skills/x/SKILL.md").record()["outside"], "skills/x/SKILL.md");
     }
 }

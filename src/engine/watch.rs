@@ -9,48 +9,15 @@ use notify::{RecursiveMode, Watcher};
 use tokio::sync::mpsc;
 
 use super::notice::{ChangedBy, Notice};
+use super::skills::Skills;
 use super::{Engine, blocking};
 use crate::domain::HomePath;
-use crate::skills::Skill;
-use crate::store::{Expect, Home, ROOTS, SNAPSHOT, StoreError};
+use crate::store::{Home, ROOTS};
 
 /// A burst of changes (a checkout, a save by rename) is handled once, so long after its last event.
 const QUIET: Duration = Duration::from_millis(60);
 /// File systems without change events (network mounts) are looked at this often.
 const SWEEP: Duration = Duration::from_secs(30);
-
-/// The skills as they were last read, and what of the home was seen last.
-#[derive(Default)]
-pub struct Skills(Mutex<Vec<Skill>>);
-
-impl Skills {
-    pub fn list(&self) -> Vec<Skill> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Reads every SKILL.md and writes SKILLS_SNAPSHOT.md where it differs. `true` when the list changed.
-    pub fn scan(&self, home: &Home) -> Result<bool, StoreError> {
-        let files = home.list("skills")?;
-        let mut skills = Vec::new();
-        for file in files.iter().filter(|file| file.path.file_name() == "SKILL.md") {
-            let skill = match home.read_bytes(&file.path) {
-                Ok(bytes) => Skill::parse(&file.path, &bytes),
-                Err(error) => Skill { error: Some(error.to_string()), ..Skill::parse(&file.path, b"") },
-            };
-            skills.push(skill);
-        }
-        let snapshot = crate::skills::snapshot(&skills);
-        let path = HomePath::parse(SNAPSHOT).map_err(|_| StoreError::NotFound { what: SNAPSHOT.to_owned() })?;
-        let current = home.read_text(&path).map(|text| text.content);
-        if current.ok().as_deref() != Some(snapshot.as_str()) {
-            home.save_text(&path, &snapshot, &Expect::Anything)?;
-        }
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let changed = *known != skills;
-        *known = skills;
-        Ok(changed)
-    }
-}
 
 /// Follows the home until the engine is gone. Changes it cannot see by events are found by a regular look.
 pub fn start(engine: &Arc<Engine>, skills: Arc<Skills>, saves: Arc<Saves>) {
@@ -135,6 +102,10 @@ struct Follow {
 impl Follow {
     async fn run(mut self, mut events: mpsc::Receiver<Vec<PathBuf>>, watcher: Option<notify::RecommendedWatcher>) {
         self.look(None).await;
+        if let Some(engine) = self.engine.upgrade() {
+            // What came in between the first reading of the skills and this look would never be seen to change.
+            self.read_skills(&engine).await;
+        }
         loop {
             let mut roots = BTreeSet::new();
             tokio::select! {
@@ -175,17 +146,21 @@ impl Follow {
         changed
     }
 
+    async fn read_skills(&self, engine: &Arc<Engine>) {
+        let (skills, home) = (self.skills.clone(), self.home.clone());
+        match blocking(move || skills.scan(&home)).await {
+            Ok(true) => engine.services().hub.notice(Notice::SkillsChanged),
+            Ok(false) => {}
+            Err(error) => tracing::warn!(%error, "could not read the skills"),
+        }
+    }
+
     async fn tell(&self, engine: &Arc<Engine>, changed: Vec<(HomePath, Option<String>)>) {
         let services = engine.services();
         let touches = |root: &str| changed.iter().any(|(path, _)| path.root() == root);
         let prompt = touches("workspace") || touches("skills") || touches("memory");
         if touches("skills") {
-            let (skills, home) = (self.skills.clone(), self.home.clone());
-            match blocking(move || skills.scan(&home)).await {
-                Ok(true) => services.hub.notice(Notice::SkillsChanged),
-                Ok(false) => {}
-                Err(error) => tracing::warn!(%error, "could not read the skills"),
-            }
+            self.read_skills(engine).await;
         }
         for library in [&services.memory, &services.knowledge].into_iter().filter(|library| touches(library.folder())) {
             let library = library.clone();

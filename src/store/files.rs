@@ -42,6 +42,11 @@ impl Home {
     /// # Errors
     /// [`StoreError::NotFound`]; [`StoreError::NotAllowed`] outside the four folders; [`StoreError::TooLarge`] over 10 MiB.
     pub fn read_bytes(&self, path: &HomePath) -> Result<Vec<u8>, StoreError> {
+        read_whole(self.open_regular(path)?, path)
+    }
+
+    /// Opens a file of the home that the caller may see, whatever its size.
+    pub(super) fn open_regular(&self, path: &HomePath) -> Result<File, StoreError> {
         allowed(path)?;
         let mut options = OpenOptions::new();
         // A named pipe in the home would otherwise block the open for ever.
@@ -51,7 +56,12 @@ impl Home {
             return Err(StoreError::NotAllowed { path: path.to_string(), why: "it is a link" });
         }
         let file = folder.open_with(rest, &options).map_err(|e| escape_or(path, e))?;
-        read_regular(file, path)
+        let meta = file.metadata().map_err(StoreError::io(format!("reading {path}")))?;
+        if !meta.is_file() {
+            let why = if meta.is_dir() { "it is a folder" } else { "it is not an ordinary file" };
+            return Err(StoreError::NotAllowed { path: path.to_string(), why });
+        }
+        Ok(file)
     }
 
     /// Reads a text file with its hash.
@@ -205,13 +215,9 @@ pub(super) fn escape_or(path: &HomePath, error: std::io::Error) -> StoreError {
     StoreError::io(path.to_string())(error)
 }
 
-fn read_regular(file: File, path: &HomePath) -> Result<Vec<u8>, StoreError> {
+fn read_whole(file: File, path: &HomePath) -> Result<Vec<u8>, StoreError> {
     let doing = || format!("reading {path}");
     let meta = file.metadata().map_err(StoreError::io(doing()))?;
-    if !meta.is_file() {
-        let why = if meta.is_dir() { "it is a folder" } else { "it is not an ordinary file" };
-        return Err(StoreError::NotAllowed { path: path.to_string(), why });
-    }
     let too_large = |size| StoreError::TooLarge { path: path.to_string(), size, limit: MAX_BYTES };
     if meta.len() > MAX_BYTES {
         return Err(too_large(meta.len()));

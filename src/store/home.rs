@@ -12,6 +12,7 @@ use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, OpenOptions, OpenOptionsExt};
 use super::error::StoreError;
 use super::quarantine::Quarantined;
 use super::sessions::SummaryCache;
+use super::trusted::{Hashes, TEXTS};
 use super::{atomic, files};
 
 /// A home opened by one server. Cheap to clone; the lock is held until the last clone is dropped.
@@ -28,6 +29,7 @@ struct Inner {
     edit: Mutex<()>,
     summaries: Mutex<SummaryCache>,
     quarantined: Mutex<Vec<Quarantined>>,
+    hashes: Mutex<Hashes>,
     _lock: File,
 }
 
@@ -59,7 +61,7 @@ impl Home {
         let lock = take_lock(&sessions)?;
         atomic::remove_leftovers_here(&root);
         atomic::remove_leftovers(&sessions);
-        for name in files::ROOTS {
+        for name in files::ROOTS.into_iter().chain([TEXTS]) {
             root.open_dir(name).iter().for_each(atomic::remove_leftovers);
         }
         let home = Self {
@@ -70,6 +72,7 @@ impl Home {
                 edit: Mutex::new(()),
                 summaries: Mutex::default(),
                 quarantined: Mutex::default(),
+                hashes: Mutex::default(),
                 _lock: lock,
             }),
         };
@@ -105,6 +108,10 @@ impl Home {
 
     pub(super) fn summaries(&self) -> std::sync::MutexGuard<'_, SummaryCache> {
         lock(&self.inner.summaries)
+    }
+
+    pub(super) fn hash_cache(&self) -> &Mutex<Hashes> {
+        &self.inner.hashes
     }
 
     pub(super) fn report(&self, entry: Quarantined) {

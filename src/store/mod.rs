@@ -20,6 +20,7 @@ mod session_file;
 mod sessions;
 mod settings;
 mod starter;
+mod trusted;
 mod variables;
 mod weights;
 
@@ -34,4 +35,5 @@ pub use reading::{Archive, DeletedSession};
 pub use sessions::{Loaded, SessionSummary, Stamp};
 pub use settings::{Settings, config_text, script_text};
 pub use starter::{Placed, place};
+pub use trusted::{PINNED, TrustedBy, TrustedVersion, Untrusted};
 pub use weights::weights;

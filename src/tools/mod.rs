@@ -25,7 +25,7 @@ use crate::sandbox::{Level, Sandbox, SandboxError};
 
 use self::visible::visible;
 
-pub use self::policy::{Case, Policy, Rule, Verdict};
+pub use self::policy::{Case, Policy, Rule, Taint, Verdict};
 pub use fetch_url::{FetchConfig, FetchUrl, Lookup, system_lookup};
 pub use files::{Editor, FileTool};
 pub use python_repl::{Limits as PythonLimits, PythonRepl};
@@ -175,10 +175,10 @@ impl Workshop {
 }
 
 /// A tool's text as the model may read it: what strangers may have written cannot pose as the frame of the conversation.
-pub fn fit_for_model(text: String, call: &Checked) -> String {
-    match call.tool.brings_outside(&call.arguments) {
-        true => defang::defang(&text).into_owned(),
-        false => text,
+pub fn fit_for_model(answer: ToolAnswer, call: &Checked) -> ToolAnswer {
+    match answer.outside.is_some() || call.tool.brings_outside(&call.arguments) {
+        true => ToolAnswer { text: defang::defang(&answer.text).into_owned(), ..answer },
+        false => answer,
     }
 }
 

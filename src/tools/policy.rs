@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::visible::visible;
 use crate::domain::{Effect, Remembered, Shown};
 
 /// What the configuration says of an effect or a tool.
@@ -17,6 +18,8 @@ pub enum Rule {
     Deny,
     /// Allowed where it runs in the sandbox without network; asked about elsewhere.
     Sandboxed,
+    /// Allowed also in a run that has read text from outside: for servers that nobody watches.
+    Unattended,
 }
 
 /// One rule an effect.
@@ -52,8 +55,20 @@ pub struct Case<'a> {
     pub effect: Effect,
     pub arguments: &'a Value,
     pub shown: &'a Shown,
-    /// The run has read what strangers wrote: what was allowed unseen is asked about.
-    pub tainted: bool,
+    /// The run has read what strangers may have written: what was allowed unseen is asked about.
+    pub tainted: Option<&'a Taint>,
+}
+
+/// Where a run has text from that strangers may have written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Taint {
+    /// A page, a document, a command with network.
+    Outside,
+    /// A file of a skill, in a version that nobody has trusted.
+    Skill(String),
+    /// What a command wrote: from the sandbox's own folder, into which an earlier run may have fetched anything. It counts
+    /// for what shapes the agent, or no command could be followed by another.
+    Output,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +82,6 @@ pub enum Verdict {
 
 /// Folders whose files shape what the agent is and does. A change of one is always shown.
 const PERSONA: [&str; 3] = ["workspace/", "memory/", "skills/"];
-const TAINTED: &str = "this run has read text from outside, which may want this more than you do";
 
 /// Whether `shown` is the change of a file of the persona, the memory or the skills.
 pub fn is_persona(shown: &Shown) -> bool {
@@ -80,32 +94,54 @@ impl Policy {
         let rule = own.unwrap_or_else(|| self.effects.of(case.effect));
         let refused = |what: &str| Verdict::Deny(format!("the configuration (approvals) denies {what}"));
         let asks = |why: &str| Verdict::Ask(format!("It {}; {why}.", what(case)));
+        let tainted = case.tainted.map(Taint::words);
         if rule == Rule::Deny {
             return refused(case.tool);
         }
-        if is_persona(case.shown) && own != Some(Rule::Allow) {
-            let tainted = if case.tainted { format!(", and {TAINTED}") } else { String::new() };
-            return asks(&format!("each change of persona, memory and skills is shown{tainted}"));
+        if is_persona(case.shown) {
+            return match (own, tainted) {
+                (Some(Rule::Unattended), _) | (Some(Rule::Allow), None) => Verdict::Allow,
+                (_, None) => asks("each change of persona, memory and skills is shown"),
+                (_, Some(why)) => asks(&format!("each change of persona, memory and skills is shown, and {why}")),
+            };
         }
+        let tainted = tainted.filter(|_| case.tainted != Some(&Taint::Output));
         // A process with network is both: the rule for running it does not open the network.
         if case.shown.network && case.effect != Effect::Network {
-            match self.effects.network {
-                Rule::Deny => return refused("network to commands"),
-                Rule::Allow => {}
-                Rule::Ask | Rule::Sandboxed if is_remembered(case, remembered) && !case.tainted => {}
-                Rule::Ask | Rule::Sandboxed => return asks("network is asked about"),
+            match (self.effects.network, &tainted) {
+                (Rule::Deny, _) => return refused("network to commands"),
+                (Rule::Unattended, _) | (Rule::Allow, None) => {}
+                (Rule::Allow, Some(why)) => return asks(why),
+                (Rule::Ask | Rule::Sandboxed, None) if is_remembered(case, remembered) => {}
+                (Rule::Ask | Rule::Sandboxed, _) => return asks("network is asked about"),
             }
         }
-        if rule == Rule::Allow {
-            return Verdict::Allow;
+        let unseen = match rule {
+            Rule::Unattended => return Verdict::Allow,
+            Rule::Allow => true,
+            Rule::Sandboxed => is_fenced(case.shown) || is_remembered(case, remembered),
+            Rule::Ask | Rule::Deny => is_remembered(case, remembered),
+        };
+        // Looking at the home's own files, and changing those that make nobody do anything, stays as it is allowed.
+        let harmless = rule == Rule::Allow && matches!(case.effect, Effect::Read | Effect::Write);
+        match (unseen, tainted) {
+            (true, None) => Verdict::Allow,
+            (true, Some(_)) if harmless => Verdict::Allow,
+            (true, Some(why)) => asks(&why),
+            (false, _) if rule == Rule::Sandboxed => asks("it would not run in the sandbox without network"),
+            (false, _) => asks("the configuration asks about that"),
         }
-        let unseen = is_remembered(case, remembered) || (rule == Rule::Sandboxed && is_fenced(case.shown));
-        match unseen {
-            true if !case.tainted => Verdict::Allow,
-            true => asks(TAINTED),
-            false if rule == Rule::Sandboxed => asks("it would not run in the sandbox without network"),
-            false => asks("the configuration asks about that"),
-        }
+    }
+}
+
+impl Taint {
+    fn words(&self) -> String {
+        let from = match self {
+            Taint::Outside => String::new(),
+            Taint::Output => " (a command's output)".to_owned(),
+            Taint::Skill(file) => format!(" ({}, which you have not trusted as it is now)", visible(file)),
+        };
+        format!("this run has read text from outside{from}, which may want this more than you do")
     }
 }
 
@@ -188,12 +224,29 @@ mod tests {
             (&sandboxed, "terminal", Execute, &unfenced, false, "ask"),
             (&sandboxed, "python_repl", Execute, &fenced, false, "ask"),
             // What a person allowed by name is allowed; persona, memory and skills only by the tool's own name.
-            (&open(Rule::Allow), "terminal", Execute, &fenced, true, "allow"),
+            (&open(Rule::Allow), "terminal", Execute, &fenced, false, "allow"),
             (&open(Rule::Allow), "terminal", Execute, &networked, false, "allow"),
-            (&open(Rule::Allow), "fetch_url", Network, &nothing, true, "allow"),
+            (&open(Rule::Allow), "fetch_url", Network, &nothing, false, "allow"),
             (&open(Rule::Allow), "edit_file", Write, &notes, false, "allow"),
             (&open(Rule::Allow), "edit_file", Write, &memory, false, "ask"),
             (&with(&[("edit_file", Rule::Allow)]), "edit_file", Write, &memory, false, "allow"),
+            // After text from outside, what reaches out, runs or shapes the agent is asked about all the same.
+            (&open(Rule::Allow), "terminal", Execute, &fenced, true, "ask"),
+            (&open(Rule::Allow), "terminal", Execute, &networked, true, "ask"),
+            (&open(Rule::Allow), "fetch_url", Network, &nothing, true, "ask"),
+            (&open(Rule::Allow), "somebody_else_s", Execute, &nothing, true, "ask"),
+            (&open(Rule::Allow), "read_file", Read, &nothing, true, "allow"),
+            (&open(Rule::Allow), "edit_file", Write, &notes, true, "allow"),
+            (&with(&[("terminal", Rule::Allow)]), "terminal", Execute, &fenced, true, "ask"),
+            (&with(&[("fetch_url", Rule::Allow)]), "fetch_url", Network, &nothing, true, "ask"),
+            (&with(&[("edit_file", Rule::Allow)]), "edit_file", Write, &memory, true, "ask"),
+            // Unless it was said that nobody watches.
+            (&open(Rule::Unattended), "terminal", Execute, &fenced, true, "allow"),
+            (&open(Rule::Unattended), "terminal", Execute, &networked, true, "allow"),
+            (&open(Rule::Unattended), "fetch_url", Network, &nothing, true, "allow"),
+            (&open(Rule::Unattended), "edit_file", Write, &memory, false, "ask"),
+            (&with(&[("edit_file", Rule::Unattended)]), "edit_file", Write, &memory, true, "allow"),
+            (&with(&[("terminal", Rule::Unattended)]), "terminal", Execute, &networked, false, "ask"),
             (&with(&[("terminal", Rule::Allow)]), "terminal", Execute, &fenced, false, "allow"),
             (&with(&[("terminal", Rule::Allow)]), "terminal", Execute, &networked, false, "ask"),
             (&with(&[("terminal", Rule::Ask)]), "terminal", Execute, &fenced, false, "ask"),
@@ -204,9 +257,24 @@ mod tests {
             (&with(&[("fetch_url", Rule::Deny)]), "read_file", Read, &nothing, false, "allow"),
         ] {
             let arguments = json!({});
+            let tainted = tainted.then_some(&Taint::Outside);
             let case = Case { tool, effect, arguments: &arguments, shown, tainted };
             assert_eq!(word(policy, &case, &[]), verdict, "{policy:?} {case:?}");
         }
+    }
+
+    #[test]
+    fn the_output_of_a_command_counts_for_what_shapes_the_agent_only() {
+        let (arguments, fenced) = (json!({}), shown("standard", false, None));
+        let memory = shown("", false, Some("memory/MEMORY.md"));
+        let tools = ["edit_file", "terminal"].map(|tool| (tool.to_owned(), Rule::Allow)).into();
+        let policy = Policy { tools, ..Policy::default() };
+        let verdict = |tool, effect, shown, tainted| {
+            word(&policy, &Case { tool, effect, arguments: &arguments, shown, tainted }, &[])
+        };
+        assert_eq!(verdict("terminal", Effect::Execute, &fenced, Some(&Taint::Output)), "allow");
+        assert_eq!(verdict("edit_file", Effect::Write, &memory, Some(&Taint::Output)), "ask");
+        assert_eq!(verdict("edit_file", Effect::Write, &memory, None), "allow");
     }
 
     fn remember(arguments: Value) -> Remembered {
@@ -225,7 +293,7 @@ mod tests {
         let arguments = json!({"command": command});
         let shown = Shown { cwd: "scratch/".to_owned(), ..shown("standard", false, None) };
         let case =
-            Case { tool: "terminal", effect: Effect::Execute, arguments: &arguments, shown: &shown, tainted: false };
+            Case { tool: "terminal", effect: Effect::Execute, arguments: &arguments, shown: &shown, tainted: None };
         word(&Policy::default(), &case, rules)
     }
 
@@ -315,6 +383,7 @@ mod tests {
         let rules = [remember(arguments.clone())];
         let here = Shown { cwd: "scratch/".to_owned(), ..shown("standard", false, None) };
         let verdict = |tool: &str, arguments: &Value, shown: &Shown, tainted: bool| {
+            let tainted = tainted.then_some(&Taint::Outside);
             let case = Case { tool, effect: Effect::Execute, arguments, shown, tainted };
             word(&Policy::default(), &case, &rules)
         };

@@ -70,15 +70,20 @@ fn answer(home: &Home, path: &str, offset: usize, limit: usize) -> ToolAnswer {
         Err(bad) => return ToolAnswer::failed(format!("{path:?} cannot be read: {bad}.")),
     };
     let text = match home.read_text(&parsed) {
-        Ok(text) => text.content,
+        Ok(text) if home.trusts(&parsed, text.content.as_bytes()) => text.content,
+        Ok(text) => return shown(&parsed, &text.content, (offset, limit)).from_outside(parsed.as_str()),
         Err(StoreError::NotFound { .. }) => return ToolAnswer::failed(missing(home, &parsed)),
         Err(other) => return ToolAnswer::failed(format!("{other}.")),
     };
+    shown(&parsed, &text, (offset, limit))
+}
+
+fn shown(parsed: &HomePath, text: &str, (offset, limit): (usize, usize)) -> ToolAnswer {
     let total = text.lines().count();
     if offset >= total && total > 0 {
         return ToolAnswer::failed(format!("{parsed} has {total} lines; offset {offset} is past its end."));
     }
-    let (page, last) = page(&text, offset, limit);
+    let (page, last) = page(text, offset, limit);
     let mut shown = page;
     if last < total {
         shown.push_str(&format!("\n[lines {}-{last} of {total}; read on with offset {last}]", offset + 1));

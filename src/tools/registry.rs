@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::{Tool, schema};
-use crate::domain::{SessionId, ToolSpec};
+use crate::domain::{Effect, SessionId, ToolSpec};
 
 /// Cheap to clone.
 #[derive(Clone)]
@@ -66,6 +66,11 @@ impl Registry {
         tool.is_some_and(|tool| tool.brings_outside(arguments))
     }
 
+    /// Whether a tool of that name starts processes.
+    pub fn runs(&self, name: &str) -> bool {
+        self.specs.iter().any(|spec| spec.name == name && spec.effect == Effect::Execute)
+    }
+
     /// Tells every tool that a session is gone.
     pub fn session_closed(&self, session: &SessionId) {
         for tool in self.tools.iter() {
@@ -78,7 +83,7 @@ impl Registry {
 mod tests {
     use super::super::{Call, EndRun};
     use super::*;
-    use crate::domain::{Effect, Shown, ToolAnswer};
+    use crate::domain::{Shown, ToolAnswer};
     use futures_util::future::BoxFuture;
     use serde_json::json;
 

@@ -18,7 +18,7 @@ use crate::transcript;
 pub const KEY: &str = "sk-canary-4f9d2c7b81e6a350";
 /// Nothing is asked about: what tools do is another matter than who allows it.
 pub const CONFIG: &str =
-    "find_local_models: false\napprovals: {effects: {write: allow, execute: allow, network: allow}}\n";
+    "find_local_models: false\napprovals: {effects: {write: unattended, execute: unattended, network: unattended}}\n";
 /// As a person has it who configured nothing.
 pub const ASKING: &str = "find_local_models: false\n";
 

@@ -58,7 +58,7 @@ impl Actor {
         let shown = checked.tool.shown(&checked.arguments).await;
         let shown = shown.map_err(|answer| NoAnswer::BadArguments(answer.text))?;
         let (tool, effect) = (approval.tool.as_str(), approval.effect);
-        let case = Case { tool, effect, arguments: &checked.arguments, shown: &shown, tainted: false };
+        let case = Case { tool, effect, arguments: &checked.arguments, shown: &shown, tainted: None };
         match self.services.policy.decide(&case, &[]) {
             Verdict::Deny(why) => Err(NoAnswer::BadArguments(why)),
             Verdict::Allow | Verdict::Ask(_) => Ok(hash(&approval.session_id, tool, &checked.arguments, &shown)),

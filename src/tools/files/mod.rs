@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use self::change::{Change, Edit, Want};
 use super::{Call, EndRun, Tool};
 use crate::domain::{Effect, HomePath, Shown, ToolAnswer, ToolSpec};
-use crate::store::{Expect, Home, KeptChange, StoreError, etag};
+use crate::store::{Expect, Home, KeptChange, StoreError, TrustedBy, etag};
 
 /// What is said of a change that the agent, or a person for it, makes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,6 +63,18 @@ impl Editor {
         }
         (self.announce)(path, Moment::After);
         Ok(())
+    }
+
+    /// A person who approves a change has seen all that differs from what they trusted before. The rest of a file that they
+    /// did not trust, they have not seen.
+    fn trust(&self, change: &Change) -> Result<(), StoreError> {
+        let Change { path, before, after } = change;
+        match after {
+            Some(after) if before.as_ref().is_none_or(|before| self.home.trusts(path, before.as_bytes())) => {
+                self.home.trust(path, after.as_bytes(), TrustedBy::Approval)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn make(&self, change: &Change, call: (&crate::domain::SessionId, &str)) -> Result<(), StoreError> {
@@ -174,8 +186,14 @@ impl FileTool {
             return Ok(ToolAnswer::failed(outdated(&change.path)));
         }
         let (editor, session, id) = (self.editor.clone(), call.session.clone(), call.call_id.to_owned());
-        let making = change.clone();
-        let made = tokio::task::spawn_blocking(move || editor.make(&making, (&session, &id))).await;
+        let (making, is_approved) = (change.clone(), call.approved.is_some());
+        let made = tokio::task::spawn_blocking(move || {
+            if is_approved {
+                editor.trust(&making)?;
+            }
+            editor.make(&making, (&session, &id))
+        });
+        let made = made.await;
         Ok(match made.map_err(|_| EndRun::Broken("a file's change was cut off".to_owned()))? {
             Ok(()) => done(&change),
             Err(StoreError::Changed { .. } | StoreError::NotFound { .. }) => ToolAnswer::failed(outdated(&change.path)),

@@ -1,0 +1,422 @@
+//! `trusted.json`: which versions of the files in skills/ a person has taken as theirs, by path and content.
+//!
+//! It stands beside `config.json`, where no tool reads or writes. A version that is not in it may be used, but what is read
+//! of it counts as text from outside. What was trusted once stays so for its path, so that an undo brings the trust back
+//! with the content. The text of the version trusted last is kept in `storage/trusted/`, to show what has changed since;
+//! without it the trust is the same.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::{self, Read};
+use std::time::Duration;
+
+use cap_std::fs::{Dir, DirBuilder, DirBuilderExt};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::atomic;
+use super::error::StoreError;
+use super::home::{Home, lock};
+use crate::clock;
+use crate::domain::{FileStamp, HomePath};
+
+const FILE: &str = "trusted.json";
+pub(super) const TEXTS: &str = "storage/trusted";
+/// The one folder whose files are pinned.
+pub const PINNED: &str = "skills";
+/// So many versions of a path stay known; then the oldest is asked about again.
+const VERSIONS: usize = 200;
+/// Longer texts are not kept for comparison, in bytes.
+const LONGEST_TEXT: usize = 1 << 20;
+/// A file changed so lately may change again without getting another stamp.
+const SETTLED: Duration = Duration::from_secs(3);
+
+/// Why a version is trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TrustedBy {
+    /// It was there when trust was first kept in this home.
+    FirstStart,
+    /// It came with the program.
+    Starter,
+    /// A person saved it in the editor or uploaded it.
+    Editor,
+    /// A person approved the call that wrote it, and saw the difference to a version they trusted.
+    Approval,
+    /// A person looked at it and said so.
+    Person,
+    /// The same, on the command line.
+    CommandLine,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct TrustedVersion {
+    /// In hexadecimal.
+    pub sha256: String,
+    /// Unix seconds.
+    pub at: f64,
+    pub by: TrustedBy,
+}
+
+/// A file in skills/ of which this version is not trusted.
+#[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
+pub struct Untrusted {
+    #[schema(value_type = String)]
+    pub path: HomePath,
+    /// Another version of it was trusted before.
+    pub changed: bool,
+}
+
+/// By path; the version trusted last comes last.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Book(BTreeMap<String, Vec<TrustedVersion>>);
+
+/// Hashes of files that are as they were when they were hashed.
+pub(super) type Hashes = HashMap<HomePath, (FileStamp, String)>;
+
+impl Book {
+    fn knows(&self, path: &HomePath, sha256: &str) -> bool {
+        self.versions(path).iter().any(|version| version.sha256 == sha256)
+    }
+
+    fn versions(&self, path: &HomePath) -> &[TrustedVersion] {
+        self.0.get(path.as_str()).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn add(&mut self, path: &HomePath, version: TrustedVersion) {
+        let versions = self.0.entry(path.to_string()).or_default();
+        versions.retain(|known| known.sha256 != version.sha256);
+        versions.push(version);
+        let surplus = versions.len().saturating_sub(VERSIONS);
+        versions.drain(..surplus);
+    }
+
+    /// What does not parse in it is trusted in nothing.
+    fn parse(bytes: &[u8]) -> Result<Self, serde_json::Error> {
+        let paths: BTreeMap<String, Value> = serde_json::from_slice(bytes)?;
+        let versions = |value| serde_json::from_value::<Vec<Value>>(value).unwrap_or_default();
+        let book = paths.into_iter().map(|(path, value)| {
+            let known = versions(value).into_iter().filter_map(|version| serde_json::from_value(version).ok());
+            (path, known.collect())
+        });
+        Ok(Self(book.collect()))
+    }
+}
+
+impl Home {
+    /// Called at each start. Where trust was never kept before, all files that are there are trusted; those that came with
+    /// the program always are. A damaged file is moved aside and trusts nothing.
+    ///
+    /// # Errors
+    /// When the files cannot be listed, or the list cannot be read or written; then nothing more is trusted than before.
+    pub fn begin_trusting(&self, shipped: &[(HomePath, Vec<u8>)]) -> Result<(), StoreError> {
+        let _one_writer = self.edit_lock();
+        let (mut book, known) = match self.book_file()? {
+            None => (Book::default(), None),
+            Some(bytes) => match Book::parse(&bytes) {
+                Ok(book) => (book.clone(), Some(book)),
+                Err(reason) => {
+                    self.quarantine_setting(FILE, format!("{reason}; no skill is trusted any more"))?;
+                    self.write_book(&Book::default())?;
+                    (Book::default(), Some(Book::default()))
+                }
+            },
+        };
+        let came: BTreeMap<&HomePath, String> = shipped.iter().map(|(path, bytes)| (path, sha256(bytes))).collect();
+        for file in self.list(PINNED)? {
+            let Ok(hash) = self.hash_whole(&file.path) else { continue };
+            let by = match (came.get(&file.path) == Some(&hash), &known) {
+                (true, _) => TrustedBy::Starter,
+                (false, None) => TrustedBy::FirstStart,
+                (false, Some(_)) => continue,
+            };
+            if !book.knows(&file.path, &hash) {
+                self.keep_text_of(&file.path, &self.read_bytes(&file.path).unwrap_or_default());
+                book.add(&file.path, TrustedVersion { sha256: hash, at: clock::now(), by });
+            }
+        }
+        if known.as_ref() == Some(&book) { Ok(()) } else { self.write_book(&book) }
+    }
+
+    /// Whether this content of a file may be read as the person's own. Files elsewhere are not pinned.
+    pub fn trusts(&self, path: &HomePath, bytes: &[u8]) -> bool {
+        path.root() != PINNED || self.book().knows(path, &sha256(bytes))
+    }
+
+    /// From now on this content is trusted at this path; it need not be there yet. Nothing happens to paths outside skills/.
+    ///
+    /// # Errors
+    /// When it cannot be kept; then it is not trusted.
+    pub fn trust(&self, path: &HomePath, bytes: &[u8], by: TrustedBy) -> Result<(), StoreError> {
+        self.keep_text_of(path, bytes);
+        self.add(path, sha256(bytes), by)
+    }
+
+    /// The same for a file as it is now, whatever its size.
+    ///
+    /// # Errors
+    /// As [`Home::trust`], and when the file cannot be read.
+    pub fn trust_file(&self, path: &HomePath, by: TrustedBy) -> Result<(), StoreError> {
+        match self.read_bytes(path) {
+            Err(StoreError::TooLarge { .. }) => self.add(path, self.hash_whole(path)?, by),
+            bytes => self.trust(path, &bytes?, by),
+        }
+    }
+
+    fn add(&self, path: &HomePath, sha256: String, by: TrustedBy) -> Result<(), StoreError> {
+        if path.root() != PINNED {
+            return Ok(());
+        }
+        let _one_writer = self.edit_lock();
+        let mut book = match self.book_file()?.as_deref().map(Book::parse) {
+            None => Book::default(),
+            Some(Ok(book)) => book,
+            Some(Err(reason)) => {
+                self.quarantine_setting(FILE, format!("{reason}; no skill is trusted any more"))?;
+                Book::default()
+            }
+        };
+        book.add(path, TrustedVersion { sha256, at: clock::now(), by });
+        self.write_book(&book)
+    }
+
+    /// The version of a file that was trusted last, and its text where that was kept.
+    pub fn trusted_last(&self, path: &HomePath) -> Option<(TrustedVersion, Option<String>)> {
+        let version = self.book().versions(path).last()?.clone();
+        let text = self.texts().and_then(|texts| texts.read_to_string(&version.sha256)).ok();
+        let text = text.filter(|text| sha256(text.as_bytes()) == version.sha256);
+        Some((version, text))
+    }
+
+    /// The files in skills/ that are not trusted as they are now, by path.
+    ///
+    /// # Errors
+    /// When the folder cannot be listed.
+    pub fn untrusted(&self) -> Result<Vec<Untrusted>, StoreError> {
+        let (files, book) = (self.list(PINNED)?, self.book());
+        let mut hashes = self.hashes();
+        let before = std::mem::take(&mut *hashes);
+        let mut found = Vec::new();
+        for file in files {
+            let known = before.get(&file.path).filter(|(stamp, _)| *stamp == file.stamp);
+            // What cannot be read cannot be trusted either.
+            let hash = known.map(|(_, hash)| hash.clone()).or_else(|| self.hash_whole(&file.path).ok());
+            if hash.as_ref().is_none_or(|hash| !book.knows(&file.path, hash)) {
+                found.push(Untrusted { path: file.path.clone(), changed: !book.versions(&file.path).is_empty() });
+            }
+            if let Some(hash) = hash.filter(|_| clock::now() - file.modified > SETTLED.as_secs_f64()) {
+                hashes.insert(file.path, (file.stamp, hash));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Read afresh each time; what cannot be read trusts nothing.
+    fn book(&self) -> Book {
+        let bytes = self.book_file().ok().flatten().unwrap_or_default();
+        Book::parse(&bytes).unwrap_or_default()
+    }
+
+    fn book_file(&self) -> Result<Option<Vec<u8>>, StoreError> {
+        match self.root().read(FILE) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(StoreError::io(format!("reading {FILE}"))(error)),
+        }
+    }
+
+    fn write_book(&self, book: &Book) -> Result<(), StoreError> {
+        let mut bytes = serde_json::to_vec_pretty(&book.0).expect("versions are JSON");
+        bytes.push(b'\n');
+        atomic::replace(self.root(), FILE, &bytes, 0o600).map_err(StoreError::io(format!("saving {FILE}")))?;
+        self.drop_texts(book);
+        Ok(())
+    }
+
+    fn hash_whole(&self, path: &HomePath) -> Result<String, StoreError> {
+        let (mut file, mut digest) = (self.open_regular(path)?, Sha256::new());
+        let mut block = vec![0; 1 << 16];
+        loop {
+            match file.read(&mut block).map_err(StoreError::io(format!("reading {path}")))? {
+                0 => return Ok(hexadecimal(digest.finalize())),
+                read => digest.update(&block[..read]),
+            }
+        }
+    }
+
+    fn texts(&self) -> io::Result<Dir> {
+        if !self.root().is_dir(TEXTS) {
+            let mut builder = DirBuilder::new();
+            builder.mode(0o700);
+            self.root().create_dir_with(TEXTS, &builder)?;
+        }
+        self.root().open_dir(TEXTS)
+    }
+
+    /// Only what is shown beside a later version depends on it.
+    fn keep_text_of(&self, path: &HomePath, bytes: &[u8]) {
+        if path.root() != PINNED || bytes.len() > LONGEST_TEXT || std::str::from_utf8(bytes).is_err() {
+            return;
+        }
+        let kept = self.texts().and_then(|texts| atomic::replace(&texts, &sha256(bytes), bytes, 0o600));
+        if let Err(error) = kept {
+            tracing::warn!(%error, "the trusted text of a skill could not be kept for comparison");
+        }
+    }
+
+    /// Lets go of texts that are not the last of any path.
+    fn drop_texts(&self, book: &Book) {
+        let last: BTreeSet<&str> =
+            book.0.values().filter_map(|versions| versions.last()).map(|version| version.sha256.as_str()).collect();
+        let Ok(texts) = self.texts() else { return };
+        for entry in texts.entries().into_iter().flatten().flatten() {
+            if entry.file_name().to_str().is_none_or(|name| !last.contains(name)) {
+                // Best effort: the next writing tries again.
+                let _ = texts.remove_file(entry.file_name());
+            }
+        }
+    }
+
+    fn hashes(&self) -> std::sync::MutexGuard<'_, Hashes> {
+        lock(self.hash_cache())
+    }
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    hexadecimal(Sha256::digest(bytes))
+}
+
+fn hexadecimal(digest: impl AsRef<[u8]>) -> String {
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Expect;
+
+    const SKILL: &str = "skills/x/SKILL.md";
+
+    fn path(text: &str) -> HomePath {
+        HomePath::parse(text).unwrap()
+    }
+
+    fn home(files: &[(&str, &str)]) -> (tempfile::TempDir, Home) {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let file = folder.path().join(name);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, text).unwrap();
+        }
+        let home = Home::open(folder.path()).unwrap();
+        (folder, home)
+    }
+
+    fn names(home: &Home) -> Vec<(String, bool)> {
+        home.untrusted().unwrap().into_iter().map(|file| (file.path.to_string(), file.changed)).collect()
+    }
+
+    #[test]
+    fn what_is_there_at_the_first_start_is_trusted_and_what_comes_later_is_not() {
+        let (folder, home) = home(&[(SKILL, "one"), ("skills/x/run.py", "print(1)")]);
+        assert_eq!(names(&home).len(), 2, "before the first start nothing is trusted");
+        home.begin_trusting(&[(path(SKILL), b"one".to_vec())]).unwrap();
+        assert_eq!(names(&home), []);
+        let by = |name: &str| home.trusted_last(&path(name)).unwrap().0.by;
+        assert_eq!((by(SKILL), by("skills/x/run.py")), (TrustedBy::Starter, TrustedBy::FirstStart));
+        std::fs::write(folder.path().join("skills/x/run.py"), "print(2)").unwrap();
+        std::fs::create_dir(folder.path().join("skills/new")).unwrap();
+        std::fs::write(folder.path().join("skills/new/SKILL.md"), "new").unwrap();
+        let expected = [("skills/new/SKILL.md".to_owned(), false), ("skills/x/run.py".to_owned(), true)];
+        assert_eq!(names(&home), expected);
+        home.begin_trusting(&[]).unwrap();
+        assert_eq!(names(&home), expected, "a later start trusts nothing new");
+        home.begin_trusting(&[(path("skills/new/SKILL.md"), b"new".to_vec())]).unwrap();
+        assert_eq!(names(&home), expected[1..], "but what the program comes with");
+    }
+
+    #[test]
+    fn trust_is_bound_to_content_and_path_and_stays_for_what_was_trusted_once() {
+        let (_folder, home) = home(&[]);
+        home.begin_trusting(&[]).unwrap();
+        let skill = path(SKILL);
+        assert!(!home.trusts(&skill, b"one"));
+        home.trust(&skill, b"one", TrustedBy::Editor).unwrap();
+        home.trust(&skill, b"two", TrustedBy::Person).unwrap();
+        assert!(home.trusts(&skill, b"one") && home.trusts(&skill, b"two"));
+        assert!(!home.trusts(&skill, b"twO") && !home.trusts(&path("skills/y/SKILL.md"), b"one"));
+        assert!(home.trusts(&path("memory/MEMORY.md"), b"anything"), "only skills are pinned");
+        let (last, text) = home.trusted_last(&skill).unwrap();
+        assert_eq!((last.by, text.as_deref()), (TrustedBy::Person, Some("two")));
+        assert_eq!(home.texts().unwrap().entries().unwrap().count(), 1, "only the last text is kept");
+        for number in 0..VERSIONS {
+            home.trust(&skill, number.to_string().as_bytes(), TrustedBy::Editor).unwrap();
+        }
+        assert!(!home.trusts(&skill, b"two") && home.trusts(&skill, b"0"));
+    }
+
+    #[test]
+    fn one_byte_and_the_same_size_and_time_are_another_version() {
+        let (folder, home) = home(&[(SKILL, "run a")]);
+        home.begin_trusting(&[]).unwrap();
+        let file = folder.path().join(SKILL);
+        let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+        let back = || std::fs::File::options().write(true).open(&file).unwrap().set_modified(long_ago).unwrap();
+        back();
+        assert_eq!(names(&home), []);
+        std::fs::write(&file, "run b").unwrap();
+        back();
+        assert_eq!(names(&home), [(SKILL.to_owned(), true)]);
+    }
+
+    #[test]
+    fn a_damaged_list_is_moved_aside_and_trusts_nothing_also_at_the_next_start() {
+        let (folder, home) = home(&[(SKILL, "one")]);
+        home.begin_trusting(&[]).unwrap();
+        let file = folder.path().join(FILE);
+        let whole = std::fs::read_to_string(&file).unwrap();
+        for damaged in [&whole[..whole.len() / 2], "", "[]", "null"] {
+            std::fs::write(&file, damaged).unwrap();
+            assert_eq!(names(&home), [(SKILL.to_owned(), false)], "{damaged}");
+            home.begin_trusting(&[]).unwrap();
+            let moved = home.quarantined().pop().unwrap();
+            assert_eq!(moved.file, FILE);
+            assert_eq!(std::fs::read_to_string(folder.path().join(moved.moved_to)).unwrap(), damaged);
+            home.begin_trusting(&[]).unwrap();
+            assert_eq!(names(&home), [(SKILL.to_owned(), false)], "{damaged}: an empty list is no first start");
+        }
+        // Lines of it that do not parse trust nothing, and the others count.
+        std::fs::write(&file, format!("{{\"{SKILL}\": [7, {{\"sha256\": \"x\"}}], \"skills/y\": 3}}")).unwrap();
+        assert_eq!(names(&home), [(SKILL.to_owned(), false)]);
+        home.trust(&path(SKILL), b"one", TrustedBy::Person).unwrap();
+        assert_eq!(names(&home), []);
+        std::fs::write(&file, "{").unwrap();
+        home.trust(&path("skills/z"), b"z", TrustedBy::Person).unwrap();
+        assert_eq!((names(&home).len(), home.quarantined().len()), (1, 5));
+    }
+
+    #[test]
+    fn no_path_from_outside_leads_to_the_list() {
+        let (folder, home) = home(&[(SKILL, "one")]);
+        home.begin_trusting(&[]).unwrap();
+        for name in [FILE, "storage/trusted/x"] {
+            assert!(home.read_text(&path(name)).is_err(), "{name}");
+            assert!(home.save_text(&path(name), "{}", &Expect::Anything).is_err(), "{name}");
+        }
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(std::fs::metadata(folder.path().join(FILE)).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_file_larger_than_what_a_tool_reads_is_pinned_too() {
+        let (folder, home) = home(&[]);
+        let file = folder.path().join("skills/model.bin");
+        std::fs::write(&file, vec![7; 11 << 20]).unwrap();
+        home.begin_trusting(&[]).unwrap();
+        assert_eq!(names(&home), []);
+        std::fs::write(&file, vec![8; 11 << 20]).unwrap();
+        assert_eq!(names(&home), [("skills/model.bin".to_owned(), true)]);
+        home.trust_file(&path("skills/model.bin"), TrustedBy::CommandLine).unwrap();
+        assert_eq!(names(&home), []);
+    }
+}
