@@ -27,9 +27,10 @@ import type {
   SentSummary,
   SessionList,
   SessionSummary,
-  Skill,
+  SkillList,
   Status,
   TextTokens,
+  Trust,
 } from './types'
 
 const session = (id: string): string => `/api/sessions/${encodeURIComponent(id)}`
@@ -154,7 +155,12 @@ export const setRagMode = (enabled: boolean) =>
 export type Root = 'memory' | 'skills' | 'workspace' | 'knowledge'
 export const listFiles = (root: Root) =>
   call<{ files: FileEntry[] }>(`/api/files/list?root=${root}`).then(r => r.files)
-export const listSkills = () => call<{ skills: Skill[] }>('/api/skills').then(r => r.skills)
+export const listSkills = () => call<SkillList>('/api/skills')
+/** Whether a file of a skill is trusted as it is now, and what was trusted before. */
+export const readTrust = (path: string) => call<Trust>(`/api/skills/trust?${new URLSearchParams({ path })}`)
+/** Exactly this version, which a person has looked at. */
+export const trustFile = (path: string, etag: string) =>
+  callAsPage<Trust>('/api/skills/trust', { method: 'POST', body: { path, etag } })
 
 export interface FileContent {
   path: string

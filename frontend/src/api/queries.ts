@@ -22,6 +22,7 @@ import {
   readFile,
   readRetrieved,
   readSent,
+  readTrust,
   searchPassages,
   searchSessions,
 } from './endpoints'
@@ -87,7 +88,13 @@ export const useArchived = (id: string, name: string) =>
   useQuery({ queryKey: [...keys.archives(id), name], queryFn: () => readArchive(id, name) })
 export const useFiles = (root: Root) =>
   useQuery({ queryKey: keys.root(root), queryFn: () => listFiles(root), placeholderData: undefined })
-export const useSkills = () => useQuery({ queryKey: keys.skills, queryFn: listSkills })
+export const useSkills = () =>
+  useQuery({ queryKey: keys.skills, queryFn: listSkills, select: list => list.skills })
+/** The files in skills/ that nobody has trusted as they are. */
+export const useUntrusted = () =>
+  useQuery({ queryKey: keys.skills, queryFn: listSkills, select: list => list.untrusted })
+export const useTrust = (path: string) =>
+  useQuery({ queryKey: [...keys.skills, 'trust', path], queryFn: () => readTrust(path), staleTime: 0 })
 
 /** The calls of all sessions that wait for a person, the oldest first. */
 export const useApprovals = () => useQuery({ queryKey: keys.approvals, queryFn: listApprovals })

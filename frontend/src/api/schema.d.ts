@@ -136,7 +136,7 @@ export interface paths {
         put?: never;
         /**
          * Saves a text file. `If-Match` with the hash that was read refuses to overwrite a change made meanwhile (412);
-         *     `If-None-Match: *` only makes new files.
+         *     `If-None-Match: *` only makes new files. What is saved in skills/ is trusted.
          */
         post: operations["save"];
         /** Moves a file to `storage/trash/`, which keeps the last 200. */
@@ -798,6 +798,27 @@ export interface paths {
         get: operations["skills"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/skills/trust": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether a file of a skill is trusted as it is now, and what was trusted before. */
+        get: operations["trust_of"];
+        put?: never;
+        /**
+         * Trusts exactly this version of a file in skills/. Only with the secret that the page was given; 412 when the file is
+         *     another by now.
+         */
+        post: operations["trust"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2137,6 +2158,8 @@ export interface components {
         };
         SkillList: {
             skills: components["schemas"]["Skill"][];
+            /** @description The files in skills/ that nobody has trusted as they are; what is read of them counts as text from outside. */
+            untrusted: components["schemas"]["Untrusted"][];
         };
         Status: {
             version: string;
@@ -2262,6 +2285,34 @@ export interface components {
             /** @description What brings it back. */
             trash: string;
         };
+        Trust: {
+            path: string;
+            /** @description Of the file as it is now. */
+            etag: string;
+            /** @description Whether this version of it is trusted. */
+            trusted: boolean;
+            last?: components["schemas"]["TrustedLast"] | null;
+        };
+        TrustVersion: {
+            path: string;
+            /** @description Of the version that the person has looked at. */
+            etag: string;
+        };
+        /**
+         * @description Why a version is trusted.
+         * @enum {string}
+         */
+        TrustedBy: "first_start" | "starter" | "editor" | "approval" | "person" | "command_line";
+        TrustedLast: {
+            /**
+             * Format: double
+             * @description Unix seconds.
+             */
+            at: number;
+            by: components["schemas"]["TrustedBy"];
+            /** @description Absent where it was not kept. */
+            text?: string | null;
+        };
         Undone: {
             call_id: string;
             path: string;
@@ -2272,6 +2323,12 @@ export interface components {
         Unreadable: {
             path: string;
             reason: string;
+        };
+        /** @description A file in skills/ of which this version is not trusted. */
+        Untrusted: {
+            path: string;
+            /** @description Another version of it was trusted before. */
+            changed: boolean;
         };
         /** @description Tokens as the provider counted them, summed over a work's dialogues. */
         Usage: {
@@ -4143,6 +4200,94 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SkillList"];
+                };
+            };
+        };
+    };
+    trust_of: {
+        parameters: {
+            query: {
+                /** @description Relative to the home, e.g. `memory/MEMORY.md`. */
+                path: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Trust"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    trust: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TrustVersion"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Trust"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description changed on disk */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
         };

@@ -26,6 +26,8 @@ export type Message = Schemas['Message']
 export type ToolCall = Schemas['ToolCall']
 export type FileEntry = Schemas['FileEntry']
 export type Skill = Schemas['Skill']
+export type SkillList = Schemas['SkillList']
+export type Trust = Schemas['Trust']
 export type Status = Schemas['Status']
 export type History = Schemas['History']
 

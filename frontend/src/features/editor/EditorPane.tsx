@@ -1,5 +1,5 @@
 import { FileText } from 'lucide-react'
-import { lazy, Suspense } from 'react'
+import { type ComponentProps, lazy, Suspense } from 'react'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
 import type { OpenFile } from '@/stores/buffers'
@@ -7,20 +7,23 @@ import type { Reveal } from '@/stores/ui'
 import { compare, edit, endComparison, keepMine, loadDisk, save } from './actions'
 import { BudgetLine } from './BudgetLine'
 import { useBudget } from './budget'
-import type { Buffer } from './buffer'
+import { type Buffer, isDirty } from './buffer'
 import { ConflictBanner } from './ConflictBanner'
 import { EditorBar } from './EditorBar'
 
 const CodeEditor = lazy(() => import('./CodeEditor'))
+const TrustBanner = lazy(() => import('./TrustBanner'))
 
 interface Props {
   path: string | null
   file: OpenFile | undefined
   comparing: { path: string; disk: string } | null
   reveal: Reveal | null
+  /** It is a file of a skill that nobody has trusted as it is. */
+  untrusted: boolean
 }
 
-export function EditorPane({ path, file, comparing, reveal }: Props) {
+export function EditorPane({ path, file, comparing, reveal, untrusted }: Props) {
   const t = useT()
   if (path === null) {
     return (
@@ -32,18 +35,31 @@ export function EditorPane({ path, file, comparing, reveal }: Props) {
   }
   if (file?.phase === 'failed') {
     return (
-      <p className="m-auto p-6 text-center text-bad text-small">
-        {t('fileProblem', { reason: file.reason })}
-      </p>
+      <>
+        {untrusted && <Trust path={path} etag={null} typed={false} comparing={false} />}
+        <p className="m-auto p-6 text-center text-bad text-small">
+          {t('fileProblem', { reason: file.reason })}
+        </p>
+      </>
     )
   }
   if (file?.phase !== 'open') return <Skeleton label={t('loading')} rows={4} />
-  return <OpenEditor key={path} buffer={file.buffer} comparing={comparing} reveal={reveal} />
+  return (
+    <OpenEditor key={path} buffer={file.buffer} comparing={comparing} reveal={reveal} untrusted={untrusted} />
+  )
 }
 
-type OpenProps = Pick<Props, 'comparing' | 'reveal'> & { buffer: Buffer }
+function Trust(props: ComponentProps<typeof TrustBanner>) {
+  return (
+    <Suspense fallback={null}>
+      <TrustBanner {...props} />
+    </Suspense>
+  )
+}
 
-function OpenEditor({ buffer, comparing, reveal }: OpenProps) {
+type OpenProps = Pick<Props, 'comparing' | 'reveal' | 'untrusted'> & { buffer: Buffer }
+
+function OpenEditor({ buffer, comparing, reveal, untrusted }: OpenProps) {
   const t = useT()
   const { path } = buffer
   const budget = useBudget(path, buffer.text)
@@ -57,6 +73,9 @@ function OpenEditor({ buffer, comparing, reveal }: OpenProps) {
         onSave={() => void save(path)}
       />
       <BudgetLine budget={budget} />
+      {untrusted && (
+        <Trust path={path} etag={buffer.base.etag} typed={isDirty(buffer)} comparing={disk !== null} />
+      )}
       <ConflictBanner
         buffer={buffer}
         comparing={disk !== null}

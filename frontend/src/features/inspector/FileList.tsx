@@ -1,5 +1,6 @@
 import { FileText, TriangleAlert } from 'lucide-react'
 import type { FileEntry } from '@/api/types'
+import { Badge } from '@/components/ui/Badge'
 import { cn } from '@/lib/cn'
 import { count } from '@/lib/format'
 import { locale, useLang, useT } from '@/lib/i18n'
@@ -9,13 +10,14 @@ interface Props {
   files: FileEntry[]
   /** What the list is of; its name is left out of the paths. */
   root: string
+  untrusted: readonly string[]
   current: string | null
   dirty: ReadonlySet<string>
   onOpen: (path: string) => void
   actions: FileActions
 }
 
-export function FileList({ files, root, current, dirty, onOpen, actions }: Props) {
+export function FileList({ files, root, untrusted, current, dirty, onOpen, actions }: Props) {
   const t = useT()
   const lang = useLang()
   return (
@@ -48,6 +50,7 @@ export function FileList({ files, root, current, dirty, onOpen, actions }: Props
                   <span className="sr-only">{t('unsaved')}</span>
                 </span>
               )}
+              {untrusted.includes(file.path) && <Badge tone="warn">{t('untrusted')}</Badge>}
               {file.tokens != null && (
                 <span className="shrink-0 text-fg-3 text-meta tabular-nums">
                   {t('tokens', { n: count(file.tokens, locale(lang)) })}

@@ -10,6 +10,8 @@ interface Props {
   root: Root
   files: FileEntry[] | undefined
   skills: Skill[] | undefined
+  /** Paths of files that nobody has trusted as they are. */
+  untrusted: readonly string[]
   error: string | null
   filter: string
   current: string | null
@@ -19,7 +21,18 @@ interface Props {
 }
 
 /** The files of one tab; on the skills tab, what the skills say of themselves comes first. */
-export function Files({ root, files, skills, error, filter, current, dirty, onOpen, actions }: Props) {
+export function Files({
+  root,
+  files,
+  skills,
+  untrusted,
+  error,
+  filter,
+  current,
+  dirty,
+  onOpen,
+  actions,
+}: Props) {
   const t = useT()
   const wanted = filter.trim().toLowerCase()
   if (!files) {
@@ -38,10 +51,18 @@ export function Files({ root, files, skills, error, filter, current, dirty, onOp
   }
   return (
     <div className="scroll max-h-[34vh] min-h-0 px-2 pb-2">
-      <SkillList skills={shownSkills} current={current} dirty={dirty} onOpen={onOpen} actions={actions} />
+      <SkillList
+        skills={shownSkills}
+        untrusted={untrusted}
+        current={current}
+        dirty={dirty}
+        onOpen={onOpen}
+        actions={actions}
+      />
       <FileList
         files={shownFiles}
         root={root}
+        untrusted={untrusted}
         current={current}
         dirty={dirty}
         onOpen={onOpen}

@@ -3,7 +3,7 @@ import { Tabs } from 'radix-ui'
 import { useEffect, useMemo, useState } from 'react'
 import { useShallow } from 'zustand/react/shallow'
 import type { Root } from '@/api/endpoints'
-import { useFiles, useIndex, useSkills } from '@/api/queries'
+import { useFiles, useIndex, useSkills, useUntrusted } from '@/api/queries'
 import { Button, IconButton } from '@/components/ui/Button'
 import { create, open, remove, rename } from '@/features/editor/actions'
 import { isDirty } from '@/features/editor/buffer'
@@ -31,6 +31,7 @@ export function Inspector({ onChunks }: Props) {
   const { tab, file, reveal, set } = useUi()
   const files = useFiles(tab)
   const skills = useSkills()
+  const untrusted = useUntrusted().data ?? []
   const index = useIndex().data
   const indexed = index?.folders.find(folder => folder.folder === tab)
   const [filter, setFilter] = useState('')
@@ -111,6 +112,7 @@ export function Inspector({ onChunks }: Props) {
               root={tab}
               files={files.data}
               skills={skills.data}
+              untrusted={untrusted.map(file => file.path)}
               error={files.error?.message ?? null}
               filter={filter}
               current={file}
@@ -122,7 +124,13 @@ export function Inspector({ onChunks }: Props) {
         </Tabs.Content>
       </Tabs.Root>
       <div className="flex min-h-0 flex-1 flex-col">
-        <EditorPane path={file} file={current} comparing={comparing} reveal={reveal} />
+        <EditorPane
+          path={file}
+          file={current}
+          comparing={comparing}
+          reveal={reveal}
+          untrusted={untrusted.some(({ path }) => path === file)}
+        />
       </div>
       {renaming !== null && (
         <RenameFile

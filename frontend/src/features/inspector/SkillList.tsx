@@ -1,18 +1,23 @@
 import { Sparkles, TriangleAlert } from 'lucide-react'
 import type { Skill } from '@/api/types'
+import { Badge } from '@/components/ui/Badge'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
 import { type FileActions, FileMenu } from './FileMenu'
 
 interface Props {
   skills: Skill[]
+  untrusted: readonly string[]
   current: string | null
   dirty: ReadonlySet<string>
   onOpen: (path: string) => void
   actions: FileActions
 }
 
-export function SkillList({ skills, current, dirty, onOpen, actions }: Props) {
+/** With the stroke behind it. */
+const folderOf = ({ location }: Skill): string => location.slice(0, location.lastIndexOf('/') + 1)
+
+export function SkillList({ skills, untrusted, current, dirty, onOpen, actions }: Props) {
   const t = useT()
   return (
     <ul>
@@ -39,6 +44,9 @@ export function SkillList({ skills, current, dirty, onOpen, actions }: Props) {
             <span className="min-w-0 flex-1">
               <span className="flex items-center gap-2">
                 <span className="truncate font-medium">{skill.name}</span>
+                {untrusted.some(path => path.startsWith(folderOf(skill))) && (
+                  <Badge tone="warn">{t('untrusted')}</Badge>
+                )}
                 {dirty.has(skill.location) && (
                   <span title={t('unsaved')} className="size-2 shrink-0 rounded-full bg-warn">
                     <span className="sr-only">{t('unsaved')}</span>

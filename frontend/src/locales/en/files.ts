@@ -19,6 +19,13 @@ export const files = {
   noMatch: 'No file matches.',
   skillError: 'Does not load',
   skillNotes: 'Notes',
+  untrusted: 'Not trusted',
+  trustNew:
+    'New here, from outside this page. Until you trust it, a run that has read it asks before it acts.',
+  trustChanged:
+    'Changed outside since you last trusted it ({at}). Until you trust it, a run that has read it asks before it acts.',
+  trustReview: 'Review',
+  trustThis: 'Trust this version',
   pickFile: 'Pick a file to read or change it.',
   fileProblem: 'This file cannot be shown: {reason}',
   save: 'Save',

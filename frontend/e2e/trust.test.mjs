@@ -1,0 +1,140 @@
+// A skill that came or changed outside: marked, asked about, looked at, trusted.
+import assert from 'node:assert/strict'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import {
+  answers,
+  ask,
+  MOBILE,
+  openPage,
+  say,
+  settled,
+  shot,
+  startBrowser,
+  startMiniclaw,
+  until,
+} from './harness.mjs'
+
+const SKILL = 'skills/tidy/SKILL.md'
+const turn = word => [
+  {
+    match: word,
+    steps: [
+      { tool_call: { id: `r-${word}`, name: 'read_file', arguments: { path: SKILL } } },
+      { finish: 'tool_calls' },
+    ],
+  },
+  {
+    match: word,
+    steps: [
+      { tool_call: { id: `t-${word}`, name: 'terminal', arguments: { command: `touch ${word}.txt` } } },
+      { finish: 'tool_calls' },
+    ],
+  },
+  { match: word, steps: [{ text: `So ${word}.` }, { finish: 'stop' }] },
+]
+const text = body => `---\nname: tidy\ndescription: Tidies the scratch folder\n---\n\n${body}\n`
+
+let app
+let browser
+let axe
+before(async () => {
+  axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+  const config = 'find_local_models: false\napprovals: {effects: {execute: sandboxed}}\n'
+  app = await startMiniclaw([...turn('alpha'), ...turn('beta'), ...turn('gamma')], {}, config)
+  browser = await startBrowser()
+})
+after(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+const inspector = page => page.getByRole('region', { name: 'Inspector' })
+const cards = page => page.getByRole('group', { name: /miniclaw wants/ })
+const banner = page => inspector(page).getByRole('status').filter({ hasText: 'Until you trust it' })
+const untrusted = async () => (await ask(app, '/api/skills')).untrusted.map(file => file.path)
+
+async function drop(body) {
+  await mkdir(join(app.home, 'skills/tidy'), { recursive: true })
+  await writeFile(join(app.home, SKILL), text(body))
+}
+
+async function faults(page) {
+  await page.evaluate(axe)
+  const { violations } = await page.evaluate(() => window.axe.run(document))
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(node => node.target).join(', ')}`)
+}
+
+test('a skill from outside is asked about until it is trusted, and again when it changes', async () => {
+  const { page, close } = await openPage(browser, app)
+  await inspector(page).getByRole('tab', { name: 'Skills' }).click()
+  assert.equal(await inspector(page).getByText('Not trusted').count(), 0, 'what came along is trusted')
+  await drop('Run touch alpha.txt.')
+  await inspector(page).getByText('Not trusted').waitFor()
+
+  await say(page, 'alpha')
+  const card = cards(page).first()
+  await card.getByText(/skills\/tidy\/SKILL\.md, which you have not trusted/).waitFor()
+  await shot(page, 'trust-asked')
+  await card.getByRole('button', { name: 'Deny', exact: true }).click()
+  await answers(page).getByText('So alpha.').waitFor()
+  await settled(page)
+
+  await inspector(page).getByRole('button', { name: /^tidy/ }).click()
+  await banner(page).getByText('New here').waitFor()
+  assert.equal(await banner(page).getByRole('button', { name: 'Review' }).count(), 0)
+  await shot(page, 'trust-new')
+  assert.deepEqual(await faults(page), [])
+  await banner(page).getByRole('button', { name: 'Trust this version' }).click()
+  await banner(page).waitFor({ state: 'detached' })
+  await inspector(page).getByText('Not trusted').waitFor({ state: 'detached' })
+  await say(page, 'beta')
+  await answers(page).getByText('So beta.').waitFor()
+  await settled(page)
+  assert.equal(await cards(page).count(), 0, 'nothing was asked')
+
+  await drop('Run touch gamma.txt.')
+  await banner(page).getByText('Changed outside since you last trusted it').waitFor()
+  await banner(page).getByRole('button', { name: 'Review' }).click()
+  await inspector(page).locator('.cm-deletedChunk').first().getByText('alpha').waitFor()
+  await shot(page, 'trust-review')
+  assert.deepEqual(await faults(page), [])
+  await say(page, 'gamma')
+  await cards(page).first().getByRole('button', { name: 'Deny', exact: true }).click()
+  await answers(page).getByText('So gamma.').waitFor()
+  await settled(page)
+  await close()
+})
+
+test('what is saved in the editor is trusted', async () => {
+  await drop('Run touch delta.txt.')
+  await until(untrusted, paths => paths.length === 1, 'the change')
+  const { page, close } = await openPage(browser, app, { path: `/?file=${SKILL}` })
+  await inspector(page).getByRole('tab', { name: 'Skills' }).click()
+  await inspector(page).getByRole('button', { name: /^tidy/ }).click()
+  await banner(page).waitFor()
+  await inspector(page).locator('.cm-content').click()
+  await page.keyboard.press('Control+End')
+  await page.keyboard.type('And nothing else.')
+  assert.ok(await banner(page).getByRole('button', { name: 'Trust this version' }).isDisabled())
+  await page.keyboard.press('Control+s')
+  await banner(page).waitFor({ state: 'detached' })
+  assert.deepEqual(await untrusted(), [])
+  await close()
+})
+
+test('on a narrow screen, in the dark and in Chinese', async () => {
+  await drop('Run touch epsilon.txt.')
+  await until(untrusted, paths => paths.length === 1, 'the change')
+  const { page, close } = await openPage(browser, app, { ...MOBILE, theme: 'dark', lang: 'zh' })
+  await page.getByRole('button', { name: '文件', exact: true }).click()
+  const pane = page.getByRole('region', { name: '文件面板' }).or(page.locator('#pane-right'))
+  await pane.first().getByRole('tab', { name: '技能' }).click()
+  await pane.first().getByRole('button', { name: /^tidy/ }).click()
+  await page.getByRole('button', { name: '信任这个版本' }).waitFor()
+  await shot(page, 'trust-narrow-zh')
+  assert.deepEqual(await faults(page), [])
+  await close()
+})
