@@ -1,4 +1,5 @@
 // Text that must never load, run or lead anywhere, and a listener at which nobody may come by.
+import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 
 /** Every way known to make Markdown or HTML fetch, run or lead somewhere. `window.owned` would tell. */
@@ -36,6 +37,10 @@ const payloads = C => [
   `<a id="app" name="root" href="${C}/clobber">x</a><form id="location"></form>`,
 ]
 
+/** What would load, run or lead somewhere by itself. */
+const LOADING =
+  'iframe, object, embed, base:not([href="/"]), video, audio, form[action], meta[http-equiv=refresh], img[src^="http"]'
+
 /** A listener beside the app. `/page` is the negative control: the same text on a page that shows it as it is. */
 export async function startCanary() {
   const hits = []
@@ -54,5 +59,16 @@ export async function startCanary() {
   await new Promise(resolve => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${server.address().port}`
   const all = payloads(url)
-  return { hits, url, hostile: all.join('\n\n'), close: () => server.close() }
+  /** Opens what is folded `within` a part of the page, and then nothing may have come of it. */
+  const harmless = async (page, within = page) => {
+    for (const folded of await within.locator('[aria-expanded="false"], summary').all()) {
+      if (await folded.isVisible()) await folded.click({ timeout: 2_000 }).catch(() => undefined)
+    }
+    assert.deepEqual(await page.locator(LOADING).evaluateAll(all => all.map(found => found.outerHTML)), [])
+    const links = await page.locator('a[href]').evaluateAll(all => all.map(a => a.protocol))
+    for (const protocol of links) assert.match(protocol, /^(https?|mailto):$/)
+    assert.equal(await page.evaluate(() => window.owned), undefined)
+    assert.deepEqual(hits, [])
+  }
+  return { hits, url, hostile: all.join('\n\n'), harmless, close: () => server.close() }
 }

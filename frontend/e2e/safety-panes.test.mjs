@@ -1,5 +1,4 @@
 // The same hostile text in the places a conversation does not lead to: a question to a person, an error, a search, an archive.
-import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -7,7 +6,7 @@ import { startCanary } from './canary.mjs'
 import { answers, ask, openPage, say, settled, startBrowser, startMiniclaw, until } from './harness.mjs'
 
 const canary = await startCanary()
-const { url: C, hostile: HOSTILE } = canary
+const { url: C, hostile: HOSTILE, harmless } = canary
 const made = [
   { id: 'c1', name: 'terminal', arguments: { command: `echo '${HOSTILE}'` } },
   { id: 'c2', name: 'create_file', arguments: { path: 'knowledge/made.md', content: HOSTILE } },
@@ -38,20 +37,6 @@ after(async () => {
   await app?.stop()
   canary.close()
 })
-
-/** Opens what is folded and every tab that is to be seen, and then nothing may have come of it. */
-async function harmless(page) {
-  for (const folded of await page.locator('[aria-expanded="false"], summary').all()) {
-    if (await folded.isVisible()) await folded.click({ timeout: 2_000 }).catch(() => undefined)
-  }
-  const tags =
-    'iframe, object, embed, base:not([href="/"]), video, audio, form[action], meta[http-equiv=refresh], img[src^="http"]'
-  assert.deepEqual(await page.locator(tags).evaluateAll(all => all.map(element => element.outerHTML)), [])
-  const links = await page.locator('a[href]').evaluateAll(all => all.map(a => a.protocol))
-  for (const protocol of links) assert.match(protocol, /^(https?|mailto):$/)
-  assert.equal(await page.evaluate(() => window.owned), undefined)
-  assert.deepEqual(canary.hits, [])
-}
 
 test('a question to a person, and what became of it', async () => {
   const { page, close } = await openPage(browser, app)
