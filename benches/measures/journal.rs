@@ -56,6 +56,7 @@ fn appends(home: &Home, length: usize, n: usize) -> io::Result<Appends> {
         work_id: work_id.clone(),
         message_id: "m".to_owned(),
         content: "a question of ordinary length, as it is asked every day".to_owned(),
+        attachments: Vec::new(),
         model: "scripted".to_owned(),
     };
     let segment = Event::SegmentStarted { work_id: work_id.clone(), dialogue: 0, segment: 0 };

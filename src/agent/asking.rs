@@ -5,8 +5,8 @@ use super::recorder::{NotRecorded, Recorder};
 use crate::clock;
 use crate::domain::approval::hash;
 use crate::domain::{
-    Answered, Approval, CallApproval, CallStatus, Decision, Effect, OUTSIDE, RequestedCall, Session, Shown, ToolAnswer,
-    ToolCall,
+    Answered, Approval, CallApproval, CallStatus, Decision, Effect, Message, OUTSIDE, RequestedCall, Session, Shown,
+    ToolAnswer, ToolCall,
 };
 use crate::provider::CallRequest;
 use crate::tools::{Case, Checked, Registry, Taint, Verdict};
@@ -211,6 +211,10 @@ fn outdated(shown: &Shown) -> String {
 /// Where the work under way has text from that strangers may have written.
 fn taint(session: &Session, registry: &Registry) -> Option<Taint> {
     let work = session.running()?;
+    let of_work = |message: &&std::sync::Arc<Message>| message.work_id.as_ref() == Some(&work.work_id);
+    if session.messages.iter().filter(of_work).any(|message| !message.attachments.is_empty()) {
+        return Some(Taint::Outside);
+    }
     let ended =
         |call: &&ToolCall| matches!(call.status, Some(CallStatus::Done | CallStatus::Error | CallStatus::Cancelled));
     let mut calls = session.calls_of(&work.work_id).filter(ended);

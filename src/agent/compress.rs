@@ -44,6 +44,9 @@ fn material(messages: &[Arc<Message>]) -> String {
             Role::System => continue,
         };
         text.push_str(&format!("{who}: {}\n", clip(&message.content, EXCERPT)));
+        for file in &message.attachments {
+            text.push_str(&format!("[attached {}: {}]\n", file.name, clip(&file.content, 300)));
+        }
         for call in &message.tool_calls {
             text.push_str(&format!("[{} {} → {}]\n", call.tool, clip(&call.input, 200), clip(&call.output, 300)));
         }

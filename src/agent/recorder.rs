@@ -287,8 +287,16 @@ mod tests {
         let work_id = WorkId("w".to_owned());
         let mut session = Session::new("", 0.0);
         let (content, model) = ("hi".to_owned(), String::new());
-        session
-            .apply(&Event::WorkStarted { work_id: work_id.clone(), message_id: "m".to_owned(), content, model }, 0.0);
+        session.apply(
+            &Event::WorkStarted {
+                work_id: work_id.clone(),
+                message_id: "m".to_owned(),
+                content,
+                attachments: Vec::new(),
+                model,
+            },
+            0.0,
+        );
         let mut owned = session.clone();
         let mut recorder = Recorder::new(work_id, session, (to, mpsc::unbounded_channel().1));
         let owner = tokio::spawn(async move {

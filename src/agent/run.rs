@@ -260,7 +260,7 @@ impl Run {
             return Ok(None);
         }
         let query = recorder.session().messages.iter().rev().find(|m| m.role == crate::domain::Role::User);
-        let query = query.map(|message| message.content.clone()).unwrap_or_default();
+        let query = query.map(|message| message.words().into_owned()).unwrap_or_default();
         let memory = self.memory.clone();
         let found = tokio::task::spawn_blocking(move || memory.search(&query, Wish::best(RETRIEVED))).await;
         // A question that memory cannot be searched for is answered without it, and says so.

@@ -11,6 +11,7 @@ use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 
 use super::app::App;
+use super::attachments::{Attached, prompt};
 use super::error::ApiError;
 use super::events::{frames, published, respond};
 use super::frame::{Frame, project};
@@ -19,12 +20,14 @@ use crate::domain::{Message, SessionId};
 use crate::engine::What;
 
 const SESSION_HEADER: HeaderName = HeaderName::from_static("x-session-id");
-/// The longest prompt, in bytes.
-pub(super) const MAX_MESSAGE: usize = 1 << 20;
 
 #[derive(Deserialize, utoipa::ToSchema)]
 pub struct ChatRequest {
+    /// May be empty where files are sent.
     message: String,
+    /// Text files to go along with it.
+    #[serde(default)]
+    attachments: Vec<Attached>,
     /// A new session when absent; made when unknown.
     session_id: Option<String>,
     /// `false`: one JSON object at the end instead of a stream.
@@ -61,10 +64,10 @@ pub async fn chat(
         Some(id) => SessionId::parse(id)?,
         None => SessionId::parse(&clock::new_id())?,
     };
-    let message = checked(request.message)?;
+    let said = prompt(request.message, request.attachments)?;
     let hub = app.engine.services().hub.clone();
     let subscription = hub.follow(&id, None);
-    let work_id = app.engine.say(&id, message, None).await?.work_id;
+    let work_id = app.engine.say(&id, said, None).await?.work_id;
     let header = [(SESSION_HEADER, id.to_string())];
     let mine = {
         let work_id = work_id.clone();
@@ -101,17 +104,4 @@ pub async fn chat(
         }
     }
     Err(crate::engine::EngineError::ShuttingDown.into())
-}
-
-/// A prompt that says something and is not absurdly long.
-pub(super) fn checked(message: String) -> Result<String, ApiError> {
-    if message.trim().is_empty() {
-        return Err(ApiError::bad_request("empty_message", "the message is empty"));
-    }
-    if message.len() > MAX_MESSAGE {
-        let text =
-            format!("the message has {} bytes; the limit is {MAX_MESSAGE}: put long text into a file", message.len());
-        return Err(ApiError::new(axum::http::StatusCode::PAYLOAD_TOO_LARGE, "too_large", text));
-    }
-    Ok(message)
 }

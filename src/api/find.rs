@@ -55,6 +55,9 @@ pub struct FoundMessage {
     /// The tool in whose call the words stand, when it is not in what was said.
     #[serde(skip_serializing_if = "Option::is_none")]
     tool: Option<String>,
+    /// The file that was sent along, when they stand in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attachment: Option<String>,
     /// One line around the first word.
     excerpt: String,
 }
@@ -114,6 +117,7 @@ fn in_session(wanted: &Wanted, id: &SessionId, session: &Session) -> Option<Foun
             message_id: message.id.clone().unwrap_or_else(|| format!("m{}", hit.index)),
             role: message.role,
             tool: hit.tool.clone(),
+            attachment: hit.attachment.clone(),
             excerpt: hit.excerpt.clone(),
         }
     });

@@ -1,11 +1,14 @@
 //! The frames of a chat stream (mini-OpenClaw document, "SSE 事件类型"), projected from events. A pure function.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::domain::knowledge::Search;
 use crate::domain::{
-    Approval, CallStatus, Chosen, Decision, Event, Hit, Outcome, Scope, SessionId, StatusKind, StoppedBy, message,
+    Approval, Attachment, CallStatus, Chosen, Decision, Event, Hit, Outcome, Scope, SessionId, StatusKind, StoppedBy,
+    message,
 };
 use crate::engine::{Published, What};
 
@@ -18,6 +21,10 @@ pub enum Frame {
         work_id: String,
         message_id: String,
         content: String,
+        /// Files that were sent along.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        #[schema(value_type = Vec<Attachment>)]
+        attachments: Vec<Arc<Attachment>>,
         /// The model it is given to.
         #[serde(skip_serializing_if = "Option::is_none")]
         model: Option<String>,
@@ -196,10 +203,11 @@ pub fn project(published: &Published) -> Option<Frame> {
 fn project_event(session: &SessionId, event: &Event) -> Option<Frame> {
     let frame = match event {
         Event::Titled { title } => Frame::Title { session_id: session.to_string(), title: title.clone() },
-        Event::WorkStarted { work_id, message_id, content, model } => Frame::UserMessage {
+        Event::WorkStarted { work_id, message_id, content, attachments, model } => Frame::UserMessage {
             work_id: work_id.to_string(),
             message_id: message_id.clone(),
             content: content.clone(),
+            attachments: attachments.clone(),
             model: Some(model.clone()).filter(|model| !model.is_empty()),
         },
         Event::ModelChanged { work_id, model, instead_of } => {

@@ -4,6 +4,7 @@ mod access;
 mod app;
 mod approvals;
 mod archive;
+mod attachments;
 mod chat;
 mod choice;
 mod compress;

@@ -5,8 +5,8 @@ use utoipa_axum::routes;
 
 use super::app::App;
 use super::{
-    approvals, archive, chat, choice, compress, events, files, find, moving, pins, prompt, provider, requests,
-    retrieval, rewind, sessions, settings, status, tokens, transfer, trust,
+    approvals, archive, attachments, chat, choice, compress, events, files, find, moving, pins, prompt, provider,
+    requests, retrieval, rewind, sessions, settings, status, tokens, transfer, trust,
 };
 
 /// All routes that the OpenAPI document describes.
@@ -55,6 +55,7 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(tokens::session_tokens))
         .routes(routes!(tokens::file_tokens))
         .routes(routes!(tokens::text_tokens))
+        .routes(routes!(attachments::attachment_tokens))
         .routes(routes!(settings::rag_mode, settings::set_rag_mode))
         .routes(routes!(prompt::prompt))
         .routes(routes!(requests::requests))

@@ -10,7 +10,7 @@ use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 
 use super::app::App;
-use super::chat::checked;
+use super::attachments::{Attached, prompt};
 use super::error::{ApiError, ErrorBody};
 use super::requests::{RetrievedWork, retrieved_works};
 use super::rewind::{BranchPoint, points};
@@ -121,7 +121,11 @@ pub struct RunningWork {
 
 #[derive(Deserialize, utoipa::ToSchema)]
 pub struct Say {
+    /// May be empty where files are sent.
     message: String,
+    /// Text files to go along with it.
+    #[serde(default)]
+    attachments: Vec<Attached>,
     /// The same key again answers as the first time and says nothing twice, also after a restart: it is the message's id.
     /// 1 to 64 letters, digits, `-`, `_` or `.`.
     idempotency_key: Option<String>,
@@ -282,7 +286,8 @@ pub async fn say(
     let id = SessionId::parse(&id)?;
     let Json(request) = request?;
     let key = request.idempotency_key.map(usable).transpose()?;
-    let started = app.engine.say(&id, checked(request.message)?, key).await?;
+    let said = prompt(request.message, request.attachments)?;
+    let started = app.engine.say(&id, said, key).await?;
     let said = Said {
         session_id: id.to_string(),
         work_id: started.work_id.to_string(),

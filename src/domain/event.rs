@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::approval::{Answer, Approval};
+use super::attachment::Attachment;
 use super::chosen::Chosen;
 use super::ids::WorkId;
 use super::knowledge::Search;
@@ -31,6 +32,9 @@ pub enum Event {
         work_id: WorkId,
         message_id: String,
         content: String,
+        /// Files that were sent along.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<Arc<Attachment>>,
         model: String,
     },
     /// Another exchange with the model began; `dialogue` counts from 0 inside the work.

@@ -17,6 +17,8 @@ pub struct Found {
     pub index: usize,
     /// The tool, when they stand in a call of one and not in what was said.
     pub tool: Option<String>,
+    /// The file's name, when they stand in one that was sent along.
+    pub attachment: Option<String>,
     /// On one line, around the first word found.
     pub excerpt: String,
 }
@@ -41,11 +43,19 @@ impl Wanted {
 
     fn in_message(&self, index: usize, message: &Message) -> Option<Found> {
         if let Some(excerpt) = self.excerpt(&message.content) {
-            return Some(Found { index, tool: None, excerpt });
+            return Some(Found { index, tool: None, attachment: None, excerpt });
+        }
+        let mut files = message.attachments.iter();
+        let in_file = files.find_map(|file| {
+            let excerpt = self.excerpt(&file.name).or_else(|| self.excerpt(&file.content))?;
+            Some(Found { index, tool: None, attachment: Some(file.name.clone()), excerpt })
+        });
+        if in_file.is_some() {
+            return in_file;
         }
         message.tool_calls.iter().find_map(|call| {
             let excerpt = self.excerpt(&call.input).or_else(|| self.excerpt(&call.output))?;
-            Some(Found { index, tool: Some(call.tool.clone()), excerpt })
+            Some(Found { index, tool: Some(call.tool.clone()), attachment: None, excerpt })
         })
     }
 
@@ -75,7 +85,8 @@ fn lower(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::ToolCall;
+    use crate::domain::{Attachment, ToolCall};
+    use std::sync::Arc;
 
     fn said(role: Role, content: &str) -> Message {
         Message::new(role, content)
@@ -121,5 +132,19 @@ mod tests {
         let messages = [said(Role::System, "march"), message];
         assert_eq!(found("march", &messages), [(1, Some("terminal".to_owned()), "march.pdf".to_owned())]);
         assert_eq!(found("ls march", &messages), [], "not across the two");
+    }
+
+    #[test]
+    fn files_that_were_sent_along_are_searched_by_name_and_text() {
+        let mut message = said(Role::User, "");
+        let file = Attachment::new("march.csv", None, "rent,900".to_owned()).unwrap();
+        message.attachments.push(Arc::new(file));
+        let in_file = |query: &str| {
+            let found = Wanted::parse(query).unwrap().find([&message]);
+            found.into_iter().map(|found| (found.attachment.unwrap(), found.excerpt)).collect::<Vec<_>>()
+        };
+        assert_eq!(in_file("Rent"), [("march.csv".to_owned(), "rent,900".to_owned())]);
+        assert_eq!(in_file("march"), [("march.csv".to_owned(), "march.csv".to_owned())]);
+        assert_eq!(in_file("april"), []);
     }
 }

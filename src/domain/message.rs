@@ -1,9 +1,13 @@
 //! A message as it stands in `sessions/{id}.json`: the documented fields, and optional ones beside them.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::approval::{Answer, Answered, CallApproval, Decision};
+use super::attachment::Attachment;
 use super::ids::WorkId;
 use super::work::StoppedBy;
 
@@ -21,6 +25,10 @@ pub struct Message {
     pub role: Role,
     #[serde(default)]
     pub content: String,
+    /// Files that a person sent along.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<Attachment>)]
+    pub attachments: Vec<Arc<Attachment>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,6 +63,7 @@ impl Message {
         Self {
             role,
             content: content.into(),
+            attachments: Vec::new(),
             tool_calls: Vec::new(),
             id: None,
             work_id: None,
@@ -66,6 +75,15 @@ impl Message {
             error: None,
             extra: Map::new(),
         }
+    }
+
+    /// What was said, in a person's words; where somebody sent files without a word, their names.
+    pub fn words(&self) -> Cow<'_, str> {
+        if !self.content.trim().is_empty() || self.attachments.is_empty() {
+            return Cow::Borrowed(&self.content);
+        }
+        let names: Vec<&str> = self.attachments.iter().map(|attachment| attachment.name.as_str()).collect();
+        Cow::Owned(names.join(", "))
     }
 }
 

@@ -3,8 +3,10 @@
 
 pub mod approval;
 pub mod archived;
+pub mod attachment;
 pub mod branch;
 pub mod chosen;
+pub mod defang;
 pub mod embedder;
 pub mod event;
 pub mod find;
@@ -17,12 +19,14 @@ pub mod request;
 pub mod session;
 pub mod stamp;
 pub mod tool;
+pub mod visible;
 pub mod way_out;
 pub mod work;
 pub mod written;
 
 pub use approval::{Answer, Answered, Approval, CallApproval, Decision, Remembered, Scope, Shown};
 pub use archived::{ArchivedPart, StaysArchived};
+pub use attachment::{Attachment, Prompt};
 pub use branch::Branch;
 pub use chosen::Chosen;
 pub use embedder::{EmbedError, Embedder, Side, TokenEmbedder, TokenVector};

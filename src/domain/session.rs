@@ -100,7 +100,7 @@ impl Session {
         match event {
             Event::Titled { title } => self.title.clone_from(title),
             Event::Chosen { chosen } => self.chosen.clone_from(chosen),
-            Event::WorkStarted { work_id, message_id, content, model } => {
+            Event::WorkStarted { work_id, message_id, content, attachments, model } => {
                 self.works.push(Arc::new(Work {
                     work_id: work_id.clone(),
                     created_at: at,
@@ -113,6 +113,7 @@ impl Session {
                     outcome: None,
                 }));
                 let mut message = Message::new(Role::User, content.clone());
+                message.attachments.clone_from(attachments);
                 message.id = Some(message_id.clone());
                 message.work_id = Some(work_id.clone());
                 message.created_at = Some(at);

@@ -25,6 +25,9 @@ fn write_message(text: &mut String, message: &Message) {
     if !message.content.is_empty() {
         text.push_str(&format!("\n{}\n", message.content.trim_end()));
     }
+    for file in &message.attachments {
+        text.push_str(&format!("\n**{}**\n\n{}", one_line(&file.name), fenced(&file.content)));
+    }
     for call in &message.tool_calls {
         write_call(text, call);
     }
@@ -58,6 +61,7 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::Attachment;
     use std::sync::Arc;
 
     #[test]
@@ -69,11 +73,14 @@ mod tests {
         answer.tool_calls.push(serde_json::from_value(call).unwrap());
         let mut failed = Message::new(Role::Assistant, "");
         failed.error = Some("no\nmodel".to_owned());
-        let said = [Message::new(Role::User, "Look at *a.md*"), answer, Message::new(Role::Assistant, "Code."), failed];
+        let mut asked = Message::new(Role::User, "Look at *a.md*");
+        let file = Attachment::new("b.md", None, "```\nlet b\n```\n".to_owned()).unwrap();
+        asked.attachments.push(Arc::new(file));
+        let said = [asked, answer, Message::new(Role::Assistant, "Code."), failed];
         session.messages = said.into_iter().map(Arc::new).collect();
         assert_eq!(
             markdown(&session),
-            "# Two lines\n\n> Earlier, summarised:\n> Tea.\n> Then cake.\n\n## You\n\nLook at *a.md*\n\n## miniclaw\n\nI look.\n\
+            "# Two lines\n\n> Earlier, summarised:\n> Tea.\n> Then cake.\n\n## You\n\nLook at *a.md*\n\n**b.md**\n\n````\n```\nlet b\n```\n````\n\n## miniclaw\n\nI look.\n\
              \n**terminal**\n\n```\ncat a.md\n```\n\n````\n```js\nlet a\n```\n````\n\nCode.\n\n> This did not work: no model\n"
         );
     }

@@ -21,14 +21,14 @@ use super::notice::Notice;
 use super::work::{Begin, work};
 use super::{EngineError, Services};
 use crate::agent::{Ending, Entry, Kind, Recorder, Stopper};
-use crate::domain::{Answer, Chosen, Event, Outcome, Session, SessionId, WorkId};
+use crate::domain::{Answer, Chosen, Event, Outcome, Prompt, Session, SessionId, WorkId};
 use crate::store::Loaded;
 use crate::tools::files::Undone;
 
 /// Asks of a session. Each is answered once.
 pub enum Command {
     Say {
-        content: String,
+        prompt: Prompt,
         key: Option<String>,
         reply: Reply<Started>,
     },
@@ -154,7 +154,7 @@ struct Running {
 
 /// A prompt with those who wait for its work to begin.
 struct Said {
-    content: String,
+    prompt: Prompt,
     key: Option<String>,
     replies: Vec<Reply<Started>>,
 }
@@ -287,7 +287,7 @@ impl Actor {
     async fn command(&mut self, command: Command) {
         // An asker who has gone away does not change what was done.
         match command {
-            Command::Say { content, key, reply } => self.say(Said { content, key, replies: vec![reply] }).await,
+            Command::Say { prompt, key, reply } => self.say(Said { prompt, key, replies: vec![reply] }).await,
             Command::Interrupt { reply } => drop(reply.send(Ok(self.interrupt().await))),
             Command::Answer { id, hash, wish, reply } => drop(reply.send(self.answer(&id, &hash, wish).await)),
             Command::Undo { call_id, reply } => drop(reply.send(self.undo(&call_id).await)),

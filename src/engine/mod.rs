@@ -31,7 +31,7 @@ use opening::{Alive, Missing, Turns};
 
 use crate::agent::Limits;
 use crate::clock;
-use crate::domain::{Answer, Chosen, Session, SessionId, StaysArchived};
+use crate::domain::{Answer, Chosen, Prompt, Session, SessionId, StaysArchived};
 use crate::provider::ProviderError;
 use crate::store::{Home, SessionSummary, StoreError};
 use crate::tokens::Counter;
@@ -163,8 +163,8 @@ impl Engine {
     }
 
     /// Begins a work. An unknown session is made. A known idempotency key answers as it did the first time.
-    pub async fn say(&self, id: &SessionId, content: String, key: Option<String>) -> Result<Started, EngineError> {
-        self.ask(id, Missing::IsMade, |reply| Command::Say { content: content.clone(), key: key.clone(), reply }).await
+    pub async fn say(&self, id: &SessionId, prompt: Prompt, key: Option<String>) -> Result<Started, EngineError> {
+        self.ask(id, Missing::IsMade, |reply| Command::Say { prompt: prompt.clone(), key: key.clone(), reply }).await
     }
 
     /// Stops what runs; `false` when nothing did.

@@ -80,13 +80,13 @@ impl Watch for Progress<'_> {
 
 /// A title for a session, from its first exchange. Falls back to the beginning of the question.
 pub async fn make_title(services: &Services, session: &Session) -> String {
-    let said = |role| session.messages.iter().filter(move |m| m.role == role && !m.content.is_empty());
-    let question = said(Role::User).next().map(|m| m.content.as_str()).unwrap_or_default();
+    let said = |role| session.messages.iter().filter(move |m| m.role == role && !m.words().is_empty());
+    let question = said(Role::User).next().map(|m| m.words()).unwrap_or_default();
     // What was said last is the answer; before it often stands only what the model is about to do.
     let answer = said(Role::Assistant).next_back().map(|m| m.content.as_str()).unwrap_or_default();
     match services.models.client(&session.chosen, &mut Silent).await {
-        Ok(client) => title::make(&client, question, answer).await,
-        Err(_) => title::tidy(question),
+        Ok(client) => title::make(&client, &question, answer).await,
+        Err(_) => title::tidy(&question),
     }
 }
 

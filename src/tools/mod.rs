@@ -1,6 +1,5 @@
 //! What the agent may do. A tool is a name with a schema, and a run that gives an answer to the model.
 
-mod defang;
 mod fetch_url;
 pub mod files;
 pub mod library;
@@ -12,7 +11,6 @@ mod schema;
 mod search;
 mod terminal;
 mod text;
-mod visible;
 
 use std::path::PathBuf;
 
@@ -20,10 +18,10 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::domain::defang::defang;
+use crate::domain::visible::visible;
 use crate::domain::{SessionId, Shown, ToolAnswer, ToolSpec};
 use crate::sandbox::{Level, Sandbox, SandboxError};
-
-use self::visible::visible;
 
 pub use self::policy::{Case, Policy, Rule, Taint, Verdict};
 pub use fetch_url::{FetchConfig, FetchUrl, Lookup, system_lookup};
@@ -177,7 +175,7 @@ impl Workshop {
 /// A tool's text as the model may read it: what strangers may have written cannot pose as the frame of the conversation.
 pub fn fit_for_model(answer: ToolAnswer, call: &Checked) -> ToolAnswer {
     match answer.outside.is_some() || call.tool.brings_outside(&call.arguments) {
-        true => ToolAnswer { text: defang::defang(&answer.text).into_owned(), ..answer },
+        true => ToolAnswer { text: defang(&answer.text).into_owned(), ..answer },
         false => answer,
     }
 }

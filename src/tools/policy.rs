@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::visible::visible;
+use crate::domain::visible::visible;
 use crate::domain::{Effect, Remembered, Shown};
 
 /// What the configuration says of an effect or a tool.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use miniclaw::domain::{
-    Answer, Approval, CallStatus, Chosen, Decision, Effect, Event, Fact, Message, Outcome, RequestedCall, Role, Scope,
-    Session, SessionId, Shown, StoppedBy, Usage, WorkId,
+    Answer, Approval, Attachment, CallStatus, Chosen, Decision, Effect, Event, Fact, Message, Outcome, RequestedCall,
+    Role, Scope, Session, SessionId, Shown, StoppedBy, Usage, WorkId,
 };
 use miniclaw::prompt::history::transcript;
 use miniclaw::provider::{ChatMessage, Client, Endpoint, ModelRequest, Profile};
@@ -102,6 +102,11 @@ fn answer() -> impl Strategy<Value = Answer> {
     })
 }
 
+fn attachment() -> impl Strategy<Value = Arc<Attachment>> {
+    (any::<String>(), "[a-z<>/|\n]{0,8}")
+        .prop_map(|(name, text)| Arc::new(Attachment::new(&name, None, text).expect("a file")))
+}
+
 fn event() -> impl Strategy<Value = Event> {
     prop_oneof![4 => said(), 1 => asked()]
 }
@@ -129,8 +134,8 @@ fn asked() -> impl Strategy<Value = Event> {
 fn said() -> impl Strategy<Value = Event> {
     prop_oneof![
         1 => text().prop_map(|title| Event::Titled { title }),
-        2 => (work_id(), "[a-z]{1,4}").prop_map(|(work_id, content)| Event::WorkStarted {
-            work_id, content, message_id: "m".to_owned(), model: "mock".to_owned(),
+        2 => (work_id(), "[a-z]{1,4}", vec(attachment(), 0..2)).prop_map(|(work_id, content, attachments)| Event::WorkStarted {
+            work_id, content, attachments, message_id: "m".to_owned(), model: "mock".to_owned(),
         }),
         1 => (work_id(), 0..4u32).prop_map(|(work_id, dialogue)| Event::DialogueStarted { work_id, dialogue }),
         3 => (work_id(), 0..3u32, 0..4u32)
@@ -231,7 +236,7 @@ proptest! {
     ) {
         let work_id = WorkId("w".to_owned());
         let mut events = vec![
-            Event::WorkStarted { work_id: work_id.clone(), message_id: "m".into(), content: "hi".into(), model: String::new() },
+            Event::WorkStarted { work_id: work_id.clone(), message_id: "m".into(), content: "hi".into(), attachments: Vec::new(), model: String::new() },
             Event::SegmentStarted { work_id: work_id.clone(), dialogue: 0, segment: 0 },
         ];
         let question = |at: usize| Approval { id: format!("a{at}"), call_id: format!("c{at}"), ..shown_to(&work_id) };
@@ -277,7 +282,7 @@ proptest! {
         let work_id = WorkId("w".to_owned());
         let mut session = Session::new("", 0.0);
         session.apply(&Event::WorkStarted {
-            work_id: work_id.clone(), message_id: "m".into(), content: "hi".into(), model: String::new(),
+            work_id: work_id.clone(), message_id: "m".into(), content: "hi".into(), attachments: Vec::new(), model: String::new(),
         }, 1.0);
         session.apply(&Event::SegmentStarted { work_id: work_id.clone(), dialogue: 0, segment: 0 }, 1.0);
         let mut places: Vec<usize> = cuts.into_iter().filter(|at| text.is_char_boundary(*at)).collect();

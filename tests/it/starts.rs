@@ -213,6 +213,7 @@ async fn a_clock_that_goes_back_changes_no_order() {
             work_id: work_id.clone(),
             message_id: "m3".to_owned(),
             content: "third".to_owned(),
+            attachments: Vec::new(),
             model: String::new(),
         },
         Event::SegmentStarted { work_id: work_id.clone(), dialogue: 0, segment: 0 },

@@ -842,6 +842,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/tokens/attachment": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** What a file would cost if it went along with a message, or why it cannot. Nothing is kept. */
+        post: operations["attachment_tokens"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/tokens/files": {
         parameters: {
             query?: never;
@@ -1005,6 +1022,33 @@ export interface components {
             /** @description Oldest first. */
             archives: components["schemas"]["ArchivedPart"][];
         };
+        /** @description A text file to go along with a message. */
+        Attached: {
+            /** @description Only its last part counts where it is a path; what does not show is taken out. */
+            name: string;
+            /** @description That of the name where it is not given. */
+            extension?: string | null;
+            /** @description At most 256 KiB; those of one message at most 10, and 1 MiB together. */
+            content: string;
+        };
+        /** @description As it stands with a message in the session's file. */
+        Attachment: {
+            name: string;
+            /** @description Without the dot; empty where the name has none. */
+            extension?: string;
+            content?: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description What a file comes to once it is sent. */
+        AttachmentTokens: {
+            /** @description As it will be kept and shown. */
+            name: string;
+            extension: string;
+            bytes: number;
+            /** @description In the request, its name and frame included. */
+            tokens: number;
+        };
         /** @description The run before. */
         Before: {
             /** Format: double */
@@ -1123,7 +1167,10 @@ export interface components {
             messages: components["schemas"]["Message"][];
         };
         ChatRequest: {
+            /** @description May be empty where files are sent. */
             message: string;
+            /** @description Text files to go along with it. */
+            attachments?: components["schemas"]["Attached"][];
             /** @description A new session when absent; made when unknown. */
             session_id?: string | null;
             /** @description `false`: one JSON object at the end instead of a stream. */
@@ -1333,6 +1380,8 @@ export interface components {
             role: components["schemas"]["Role"];
             /** @description The tool in whose call the words stand, when it is not in what was said. */
             tool?: string | null;
+            /** @description The file that was sent along, when they stand in it. */
+            attachment?: string | null;
             /** @description One line around the first word. */
             excerpt: string;
         };
@@ -1359,6 +1408,8 @@ export interface components {
             work_id: string;
             message_id: string;
             content: string;
+            /** @description Files that were sent along. */
+            attachments?: components["schemas"]["Attachment"][];
             /** @description The model it is given to. */
             model?: string | null;
             /** @enum {string} */
@@ -1642,6 +1693,8 @@ export interface components {
         Message: {
             role: components["schemas"]["Role"];
             content?: string;
+            /** @description Files that a person sent along. */
+            attachments?: components["schemas"]["Attachment"][];
             tool_calls?: components["schemas"]["ToolCall"][];
             id?: string | null;
             work_id?: string | null;
@@ -2004,7 +2057,10 @@ export interface components {
             saved: boolean;
         };
         Say: {
+            /** @description May be empty where files are sent. */
             message: string;
+            /** @description Text files to go along with it. */
+            attachments?: components["schemas"]["Attached"][];
             /**
              * @description The same key again answers as the first time and says nothing twice, also after a restart: it is the message's id.
              *     1 to 64 letters, digits, `-`, `_` or `.`.
@@ -4307,6 +4363,45 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Status"];
+                };
+            };
+        };
+    };
+    attachment_tokens: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Attached"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AttachmentTokens"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
         };

@@ -10,7 +10,7 @@ use crate::tools::files::{NoUndo, Undone};
 
 impl Actor {
     pub(super) async fn title_by_question(&mut self) {
-        let question = self.ledger.session.messages.first().map(|m| title::tidy(&m.content)).unwrap_or_default();
+        let question = self.ledger.session.messages.first().map(|m| title::tidy(&m.words())).unwrap_or_default();
         if let Err(error) = self.rename(question).await {
             tracing::warn!(session = %self.ledger.id, %error, "could not name the session");
         }

@@ -2,7 +2,7 @@
 
 use super::{Actor, KEYS, Reply, Said, Started};
 use crate::clock;
-use crate::domain::{Event, WorkId};
+use crate::domain::{Event, Prompt, WorkId};
 use crate::engine::EngineError;
 use crate::engine::work::Begin;
 
@@ -28,8 +28,8 @@ impl Actor {
 
     /// Begins what was said next. Where more waits behind it, it is interrupted at once, as those who said it wanted.
     pub(super) async fn go_on(&mut self) {
-        while let Some(Said { content, key, replies }) = self.said.pop_front() {
-            tell(replies, self.begin(content, key).await);
+        while let Some(Said { prompt, key, replies }) = self.said.pop_front() {
+            tell(replies, self.begin(prompt, key).await);
             if self.running.is_none() {
                 continue;
             }
@@ -40,13 +40,14 @@ impl Actor {
         }
     }
 
-    async fn begin(&mut self, content: String, key: Option<String>) -> Result<Started, EngineError> {
+    async fn begin(&mut self, prompt: Prompt, key: Option<String>) -> Result<Started, EngineError> {
         let work_id = WorkId(clock::new_id());
         let event = Event::WorkStarted {
             work_id: work_id.clone(),
             // The key stands in the session's file as the message's id, so that it is known after a restart too.
             message_id: key.clone().unwrap_or_else(clock::new_id),
-            content,
+            content: prompt.text,
+            attachments: prompt.attachments,
             model: self.services.models.status_of(&self.ledger.session.chosen).model,
         };
         let after = self.services.hub.last();

@@ -12,8 +12,8 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use self::get::{FetchError, Fetched, Getter};
-use super::defang::defang;
 use super::{Call, EndRun, OUTPUT_LIMIT, Tool, line};
+use crate::domain::defang::defang;
 use crate::domain::{Effect, Shown, ToolAnswer, ToolSpec};
 use crate::egress::Guard;
 use crate::sandbox::grouped;

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use similar::TextDiff;
 
+use crate::domain::visible::visible;
 use crate::domain::{HomePath, Shown, ToolAnswer};
 use crate::store::{Home, ROOTS, StoreError, TextFile, etag};
-use crate::tools::visible::visible;
 
 /// Then a difference is shown that is right, and longer than it could be.
 const DIFF_TIME: Duration = Duration::from_millis(500);

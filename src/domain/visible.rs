@@ -20,7 +20,7 @@ pub fn visible(text: &str) -> String {
 
 /// Controls, format characters (bidirectional marks, zero-width joiners, tags), fillers, and blanks that are not the
 /// plain one. The wide blank of Chinese text is left: it shows.
-fn is_hidden(char: char) -> bool {
+pub fn is_hidden(char: char) -> bool {
     char.is_control()
         || (char.is_whitespace() && !matches!(char, ' ' | '\u{3000}'))
         || matches!(char,
