@@ -6,6 +6,7 @@ import type {
   AlwaysRule,
   Approval,
   ArchivedPart,
+  AttachmentTokens,
   Chosen,
   Compressed,
   CompressionPlan,
@@ -87,8 +88,16 @@ export interface Accepted {
   work_id: string
   after: string
 }
-export const sendMessage = (id: string, message: string, key: string) =>
-  call<Accepted>(`${session(id)}/messages`, { method: 'POST', body: { message, idempotency_key: key } })
+export interface Outgo {
+  message: string
+  attachments: readonly { name: string; extension: string; content: string }[]
+  idempotency_key: string
+}
+export const sendMessage = (id: string, body: Outgo) =>
+  call<Accepted>(`${session(id)}/messages`, { method: 'POST', body })
+/** What a file would cost as a part of a message, and how it would be called. */
+export const countAttachment = (name: string, content: string) =>
+  call<AttachmentTokens>('/api/tokens/attachment', { method: 'POST', body: { name, content } })
 /** Puts a message and all that follow aside, and the way that begins with `to` in their place. */
 export const rewind = (id: string, message_id: string, to: string | null) =>
   call<{ session_id: string }>(`${session(id)}/rewind`, { method: 'POST', body: { message_id, to } })

@@ -10,6 +10,7 @@ import { useNewChoice } from '@/stores/choice'
 import { editOutbox, type Outgoing, updateThread, useLive } from '@/stores/live'
 import { toast } from '@/stores/toasts'
 import { settle, shownThread, startLoading, withChosen } from '@/thread/loaded'
+import type { Attachment } from '@/thread/model'
 
 /** Conversations kept in memory; the one left longest ago goes first, never one that works. */
 const KEPT = 12
@@ -59,18 +60,18 @@ const mark = (session: string, key: string, state: Outgoing['state']): void =>
 /** A model that was just chosen answers what is sent right after. */
 const choosing = new Map<string, Promise<unknown>>()
 
-async function post(session: string, { key, content }: Outgoing): Promise<void> {
+async function post(session: string, { key, content, attachments }: Outgoing): Promise<void> {
   try {
     await choosing.get(session)
-    const accepted = await api.sendMessage(session, content, key)
+    const accepted = await api.sendMessage(session, { message: content, attachments, idempotency_key: key })
     mark(session, key, { kind: 'accepted', workId: accepted.work_id })
   } catch (error) {
     mark(session, key, { kind: 'failed', reason: reasonOf(error) })
   }
 }
 
-export function send(session: string, content: string): void {
-  const item: Outgoing = { key: randomId(), content, state: { kind: 'sending' } }
+export function send(session: string, content: string, attachments: readonly Attachment[]): void {
+  const item: Outgoing = { key: randomId(), content, attachments, state: { kind: 'sending' } }
   editOutbox(session, list => [...list.filter(x => x.state.kind === 'failed'), item])
   ensureThread(session)
   void post(session, item)
@@ -86,14 +87,17 @@ export const discard = (session: string, key: string): void =>
   editOutbox(session, list => list.filter(item => item.key !== key))
 
 /** Makes a session for the first message of a new chat; null when the server cannot. */
-export async function startSession(content: string): Promise<string | null> {
+export async function startSession(
+  content: string,
+  attachments: readonly Attachment[],
+): Promise<string | null> {
   try {
     const session = await api.createSession()
     editSessions(list => [session, ...list.filter(other => other.id !== session.id)])
     const { chosen } = useNewChoice.getState()
     useNewChoice.setState({ chosen: {} })
     if (chosen.model || chosen.thinking != null) void choose(session.id, chosen)
-    send(session.id, content)
+    send(session.id, content, attachments)
     return session.id
   } catch (error) {
     toast(t('notDone', { reason: reasonOf(error) }), { tone: 'bad' })
@@ -188,11 +192,17 @@ export async function switchRag(enabled: boolean): Promise<void> {
   refresh(keys.status)
 }
 
+/** What is said in the place of a message. */
+export interface Anew {
+  content: string
+  attachments: readonly Attachment[]
+}
+
 /** Asks again from a message on, or asks something else there. What followed is put aside. */
-export async function askAnew(session: string, message: string, content: string): Promise<void> {
+export async function askAnew(session: string, message: string, said: Anew): Promise<void> {
   if (!(await attempt(() => api.rewind(session, message, null)))) return
   await loadThread(session)
-  send(session, content)
+  send(session, said.content, said.attachments)
 }
 
 /** Shows another way the conversation has gone from a message on. */

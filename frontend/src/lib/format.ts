@@ -12,6 +12,10 @@ export function compactCount(n: number): string {
   return `${(n / 1_000_000).toFixed(1)}M`
 }
 
+/** Bytes, in the unit that suits. */
+export const kilobytes = (bytes: number, lang: string): string =>
+  `${(bytes / 1024).toLocaleString(lang, { maximumFractionDigits: bytes < 10_240 ? 1 : 0 })} KB`
+
 export const count = (n: number, lang: string): string => n.toLocaleString(lang)
 
 export const clock = (at: number, lang: string): string =>

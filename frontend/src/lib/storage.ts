@@ -7,11 +7,14 @@ export function stored(key: string): string | null {
   }
 }
 
-export function store(key: string, value: string | null): void {
+/** False where it could not be kept. */
+export function store(key: string, value: string | null): boolean {
   try {
     if (value === null) localStorage.removeItem(key)
     else localStorage.setItem(key, value)
+    return true
   } catch {
     // not stored: the value lives until the page is closed
+    return false
   }
 }

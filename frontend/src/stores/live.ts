@@ -2,7 +2,7 @@
 import { create } from 'zustand'
 import type { Envelope } from '@/thread/advance'
 import { type Loaded, take } from '@/thread/loaded'
-import type { Thread } from '@/thread/model'
+import type { Attachment, Thread } from '@/thread/model'
 
 export type Connection = 'connecting' | 'open' | 'lost'
 
@@ -10,6 +10,7 @@ export type Connection = 'connecting' | 'open' | 'lost'
 export interface Outgoing {
   key: string
   content: string
+  attachments: readonly Attachment[]
   state: { kind: 'sending' } | { kind: 'accepted'; workId: string } | { kind: 'failed'; reason: string }
 }
 

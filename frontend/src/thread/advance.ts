@@ -1,7 +1,7 @@
 /** The one function that turns frames into what is on the screen. Reload, live stream and tests all go through it. */
-import type { Decision, Frame, StoppedBy } from '@/api/types'
+import type { Decision, Frame, Message, StoppedBy } from '@/api/types'
 import { isCovered } from './eventId'
-import type { AssistantEntry, Outcome, Segment, Step, StepStatus, Thread } from './model'
+import type { AssistantEntry, Attachment, Outcome, Segment, Step, StepStatus, Thread } from './model'
 
 type FrameOf<T extends Frame['type']> = Extract<Frame, { type: T }>
 
@@ -61,6 +61,11 @@ export function outcomeOf({ reason, detail, by }: Ended): Outcome {
   return { kind: 'cut', reason, detail }
 }
 
+const NOTHING: readonly Attachment[] = []
+
+export const attachmentsOf = ({ attachments }: Pick<Message, 'attachments'>): readonly Attachment[] =>
+  attachments?.map(({ name, extension = '', content = '' }) => ({ name, extension, content })) ?? NOTHING
+
 function begin(thread: Thread, frame: FrameOf<'user_message'>): Thread {
   if (thread.entries.some(e => e.kind === 'assistant' && e.workId === frame.work_id)) return thread
   return {
@@ -69,7 +74,14 @@ function begin(thread: Thread, frame: FrameOf<'user_message'>): Thread {
     activity: null,
     entries: [
       ...thread.entries,
-      { kind: 'user', id: frame.message_id, workId: frame.work_id, content: frame.content, createdAt: null },
+      {
+        kind: 'user',
+        id: frame.message_id,
+        workId: frame.work_id,
+        content: frame.content,
+        attachments: attachmentsOf(frame),
+        createdAt: null,
+      },
       openAssistant(frame.work_id, frame.model ?? null),
     ],
   }

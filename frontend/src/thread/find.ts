@@ -5,6 +5,7 @@ import type { Entry, Thread } from './model'
 function textOf(entry: Entry): string {
   switch (entry.kind) {
     case 'user':
+      return [entry.content, ...entry.attachments.map(file => file.name)].join('\n')
     case 'summary':
       return entry.content
     case 'assistant':

@@ -1,6 +1,6 @@
 /** Builds a thread from the messages of `GET /api/sessions/{id}/history`. */
 import type { History, Message, ToolCall } from '@/api/types'
-import { openAssistant, outcomeOf, putStep } from './advance'
+import { attachmentsOf, openAssistant, outcomeOf, putStep } from './advance'
 import type { AssistantEntry, Entry, Outcome, Segment, Step, StepStatus, Thread, Verdict } from './model'
 import { emptyThread } from './model'
 
@@ -105,6 +105,7 @@ export function fromHistory(history: History): Thread {
         id,
         workId,
         content: message.content ?? '',
+        attachments: attachmentsOf(message),
         createdAt: message.created_at ?? null,
       })
     } else if (message.role === 'assistant') addAssistant(entries, message, id, models)

@@ -46,11 +46,20 @@ export type Outcome =
   | { kind: 'cut'; reason: string; detail: string | null }
   | { kind: 'error'; message: string; code: string; retryable: boolean }
 
+/** A text file that went along with a message. */
+export interface Attachment {
+  name: string
+  /** Without the dot. */
+  extension: string
+  content: string
+}
+
 export interface UserEntry {
   kind: 'user'
   id: string
   workId: string
   content: string
+  attachments: readonly Attachment[]
   createdAt: number | null
 }
 

@@ -1,11 +1,20 @@
 import { act, fireEvent, render, screen } from '@testing-library/react'
 import { createRef, useState } from 'react'
 import { expect, it, vi } from 'vitest'
+import type { Attaching } from '@/features/attach/useAttaching'
 import { Composer } from '@/features/chat/Composer'
 import { RenameField } from '@/features/sessions/RenameField'
 
-function Host({ onSend, blocked = null }: { onSend: () => void; blocked?: string | null }) {
-  const [text, setText] = useState('你好')
+const NONE: Attaching = { count: 0, onFiles: () => {}, onPaste: () => false, chips: null }
+interface HostProps {
+  onSend: () => void
+  blocked?: string | null
+  attaching?: Attaching
+  first?: string
+}
+
+function Host({ onSend, blocked = null, attaching = NONE, first = '你好' }: HostProps) {
+  const [text, setText] = useState(first)
   const [input] = useState(() => createRef<HTMLTextAreaElement>())
   return (
     <Composer
@@ -13,6 +22,7 @@ function Host({ onSend, blocked = null }: { onSend: () => void; blocked?: string
       text={text}
       onText={setText}
       onSend={onSend}
+      attaching={attaching}
       onStop={null}
       blocked={blocked === null ? null : { reason: blocked }}
     />
@@ -53,6 +63,18 @@ it('says why nothing can be sent', () => {
   fireEvent.keyDown(field(), { key: 'Enter' })
   expect(onSend).not.toHaveBeenCalled()
   expect(screen.getByText('No model is connected')).toBeTruthy()
+})
+
+it('files go without a word, and what is taken from a paste does not stand in the field too', () => {
+  const onSend = vi.fn()
+  const onPaste = vi.fn((data: DataTransfer) => data.getData('text/plain') === 'long')
+  render(<Host first="" onSend={onSend} attaching={{ ...NONE, count: 1, onPaste }} />)
+  fireEvent.keyDown(field(), { key: 'Enter' })
+  expect(onSend).toHaveBeenCalledOnce()
+  const paste = (text: string) =>
+    fireEvent.paste(field(), { clipboardData: { getData: () => text, files: [] } })
+  expect(paste('long')).toBe(false)
+  expect(paste('short')).toBe(true)
 })
 
 it('renaming: Enter keeps, Esc does not, an input method is left alone', () => {

@@ -9,7 +9,12 @@ const begun = advance(emptyThread('s'), {
   content: 'Hi',
   message_id: 'm',
 })
-const item = (state: Outgoing['state'], content = 'Hi'): Outgoing => ({ key: 'k', content, state })
+const item = (state: Outgoing['state'], content = 'Hi'): Outgoing => ({
+  key: 'k',
+  content,
+  attachments: [],
+  state,
+})
 
 it('a message leaves the outbox when its work is in the thread', () => {
   expect(waiting([item({ kind: 'accepted', workId: 'w1' })], begun)).toEqual([])

@@ -1,6 +1,8 @@
 import type { Message } from '@/api/types'
 import { Markdown } from '@/components/markdown/Markdown'
+import { SentFiles } from '@/features/attach/SentFiles'
 import { useT } from '@/lib/i18n'
+import { attachmentsOf } from '@/thread/advance'
 
 /** Messages as they were before a summary took their place. */
 export function ArchivedMessages({ messages }: { messages: Message[] }) {
@@ -17,6 +19,7 @@ export function ArchivedMessages({ messages }: { messages: Message[] }) {
           ) : (
             <Markdown text={message.content ?? ''} />
           )}
+          <SentFiles files={attachmentsOf(message)} />
           {message.tool_calls?.map((call, at) => (
             <p key={call.id ?? at} className="truncate font-mono text-[12px] text-fg-2" title={call.input}>
               {call.tool} {call.input}

@@ -1,5 +1,7 @@
 import { type ReactNode, type RefObject, useMemo } from 'react'
+import { DropZone } from '@/components/DropZone'
 import { Skeleton } from '@/components/ui/Skeleton'
+import type { Attaching } from '@/features/attach/useAttaching'
 import { useT } from '@/lib/i18n'
 import { type Outgoing, waiting } from '@/stores/live'
 import { type Loaded, shownThread } from '@/thread/loaded'
@@ -18,6 +20,7 @@ interface Props {
   target: string | null
   input: RefObject<HTMLTextAreaElement | null>
   draft: string
+  attaching: Attaching
   onDraft: (text: string) => void
   onSend: (text: string) => void
   onStop: () => void
@@ -35,16 +38,18 @@ export function Chat(props: Props) {
     target,
     input,
     draft,
+    attaching,
     onDraft,
     onSend,
     onStop,
     blocked,
     model,
   } = props
+  const t = useT()
   const thread = shownThread(loaded)
   const running = thread?.running != null
   return (
-    <>
+    <DropZone words={t('attachHere')} className="flex-1" onFiles={attaching.onFiles}>
       <Conversation
         {...{ sessionId, loaded, outbox, actions, target }}
         onPick={blocked === null ? onSend : onDraft}
@@ -52,6 +57,7 @@ export function Chat(props: Props) {
       <Composer
         input={input}
         text={draft}
+        attaching={attaching}
         onText={onDraft}
         onSend={() => onSend(draft.trim())}
         onStop={running ? onStop : null}
@@ -59,7 +65,7 @@ export function Chat(props: Props) {
       >
         {model}
       </Composer>
-    </>
+    </DropZone>
   )
 }
 

@@ -14,10 +14,12 @@ import {
   stop,
   undo,
 } from '@/app/threads'
+import { useAttaching } from '@/features/attach/useAttaching'
 import { effective } from '@/features/model/choice'
 import { ModelChoice } from '@/features/model/ModelChoice'
 import { useT } from '@/lib/i18n'
 import type { Width } from '@/lib/useMedia'
+import { draftFiles, setDraftFiles } from '@/stores/attachments'
 import { useNewChoice } from '@/stores/choice'
 import { NEW, setDraft, useDraft } from '@/stores/drafts'
 import { useLive } from '@/stores/live'
@@ -47,6 +49,11 @@ interface Props {
 const NOTHING: never[] = []
 const NOTHING_CHOSEN: Chosen = {}
 
+function clearDraft(key: string): void {
+  setDraft(key, '')
+  setDraftFiles(key, [])
+}
+
 export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: Props) {
   const t = useT()
   const [, navigate] = useLocation()
@@ -64,14 +71,16 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
 
   const target = useTarget(sessionId, message, loaded)
   const find = useFind(thread)
+  const attaching = useAttaching(draftKey, input)
   const onSend = async (text: string) => {
+    const files = draftFiles(draftKey).map(({ name, extension, content }) => ({ name, extension, content }))
     if (sessionId) {
-      setDraft(draftKey, '')
-      return send(sessionId, text)
+      clearDraft(draftKey)
+      return send(sessionId, text, files)
     }
-    const id = await startSession(text)
+    const id = await startSession(text, files)
     if (id) {
-      setDraft(NEW, '')
+      clearDraft(NEW)
       navigate(`/s/${id}`)
     }
   }
@@ -81,9 +90,9 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
         const asked = shownThread(useLive.getState().threads[sessionId ?? ''])?.entries.find(
           entry => entry.kind === 'user' && entry.workId === workId,
         )
-        if (sessionId && asked?.kind === 'user') send(sessionId, asked.content)
+        if (sessionId && asked?.kind === 'user') send(sessionId, asked.content, asked.attachments)
       },
-      onAnew: (from, content) => sessionId && void askAnew(sessionId, from, content),
+      onAnew: (from, said) => sessionId && void askAnew(sessionId, from, said),
       onWay: (from, to) => sessionId && void goWay(sessionId, from, to),
       onBranch: workId =>
         sessionId && void branchOff(sessionId, workId).then(id => id && navigate(`/s/${id}`)),
@@ -149,6 +158,7 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
           actions={actions}
           input={input}
           draft={draft}
+          attaching={attaching}
           onDraft={text => setDraft(draftKey, text)}
           onSend={onSend}
           onStop={() => sessionId && void stop(sessionId)}

@@ -1,6 +1,8 @@
 import { ArrowUp, Square } from 'lucide-react'
 import { type KeyboardEvent, type ReactNode, type RefObject, useLayoutEffect } from 'react'
 import { Button } from '@/components/ui/Button'
+import { AttachButton } from '@/features/attach/AttachButton'
+import type { Attaching } from '@/features/attach/useAttaching'
 import { useT } from '@/lib/i18n'
 import { useComposition } from '@/lib/ime'
 import { useMedia } from '@/lib/useMedia'
@@ -17,6 +19,7 @@ interface Props {
   input: RefObject<HTMLTextAreaElement | null>
   text: string
   onText: (text: string) => void
+  attaching: Attaching
   onSend: () => void
   /** Null while nothing runs. */
   onStop: (() => void) | null
@@ -26,11 +29,13 @@ interface Props {
   children?: ReactNode
 }
 
-export function Composer({ input, text, onText, onSend, onStop, blocked, children }: Props) {
+export function Composer(props: Props) {
+  const { input, text, onText, attaching, onSend, onStop, blocked, children } = props
   const t = useT()
   const composition = useComposition()
   const touch = useMedia('(pointer: coarse), (max-width: 767px)')
-  const ready = text.trim() !== '' && blocked === null
+  const something = text.trim() !== '' || attaching.count > 0
+  const ready = something && blocked === null
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: the height follows the text
   useLayoutEffect(() => {
@@ -55,6 +60,7 @@ export function Composer({ input, text, onText, onSend, onStop, blocked, childre
       }}
     >
       <div className="rounded-[18px] border bg-card p-2 shadow-(--shadow) transition-colors focus-within:border-accent">
+        {attaching.chips}
         <textarea
           ref={input}
           rows={1}
@@ -65,18 +71,22 @@ export function Composer({ input, text, onText, onSend, onStop, blocked, childre
           value={text}
           onChange={event => onText(event.target.value)}
           onKeyDown={onKeyDown}
+          onPaste={event => attaching.onPaste(event.clipboardData) && event.preventDefault()}
           {...composition.handlers}
           className="scroll block w-full resize-none bg-transparent px-2 py-1.5 text-[14px] outline-none max-md:text-[16px] pointer-coarse:text-[16px]"
         />
         <div className="flex items-center gap-1.5 pt-1">
-          <div className="flex min-w-0 flex-1 flex-wrap items-center gap-1.5">{children}</div>
+          <div className="flex min-w-0 flex-1 flex-wrap items-center gap-1.5">
+            <AttachButton onFiles={attaching.onFiles} />
+            {children}
+          </div>
           {onStop && (
             <Button round onClick={onStop}>
               <Square size={11} fill="currentColor" aria-hidden />
               {t('stop')}
             </Button>
           )}
-          {(onStop === null || text.trim() !== '') && (
+          {(onStop === null || something) && (
             <Button
               type="submit"
               look="solid"

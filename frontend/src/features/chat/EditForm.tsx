@@ -1,20 +1,25 @@
 import { type FormEvent, type KeyboardEvent, useState } from 'react'
 import { Button } from '@/components/ui/Button'
+import { SentFiles } from '@/features/attach/SentFiles'
 import { useT } from '@/lib/i18n'
 import { useComposition } from '@/lib/ime'
+import type { Attachment } from '@/thread/model'
 
 interface Props {
   text: string
+  /** They stay with the message. */
+  attachments: readonly Attachment[]
   onSend: (text: string) => void
   onCancel: () => void
 }
 
 /** A message to be asked differently. The conversation goes on from there; what followed is kept. */
-export function EditForm({ text, onSend, onCancel }: Props) {
+export function EditForm({ text, attachments, onSend, onCancel }: Props) {
   const t = useT()
   const composition = useComposition()
   const [draft, setDraft] = useState(text)
-  const send = () => draft.trim() !== '' && onSend(draft.trim())
+  const ready = draft.trim() !== '' || attachments.length > 0
+  const send = () => ready && onSend(draft.trim())
   const submit = (event: FormEvent) => {
     event.preventDefault()
     send()
@@ -32,6 +37,7 @@ export function EditForm({ text, onSend, onCancel }: Props) {
   }
   return (
     <form onSubmit={submit} className="ms-auto w-full max-w-[85%] rounded-[18px] border bg-card p-2">
+      <SentFiles files={attachments} />
       <textarea
         // biome-ignore lint/a11y/noAutofocus: the person has just asked to edit it
         autoFocus
@@ -47,7 +53,7 @@ export function EditForm({ text, onSend, onCancel }: Props) {
         <Button size="small" look="ghost" onClick={onCancel}>
           {t('cancel')}
         </Button>
-        <Button size="small" look="solid" type="submit" disabled={draft.trim() === ''}>
+        <Button size="small" look="solid" type="submit" disabled={!ready}>
           {t('send')}
         </Button>
       </div>

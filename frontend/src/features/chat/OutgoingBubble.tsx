@@ -1,5 +1,6 @@
 import { RotateCcw, TriangleAlert, X } from 'lucide-react'
 import { Button } from '@/components/ui/Button'
+import { SentFiles } from '@/features/attach/SentFiles'
 import { useT } from '@/lib/i18n'
 import type { Outgoing } from '@/stores/live'
 
@@ -14,9 +15,12 @@ export function OutgoingBubble({ item, onResend, onDiscard }: Props) {
   const t = useT()
   return (
     <>
-      <div className="ms-auto w-fit max-w-[85%] whitespace-pre-wrap rounded-[18px] rounded-ee-md bg-user px-3.5 py-2 text-user-fg [overflow-wrap:anywhere]">
-        {item.content}
-      </div>
+      <SentFiles files={item.attachments} />
+      {item.content !== '' && (
+        <div className="ms-auto w-fit max-w-[85%] whitespace-pre-wrap rounded-[18px] rounded-ee-md bg-user px-3.5 py-2 text-user-fg [overflow-wrap:anywhere]">
+          {item.content}
+        </div>
+      )}
       {item.state.kind === 'failed' ? (
         <div className="mt-1.5 flex flex-wrap items-center justify-end gap-1.5 text-bad text-small">
           <TriangleAlert size={13} aria-hidden />

@@ -38,7 +38,7 @@ export function RawView({ messages, error }: Props) {
 
 function RawMessage({ message }: { message: Message }) {
   const t = useT()
-  const { role, content, thinking, tool_calls } = message
+  const { role, content, attachments, thinking, tool_calls } = message
   return (
     <div className="overflow-hidden rounded-lg border bg-card">
       <div className="flex items-center justify-between border-b py-0.5 ps-3 pe-1">
@@ -46,6 +46,9 @@ function RawMessage({ message }: { message: Message }) {
         <CopyButton label={t('copyMessage')} text={() => JSON.stringify(message, null, 2)} />
       </div>
       {thinking && <Raw name="thinking" text={thinking} />}
+      {attachments?.map((file, at) => (
+        <Raw key={at} name={file.name} text={file.content ?? ''} />
+      ))}
       {content && <Raw text={content} />}
       {tool_calls && tool_calls.length > 0 && (
         <Raw name="tool_calls" text={JSON.stringify(tool_calls, null, 2)} />

@@ -2,12 +2,15 @@ import { Pencil } from 'lucide-react'
 import { memo, useState } from 'react'
 import { IconButton } from '@/components/ui/Button'
 import { CopyButton } from '@/components/ui/CopyButton'
+import { SentFiles } from '@/features/attach/SentFiles'
 import { useT } from '@/lib/i18n'
+import type { Attachment } from '@/thread/model'
 import { EditForm } from './EditForm'
 import { Siblings } from './Siblings'
 
 interface Props {
   content: string
+  attachments: readonly Attachment[]
   /** Ids of the messages that stood or stand in this place, this one among them. */
   ways: readonly string[]
   id: string
@@ -17,13 +20,15 @@ interface Props {
 }
 
 /** What a person typed is shown as typed: their line breaks and characters, no Markdown. */
-export const UserBubble = memo(function UserBubble({ content, ways, id, onEdit, onWay }: Props) {
+export const UserBubble = memo(function UserBubble(props: Props) {
+  const { content, attachments, ways, id, onEdit, onWay } = props
   const t = useT()
   const [editing, setEditing] = useState(false)
   if (editing && onEdit) {
     return (
       <EditForm
         text={content}
+        attachments={attachments}
         onSend={text => {
           setEditing(false)
           onEdit(text)
@@ -34,17 +39,20 @@ export const UserBubble = memo(function UserBubble({ content, ways, id, onEdit, 
   }
   return (
     <div>
+      <SentFiles files={attachments} />
       <div className="flex items-end justify-end gap-1">
-        <div className="order-2 w-fit max-w-[85%] whitespace-pre-wrap rounded-[18px] rounded-ee-md bg-user px-3.5 py-2 text-user-fg [overflow-wrap:anywhere]">
-          {content}
-        </div>
+        {content !== '' && (
+          <div className="order-2 w-fit max-w-[85%] whitespace-pre-wrap rounded-[18px] rounded-ee-md bg-user px-3.5 py-2 text-user-fg [overflow-wrap:anywhere]">
+            {content}
+          </div>
+        )}
         <div className="flex opacity-0 transition-opacity group-focus-within:opacity-100 group-hover:opacity-100 pointer-coarse:opacity-100">
           {onEdit && (
             <IconButton label={t('editMessage')} size="smallIcon" onClick={() => setEditing(true)}>
               <Pencil size={13} aria-hidden />
             </IconButton>
           )}
-          <CopyButton label={t('copyMessage')} text={() => content} />
+          {content !== '' && <CopyButton label={t('copyMessage')} text={() => content} />}
         </div>
       </div>
       {ways.length > 1 && (

@@ -1,3 +1,4 @@
+import type { Anew } from '@/app/threads'
 import { Markdown } from '@/components/markdown/Markdown'
 import { Disclosure } from '@/components/ui/Disclosure'
 import type { Translate } from '@/lib/i18n'
@@ -15,7 +16,7 @@ import { UserBubble } from './UserBubble'
 export interface RowActions {
   onRetry: (workId: string) => void
   /** The conversation goes on anew from a message: with its text, or with another. */
-  onAnew: (message: string, content: string) => void
+  onAnew: (message: string, said: Anew) => void
   onWay: (message: string, to: string) => void
   onBranch: (workId: string) => void
   onUndo: (change: Change) => void
@@ -50,13 +51,14 @@ function entryRow(thread: Thread, at: number, actions: RowActions, t: Translate)
     case 'summary':
       return { key: entry.id, label: t('summary'), estimate: 60, body: <Summary content={entry.content} /> }
     case 'user': {
-      const { id, content } = entry
+      const { id, content, attachments } = entry
       const body = (
         <UserBubble
           id={id}
           content={content}
+          attachments={attachments}
           ways={waysFrom(thread, at)}
-          onEdit={idle ? text => actions.onAnew(id, text) : null}
+          onEdit={idle ? text => actions.onAnew(id, { content: text, attachments }) : null}
           onWay={idle ? to => actions.onWay(id, to) : null}
         />
       )
@@ -74,9 +76,7 @@ function entryRow(thread: Thread, at: number, actions: RowActions, t: Translate)
             activity={running ? thread.activity : null}
             since={before?.kind === 'user' ? before.createdAt : null}
             onRetry={idle ? actions.onRetry : null}
-            onRegenerate={
-              idle && before?.kind === 'user' ? () => actions.onAnew(before.id, before.content) : null
-            }
+            onRegenerate={idle && before?.kind === 'user' ? () => actions.onAnew(before.id, before) : null}
             onBranch={idle ? () => actions.onBranch(entry.workId) : null}
             onUndo={actions.onUndo}
           />

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useState } from 'react'
 import { useShallow } from 'zustand/react/shallow'
 import type { Root } from '@/api/endpoints'
 import { useFiles, useIndex, useSkills, useUntrusted } from '@/api/queries'
+import { DropZone } from '@/components/DropZone'
 import { Button, IconButton } from '@/components/ui/Button'
 import { create, open, remove, rename } from '@/features/editor/actions'
 import { isDirty } from '@/features/editor/buffer'
@@ -12,7 +13,6 @@ import { IndexLine } from '@/features/retrieval/IndexLine'
 import { useT } from '@/lib/i18n'
 import { useBuffers } from '@/stores/buffers'
 import { openFile, useUi } from '@/stores/ui'
-import { DropZone } from './DropZone'
 import { Files } from './Files'
 import { NewFile } from './NewFile'
 import { RenameFile } from './RenameFile'
@@ -107,7 +107,7 @@ export function Inspector({ onChunks }: Props) {
             <UploadButton onFiles={chosen => void upload(tab, chosen)} />
           </div>
           {index && indexed && <IndexLine status={indexed} model={index.model} />}
-          <DropZone name={t(tab)} onFiles={dropped => void upload(tab, dropped)}>
+          <DropZone words={t('uploadHere', { name: t(tab) })} onFiles={dropped => void upload(tab, dropped)}>
             <Files
               root={tab}
               files={files.data}

@@ -1,4 +1,4 @@
-import { MessageSquare, Wrench } from 'lucide-react'
+import { MessageSquare, Paperclip, Wrench } from 'lucide-react'
 import { useEffect } from 'react'
 import { Link } from 'wouter'
 import { useFound } from '@/api/queries'
@@ -56,8 +56,8 @@ function Found({ session, words, onOpen }: FoundProps) {
       >
         <Words text={title || t('untitled')} words={words} />
       </Link>
-      {messages.map(({ message_id, role, tool, excerpt }) => {
-        const Icon = tool ? Wrench : MessageSquare
+      {messages.map(({ message_id, role, tool, attachment, excerpt }) => {
+        const Icon = tool ? Wrench : attachment ? Paperclip : MessageSquare
         return (
           <Link
             key={message_id}
@@ -66,7 +66,9 @@ function Found({ session, words, onOpen }: FoundProps) {
             className="flex items-start gap-1.5 rounded-md px-2 py-1 text-fg-2 text-small hover:bg-hover max-md:min-h-11"
           >
             <Icon size={12} aria-hidden className="mt-[3px] shrink-0 text-fg-3" />
-            <span className="sr-only">{tool ?? t(role === 'user' ? 'you' : 'appName')}: </span>
+            <span className={attachment ? 'shrink-0 font-medium' : 'sr-only'}>
+              {tool ?? attachment ?? t(role === 'user' ? 'you' : 'appName')}:{' '}
+            </span>
             <span className="line-clamp-2 min-w-0 [overflow-wrap:anywhere]">
               <Words text={excerpt} words={words} />
             </span>

@@ -1,5 +1,6 @@
 import { approvals } from './approvals'
 import { archive } from './archive'
+import { attach } from './attach'
 import { chat } from './chat'
 import { context } from './context'
 import { files } from './files'
@@ -20,6 +21,7 @@ export const en = {
   ...context,
   ...model,
   ...chat,
+  ...attach,
   ...approvals,
   ...settings,
   ...xray,

@@ -1,6 +1,7 @@
 import type { en } from '../en'
 import { approvals } from './approvals'
 import { archive } from './archive'
+import { attach } from './attach'
 import { chat } from './chat'
 import { context } from './context'
 import { files } from './files'
@@ -21,6 +22,7 @@ export const zh: Record<keyof typeof en, string> = {
   ...context,
   ...model,
   ...chat,
+  ...attach,
   ...approvals,
   ...settings,
   ...xray,

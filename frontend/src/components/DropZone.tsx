@@ -1,10 +1,11 @@
 import { Upload } from 'lucide-react'
 import { type DragEvent, type ReactNode, useRef, useState } from 'react'
-import { useT } from '@/lib/i18n'
+import { cn } from '@/lib/cn'
 
 interface Props {
-  /** The folder that takes the files, as a person knows it. */
-  name: string
+  /** What is said while files hang over it. */
+  words: string
+  className?: string
   onFiles: (files: File[]) => void
   children: ReactNode
 }
@@ -12,8 +13,7 @@ interface Props {
 const brings = (event: DragEvent): boolean => event.dataTransfer.types.includes('Files')
 
 /** Takes files that are dropped on it, and says so while they hang over it. */
-export function DropZone({ name, onFiles, children }: Props) {
-  const t = useT()
+export function DropZone({ words, className, onFiles, children }: Props) {
   const [over, setOver] = useState(false)
   // Leaving a child for another is a leave and an enter.
   const depth = useRef(0)
@@ -22,9 +22,9 @@ export function DropZone({ name, onFiles, children }: Props) {
     setOver(false)
   }
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: the button beside the filter does the same by keyboard
+    // biome-ignore lint/a11y/noStaticElementInteractions: a button beside it does the same by keyboard
     <div
-      className="relative flex min-h-0 flex-col"
+      className={cn('relative flex min-h-0 flex-col', className)}
       onDragEnter={event => {
         if (!brings(event)) return
         depth.current += 1
@@ -48,7 +48,7 @@ export function DropZone({ name, onFiles, children }: Props) {
       {over && (
         <div className="pointer-events-none absolute inset-1 z-10 flex items-center justify-center gap-2 rounded-lg border-2 border-accent border-dashed bg-accent-soft font-medium text-accent text-small">
           <Upload size={16} aria-hidden />
-          {t('uploadHere', { name })}
+          {words}
         </div>
       )}
     </div>

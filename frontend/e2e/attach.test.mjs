@@ -1,0 +1,208 @@
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { after, before, test } from 'node:test'
+import {
+  answers,
+  composer,
+  MOBILE,
+  openPage,
+  say,
+  settled,
+  shot,
+  startBrowser,
+  startMiniclaw,
+  until,
+} from './harness.mjs'
+
+let app
+let browser
+let axe
+before(async () => {
+  app = await startMiniclaw()
+  browser = await startBrowser()
+  axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+})
+after(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+const LIST = 'milk,2\n<img src=x onerror=alert(1)>\n'
+const file = (name, content) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(content) })
+const attached = page => page.locator('form').getByRole('list', { name: 'Attached files' })
+const sent = page => page.getByRole('article', { name: 'You' }).getByRole('list', { name: 'Attached files' })
+
+async function accessible(page) {
+  await page.evaluate(axe)
+  const { violations } = await page.evaluate(() => window.axe.run(document))
+  assert.deepEqual(
+    violations.map(({ id, nodes }) => `${id}: ${nodes.map(node => node.target).join(', ')}`),
+    [],
+  )
+}
+
+async function choose(page, ...files) {
+  const opened = page.waitForEvent('filechooser')
+  await page.getByRole('button', { name: 'Attach text files' }).click()
+  await (await opened).setFiles(files)
+}
+
+/** What a drop or a paste brings, made in the page. */
+const bring = (page, type, files, text = '') =>
+  composer(page).evaluate(
+    (element, [type, files, text]) => {
+      const data = new DataTransfer()
+      for (const { name, content, mime } of files) data.items.add(new File([content], name, { type: mime }))
+      if (text) data.setData('text/plain', text)
+      const given = { bubbles: true, cancelable: true }
+      const event =
+        type === 'paste'
+          ? new ClipboardEvent(type, { ...given, clipboardData: data })
+          : new DragEvent(type, { ...given, dataTransfer: data })
+      return element.dispatchEvent(event)
+    },
+    [type, files, text],
+  )
+
+test('a chosen file goes along, reaches the model, and can be looked into after a reload', async () => {
+  const { page, close } = await openPage(browser, app)
+  await choose(page, file('lists.csv', LIST), file('utils.py', 'def hello(): ...\n'))
+  await attached(page)
+    .getByText(/\d+ tokens/)
+    .nth(1)
+    .waitFor()
+  await shot(page, 'attach-composer')
+  await accessible(page)
+  await page.reload()
+  await attached(page)
+    .getByRole('button', { name: /^utils\.py/ })
+    .waitFor()
+  await attached(page).getByRole('button', { name: 'Remove utils.py' }).press('Enter')
+  assert.equal(await attached(page).getByRole('listitem').count(), 1)
+  await say(page, 'What is on the list?')
+  await answers(page).getByText('All right.').waitFor()
+  await settled(page)
+  assert.equal(await attached(page).count(), 0)
+  const asked = (await app.requests())
+    .filter(body => body.tools)
+    .at(-1)
+    .messages.at(-1).content
+  assert.equal(asked, `<attachment name="lists.csv">\n${LIST}</attachment>\n\nWhat is on the list?`)
+  await page.reload()
+  await sent(page)
+    .getByRole('button', { name: /^lists\.csv/ })
+    .click()
+  const view = page.getByRole('dialog', { name: 'lists.csv' })
+  assert.equal(await view.locator('pre').textContent(), LIST)
+  assert.equal(await view.locator('img').count(), 0, 'a text is no page')
+  await shot(page, 'attach-view')
+  await accessible(page)
+  await page.keyboard.press('Escape')
+  await view.waitFor({ state: 'detached' })
+  await close()
+})
+
+test('files are dropped on the conversation, which says so while they hang over it, and a file needs no words', async () => {
+  const { page, close } = await openPage(browser, app, { theme: 'dark' })
+  const files = [{ name: 'dropped.md', content: '# Plan\n', mime: 'text/markdown' }]
+  await bring(page, 'dragenter', files)
+  await page.getByText('Drop to attach to your message').waitFor()
+  await shot(page, 'attach-drop-dark')
+  await accessible(page)
+  await bring(page, 'drop', files)
+  await attached(page).getByText('dropped.md').waitFor()
+  await page.getByText('Drop to attach to your message').waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  await sent(page).getByText('dropped.md').waitFor()
+  await answers(page).getByText('All right.').waitFor()
+  await settled(page)
+  await shot(page, 'attach-sent-dark')
+  await accessible(page)
+  await answers(page).hover()
+  await answers(page).getByRole('button', { name: 'Answer again' }).click()
+  await page.getByText('Way 2 of 2').waitFor({ state: 'attached' })
+  await settled(page)
+  await sent(page).getByText('dropped.md').waitFor()
+  const asked = (await app.requests()).filter(body => body.tools).slice(-2)
+  assert.equal(
+    asked[1].messages.at(-1).content,
+    asked[0].messages.at(-1).content,
+    'asked again with the file',
+  )
+  await page.getByRole('article', { name: 'You' }).hover()
+  await page.getByRole('button', { name: 'Edit and send again' }).click()
+  await page.getByRole('textbox', { name: 'Edit and send again' }).fill('Shorter.')
+  await page.keyboard.press('Enter')
+  await page.getByText('Way 3 of 3').waitFor({ state: 'attached' })
+  await sent(page).getByText('dropped.md').waitFor()
+  await settled(page)
+  await close()
+})
+
+test('a pasted file is attached, a long text becomes one and can be a text again', async () => {
+  const { page, close } = await openPage(browser, app, { lang: 'en' })
+  assert.equal(
+    await bring(page, 'paste', [{ name: 'clip.txt', content: 'from the clipboard', mime: 'text/plain' }]),
+    false,
+  )
+  await attached(page).getByText('clip.txt').waitFor()
+  const long = Array.from({ length: 120 }, (_, n) => `line ${n}`).join('\n')
+  assert.equal(await bring(page, 'paste', [], long), false)
+  await attached(page).getByText('pasted text.txt').waitFor()
+  assert.equal(await composer(page).inputValue(), '')
+  await shot(page, 'attach-pasted')
+  await accessible(page)
+  await attached(page).getByRole('button', { name: 'Put back as text' }).click()
+  assert.equal(await composer(page).inputValue(), long)
+  assert.equal(await attached(page).getByRole('listitem').count(), 1)
+  assert.equal(await bring(page, 'paste', [], 'short'), true, 'a short text is pasted as ever')
+  await close()
+})
+
+test('what is no text is refused with what to do, and a large text is offered to Knowledge', async () => {
+  const { page, close } = await openPage(browser, app)
+  await choose(page, {
+    name: 'report.pdf',
+    mimeType: 'application/pdf',
+    buffer: Buffer.from([0x25, 0x50, 0xff, 0x00]),
+  })
+  await page
+    .getByText(/report\.pdf: This is no text\. Copy a PDF .* knowledge\//)
+    .first()
+    .waitFor()
+  await shot(page, 'attach-refused')
+  await choose(page, file('large.txt', 'word '.repeat(60_000)))
+  await page.getByRole('button', { name: 'Put into Knowledge' }).click()
+  await page.getByText('knowledge/large.txt').first().waitFor()
+  assert.equal(await attached(page).count(), 0)
+  await close()
+})
+
+test('each conversation has its own files, on a small screen too', async () => {
+  const { page, close } = await openPage(browser, app, MOBILE)
+  await say(page, 'first')
+  await answers(page).getByText('All right.').waitFor()
+  await settled(page)
+  const here = new URL(page.url()).pathname
+  await choose(page, file(`a ${'very '.repeat(20)}long name.md`, 'x'), file('b.md', 'y'.repeat(20_000)))
+  await attached(page).getByText('b.md').waitFor()
+  await attached(page)
+    .getByText(/tokens/)
+    .nth(1)
+    .waitFor()
+  await shot(page, 'attach-mobile')
+  await accessible(page)
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth)
+  assert.equal(wide, false, 'nothing sticks out')
+  await page.goto(`${app.url}/`)
+  await composer(page).waitFor()
+  assert.equal(await attached(page).count(), 0)
+  await page.goto(app.url + here)
+  await until(
+    () => attached(page).getByRole('listitem').count(),
+    n => n === 2,
+    'the files of that conversation',
+  )
+  await close()
+})

@@ -1,0 +1,43 @@
+import { TextCursorInput, X } from 'lucide-react'
+import { IconButton } from '@/components/ui/Button'
+import { useT } from '@/lib/i18n'
+import type { DraftFile } from '@/stores/attachments'
+import { FileChip } from './FileChip'
+
+interface Props {
+  files: readonly DraftFile[]
+  /** The browser has no room for them: a reload loses them. */
+  unkept: boolean
+  onRemove: (id: string) => void
+  onInsert: (file: DraftFile) => void
+}
+
+/** The files that will go along with the message. */
+export default function DraftFiles({ files, unkept, onRemove, onInsert }: Props) {
+  const t = useT()
+  return (
+    <div className="scroll max-h-40 px-1 pt-0.5 pb-1.5">
+      <ul aria-label={t('attachedFiles')} className="flex flex-wrap gap-1.5">
+        {files.map(file => (
+          <li key={file.id} className="max-w-full">
+            <FileChip file={file} tokens={file.tokens}>
+              {file.pasted && (
+                <IconButton label={t('insertAsText')} size="smallIcon" onClick={() => onInsert(file)}>
+                  <TextCursorInput size={13} aria-hidden />
+                </IconButton>
+              )}
+              <IconButton
+                label={t('removeFile', { name: file.name })}
+                size="smallIcon"
+                onClick={() => onRemove(file.id)}
+              >
+                <X size={13} aria-hidden />
+              </IconButton>
+            </FileChip>
+          </li>
+        ))}
+      </ul>
+      {unkept && <p className="px-1 pt-1 text-fg-2 text-meta">{t('filesNotKept')}</p>}
+    </div>
+  )
+}

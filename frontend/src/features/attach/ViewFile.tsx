@@ -1,0 +1,25 @@
+import { CopyButton } from '@/components/ui/CopyButton'
+import { Dialog } from '@/components/ui/Dialog'
+import { useT } from '@/lib/i18n'
+import type { Attachment } from '@/thread/model'
+
+/** What is in a file, as it is: plain text, to read and to copy. */
+export default function ViewFile({ file, onClose }: { file: Attachment; onClose: () => void }) {
+  const t = useT()
+  return (
+    <Dialog open onOpenChange={open => open || onClose()} title={file.name} size="widest">
+      <div className="flex items-center justify-between gap-2 pb-1 text-fg-2 text-small">
+        <span>{t('viewFileHint')}</span>
+        <CopyButton label={t('copy')} words={t('copy')} text={() => file.content} />
+      </div>
+      <pre
+        tabIndex={0}
+        role="group"
+        aria-label={file.name}
+        className="plain scroll max-h-[60dvh] whitespace-pre-wrap rounded-lg border bg-card p-3 [overflow-wrap:anywhere]"
+      >
+        {file.content === '' ? t('emptyFile') : file.content}
+      </pre>
+    </Dialog>
+  )
+}

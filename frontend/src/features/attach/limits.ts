@@ -1,0 +1,21 @@
+/** What may go along with one message, as the server has it. Bytes. */
+export const MOST_FILES = 10
+export const MOST_BYTES = 256 * 1024
+export const MOST_TOGETHER = 1024 * 1024
+
+/** From here on a pasted text is easier to handle as a file. */
+const LONG = 8000
+const MANY_LINES = 100
+
+export const bytesOf = (text: string): number => new TextEncoder().encode(text).length
+
+/** Whether a pasted text becomes a file. One that cannot be one stays a text. */
+export const isBigPaste = (text: string): boolean =>
+  (text.length > LONG || text.split('\n', MANY_LINES + 2).length > MANY_LINES) &&
+  bytesOf(text) <= MOST_BYTES &&
+  !text.includes('\0')
+
+/** Whether a text can go along with these files. */
+export const fits = (files: readonly { content: string }[], text: string): boolean =>
+  files.length < MOST_FILES &&
+  files.reduce((sum, file) => sum + bytesOf(file.content), bytesOf(text)) <= MOST_TOGETHER

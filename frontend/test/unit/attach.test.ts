@@ -1,0 +1,117 @@
+import { beforeEach, expect, it, vi } from 'vitest'
+import * as api from '@/api/endpoints'
+import { fits, isBigPaste, MOST_BYTES, MOST_FILES } from '@/features/attach/limits'
+import { attach, attachPasted, takeOne } from '@/features/attach/take'
+import { draftFiles, setDraftFiles, useAttachments } from '@/stores/attachments'
+import { useToasts } from '@/stores/toasts'
+import { advance, attachmentsOf } from '@/thread/advance'
+import { fromHistory } from '@/thread/history'
+import { emptyThread } from '@/thread/model'
+
+const file = (name: string, content: BlobPart, type = '') => new File([content], name, { type })
+const reason = async (given: File, room = MOST_BYTES) => {
+  const taken = await takeOne(given, room)
+  return taken.kind === 'refused' ? [taken.reason, taken.forKnowledge] : taken.content
+}
+const names = () => draftFiles('s').map(({ name }) => name)
+
+beforeEach(() => {
+  vi.restoreAllMocks()
+  vi.spyOn(api, 'countAttachment').mockImplementation(async (name, content) => ({
+    name,
+    extension: 'txt',
+    bytes: content.length,
+    tokens: 7,
+  }))
+  setDraftFiles('s', [])
+  useToasts.setState({ list: [] })
+})
+
+it('only texts are taken, and the others say what to do', async () => {
+  expect(await reason(file('a.py', 'x = 1'))).toBe('x = 1')
+  expect(await reason(file('a.svg', '<svg/>', 'image/svg+xml'))).toBe('<svg/>')
+  expect(await reason(file('a.pdf', new Uint8Array([0x25, 0xff, 0xfe])))).toEqual([
+    expect.stringContaining('knowledge/'),
+    false,
+  ])
+  expect(await reason(file('a.bin', 'a\0b'))).toEqual([expect.stringContaining('no text'), false])
+  expect(await reason(file('a.png', 'x', 'image/png'))).toEqual([expect.stringContaining('Pictures'), false])
+  expect(await reason(file('a.log', 'x'.repeat(MOST_BYTES + 1)))).toEqual([
+    expect.stringContaining('256 KB'),
+    true,
+  ])
+  expect(await reason(file('a.log', 'xxx'), 2)).toEqual([expect.stringContaining('together'), true])
+})
+
+it('files are counted, and those beyond the limit are named with what to do', async () => {
+  const many = Array.from({ length: MOST_FILES + 1 }, (_, n) => file(`${n}.txt`, 'x'))
+  await attach('s', many)
+  expect(names()).toHaveLength(MOST_FILES)
+  await vi.waitFor(() => expect(draftFiles('s').every(({ tokens }) => tokens === 7)).toBe(true))
+  const [told] = useToasts.getState().list
+  expect(told?.text).toContain('10.txt')
+  expect(told?.action).toBeUndefined()
+  await attach('other', [file('large.md', 'x'.repeat(MOST_BYTES + 1))])
+  expect(useToasts.getState().list.at(-1)?.action?.label).toBe('Put into Knowledge')
+})
+
+it('a long paste is a file with a name of its own', () => {
+  expect(isBigPaste('x'.repeat(8001))).toBe(true)
+  expect(isBigPaste('x\n'.repeat(101))).toBe(true)
+  expect(isBigPaste('x\n'.repeat(99))).toBe(false)
+  expect(isBigPaste('企'.repeat(MOST_BYTES / 2))).toBe(false)
+  const full = Array.from({ length: MOST_FILES }, () => ({ content: '' }))
+  expect([fits(full, 'x'), fits(full.slice(1), 'x')]).toEqual([false, true])
+  const heavy = [{ content: 'x'.repeat(1024 * 1024) }]
+  expect(fits(heavy, 'x')).toBe(false)
+  attachPasted('s', 'one')
+  attachPasted('s', 'two')
+  expect(names()).toEqual(['pasted text.txt', 'pasted text 2.txt'])
+  expect(draftFiles('s').every(({ pasted }) => pasted)).toBe(true)
+})
+
+it('files survive a reload, and where the browser has no room for them it is told', () => {
+  attachPasted('s', 'kept')
+  expect(JSON.parse(localStorage.getItem('mc.files.s') ?? '')).toHaveLength(1)
+  expect(useAttachments.getState().unkept.s).toBe(false)
+  const there = localStorage
+  const full = () => {
+    throw new DOMException('full', 'QuotaExceededError')
+  }
+  vi.stubGlobal('localStorage', { setItem: full, removeItem: (key: string) => there.removeItem(key) })
+  attachPasted('s', 'too large')
+  expect(useAttachments.getState().unkept.s).toBe(true)
+  vi.unstubAllGlobals()
+  expect(localStorage.getItem('mc.files.s')).toBeNull()
+  expect(names()).toHaveLength(2)
+})
+
+it('what other pages left in the storage is read, and what is no file is not', () => {
+  const one = { id: '1', name: 'a.md', extension: 'md', content: 'x', tokens: 3, pasted: false }
+  localStorage.setItem('mc.files.left', JSON.stringify([one, { name: 'half' }, null]))
+  localStorage.setItem('mc.files.broken', '{')
+  expect(draftFiles('left')).toEqual([one])
+  expect(draftFiles('left')).toBe(draftFiles('left'))
+  expect(draftFiles('broken')).toEqual([])
+})
+
+it('a live frame and a history show the same files', () => {
+  const attachments = [{ name: 'a.md', extension: 'md', content: 'x', more: 1 }]
+  const live = advance(emptyThread('s'), {
+    type: 'user_message',
+    work_id: 'w',
+    message_id: 'm',
+    content: '',
+    attachments,
+  })
+  const loaded = fromHistory({
+    session_id: 's',
+    title: '',
+    last_event_id: '1.1',
+    running: null,
+    messages: [{ role: 'user', id: 'm', work_id: 'w', content: '', attachments }],
+  })
+  expect(live.entries[0]).toEqual(loaded.entries[0])
+  expect(live.entries[0]).toMatchObject({ attachments: [{ name: 'a.md', extension: 'md', content: 'x' }] })
+  expect(attachmentsOf({})).toEqual([])
+})
