@@ -17,7 +17,8 @@ import { t } from '@/lib/i18n'
 import { announce } from '@/stores/announcer'
 import { deliver, forgetSent, setConnection, useLive } from '@/stores/live'
 import { useUi } from '@/stores/ui'
-import type { Envelope } from '@/thread/advance'
+import { type Envelope, isDelta } from '@/thread/advance'
+import { paced } from './pace'
 import { changed, loadThread } from './threads'
 
 let stream: Stream | null = null
@@ -27,28 +28,18 @@ let version: string | null = null
 let anchored = false
 let lost = false
 let batch = new Map<string, Envelope[]>()
-let scheduled = false
 
-/** A hidden page gets no animation frames; its text may wait a little, but must not be forgotten. */
-function schedule(): void {
-  if (scheduled) return
-  scheduled = true
-  if (document.hidden) setTimeout(flush, 200)
-  else requestAnimationFrame(flush)
-}
-
-function flush(): void {
-  scheduled = false
+const arrived = paced(() => {
   const ready = batch
   batch = new Map()
   deliver(ready)
-}
+})
 
 function enqueue(sessionId: string, envelope: Envelope): void {
   const list = batch.get(sessionId)
   if (list) list.push(envelope)
   else batch.set(sessionId, [envelope])
-  schedule()
+  arrived(isDelta(envelope.frame) ? 'text' : 'news')
 }
 
 function reloadThreads(which: (phase: string) => boolean): void {

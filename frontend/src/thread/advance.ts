@@ -305,5 +305,6 @@ export function coalesce(envelopes: readonly Envelope[]): Envelope[] {
   return out
 }
 
-const isDelta = (frame: Frame): frame is FrameOf<'token'> | FrameOf<'thinking'> =>
+/** More text of an answer or of its thinking. */
+export const isDelta = (frame: Frame): frame is FrameOf<'token'> | FrameOf<'thinking'> =>
   frame.type === 'token' || frame.type === 'thinking'

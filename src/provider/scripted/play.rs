@@ -125,7 +125,7 @@ impl Player {
             sleep_until(since + Duration::from_secs_f64(f64::from(sent) / rate)).await;
         }
         self.tokens = Some((sent + 1, since));
-        Some(delta(json!({"content": tokens.text.replace("{n}", &sent.to_string())})))
+        Some(delta(json!({"content": tokens.token(sent)})))
     }
 
     fn call(&mut self, call: &ScriptedCall) -> Bytes {

@@ -23,6 +23,7 @@ use serde_json::Value;
 ///       - sleep_ms: 50
 ///       - gate: name                       # waits until POST /gates/name
 ///       - tokens: {count: 500, per_second: 50, text: "tok{n} "}   # {n}: from 0; without per_second: at full speed
+///       - tokens: {count: 500, pieces: ["Be", "gun "]}             # these in turn, again and again, as they are
 ///       - close: true                      # breaks the connection off
 /// ```
 ///
@@ -79,10 +80,22 @@ pub(super) struct Tokens {
     pub per_second: Option<f64>,
     #[serde(default = "default_token")]
     pub text: String,
+    #[serde(default)]
+    pub pieces: Vec<String>,
 }
 
 fn default_token() -> String {
     "tok ".to_owned()
+}
+
+impl Tokens {
+    /// The token of this number.
+    pub fn token(&self, number: u32) -> String {
+        match self.pieces.len() {
+            0 => self.text.replace("{n}", &number.to_string()),
+            pieces => self.pieces[number as usize % pieces].clone(),
+        }
+    }
 }
 
 impl Script {
@@ -191,6 +204,14 @@ mod tests {
 
     fn fault(text: &str) -> String {
         Script::parse(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn tokens_are_numbered_or_given_in_turn() {
+        let tokens = |text: &str| serde_yaml::from_str::<Tokens>(text).unwrap();
+        let said = |tokens: Tokens| (0..tokens.count).map(|n| tokens.token(n)).collect::<String>();
+        assert_eq!(said(tokens("{count: 3, text: 't{n} '}")), "t0 t1 t2 ");
+        assert_eq!(said(tokens("{count: 3, pieces: ['{n}', b]}")), "{n}b{n}");
     }
 
     #[test]

@@ -17,6 +17,33 @@ const PieceView = memo(
   (a, b) => a.live === b.live && a.level === b.level && a.piece.tokens === b.piece.tokens,
 )
 
+/** So many blocks stand together: a new one concerns its own part, and not every block of a long answer. */
+const PART = 8
+
+interface PartProps {
+  pieces: Piece[]
+  levels: number[]
+  /** Whether the last piece still grows. */
+  growing: boolean
+}
+
+const same = (a: readonly unknown[], b: readonly unknown[]): boolean =>
+  a.length === b.length && a.every((item, i) => item === b[i])
+
+const Part = memo(
+  function Part({ pieces, levels, growing }: PartProps) {
+    const last = pieces.length - 1
+    return (
+      <div className="part">
+        {pieces.map((piece, i) => (
+          <PieceView key={piece.id} piece={piece} live={growing && i === last} level={levels[i] ?? 0} />
+        ))}
+      </div>
+    )
+  },
+  (a, b) => a.growing === b.growing && same(a.pieces, b.pieces) && same(a.levels, b.levels),
+)
+
 interface Props {
   text: string
   streaming?: boolean
@@ -27,17 +54,25 @@ export const Markdown = memo(function Markdown({ text, streaming = false }: Prop
   const splitter = useRef<IncrementalMarkdown>(null)
   splitter.current ??= new IncrementalMarkdown()
   const source = splitter.current
-  const { blocks, tail, levels } = useMemo(() => {
+  const { pieces, levels, growing } = useMemo(() => {
     source.update(text, !streaming)
     const pieces = source.tail ? [...source.blocks, source.tail] : source.blocks
-    return { blocks: source.blocks, tail: source.tail, levels: headingLevels(pieces) }
+    return { pieces, levels: headingLevels(pieces), growing: source.tail !== null }
   }, [source, text, streaming])
+  const parts = Math.ceil(pieces.length / PART)
   return (
     <div className={cn('md', streaming && 'live')}>
-      {blocks.map((piece, i) => (
-        <PieceView key={piece.id} piece={piece} live={false} level={levels[i] ?? 0} />
-      ))}
-      {tail && <PieceView key={tail.id} piece={tail} live level={levels[blocks.length] ?? 0} />}
+      {Array.from({ length: parts }, (_, n) => {
+        const [from, to] = [n * PART, (n + 1) * PART]
+        return (
+          <Part
+            key={n}
+            pieces={pieces.slice(from, to)}
+            levels={levels.slice(from, to)}
+            growing={growing && n === parts - 1}
+          />
+        )
+      })}
     </div>
   )
 })

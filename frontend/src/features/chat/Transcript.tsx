@@ -39,6 +39,9 @@ export const Transcript = memo(function Transcript({ rows, sent, target }: Props
     scrollEndThreshold: NEAR_END,
     paddingStart: 8,
     paddingEnd: 8,
+    // The list places its rows itself: scrolling and growing draw nothing anew.
+    directDomUpdates: true,
+    directDomUpdatesMode: 'position',
   })
   // The person's own message always brings the end back into view.
   // biome-ignore lint/correctness/useExhaustiveDependencies: `sent` is the occasion, not an input
@@ -67,7 +70,7 @@ export const Transcript = memo(function Transcript({ rows, sent, target }: Props
         onScroll={look}
         className="scroll h-full px-4 max-md:px-2"
       >
-        <div className="relative" style={{ height: list.getTotalSize() }}>
+        <div ref={list.containerRef} className="relative">
           {list.getVirtualItems().map(item => {
             const row = rows[item.index]
             return (
@@ -80,8 +83,7 @@ export const Transcript = memo(function Transcript({ rows, sent, target }: Props
                   aria-label={row.label}
                   aria-posinset={item.index + 1}
                   aria-setsize={rows.length}
-                  className="group absolute inset-x-0 top-0 mx-auto w-full max-w-[760px] py-2"
-                  style={{ transform: `translateY(${item.start}px)` }}
+                  className="group absolute inset-x-0 mx-auto w-full max-w-[760px] py-2"
                 >
                   {row.body}
                 </article>

@@ -43,7 +43,22 @@ export function rowsOf(
   ]
 }
 
+/** Each entry's row with what it was made of: while an answer grows, all others stay the elements they are. */
+const made = new WeakMap<Entry, { of: readonly unknown[]; row: Row }>()
+
 function entryRow(thread: Thread, at: number, actions: RowActions, t: Translate): Row {
+  const entry = thread.entries[at] as Entry
+  const running = entry.kind === 'assistant' && entry.outcome.kind === 'running'
+  const { branches, activity } = thread
+  const of = [thread.entries[at - 1], thread.running === null, branches, running && activity, actions, t]
+  const known = made.get(entry)
+  if (known?.of.every((part, i) => part === of[i])) return known.row
+  const row = makeRow(thread, at, actions, t)
+  made.set(entry, { of, row })
+  return row
+}
+
+function makeRow(thread: Thread, at: number, actions: RowActions, t: Translate): Row {
   const entry = thread.entries[at] as Entry
   const before = thread.entries[at - 1]
   const idle = thread.running === null

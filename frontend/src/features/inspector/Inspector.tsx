@@ -19,6 +19,8 @@ import { RenameFile } from './RenameFile'
 import { UploadButton } from './UploadButton'
 import { upload } from './upload'
 
+/** Their index is told of in a line, for which room is kept until the server has said it. */
+const hasIndex = (root: Root): boolean => root === 'memory' || root === 'knowledge'
 const TABS: readonly Root[] = ['memory', 'skills', 'workspace', 'knowledge']
 
 interface Props {
@@ -107,6 +109,7 @@ export function Inspector({ onChunks }: Props) {
             <UploadButton onFiles={chosen => void upload(tab, chosen)} />
           </div>
           {index && indexed && <IndexLine status={indexed} model={index.model} />}
+          {!index && hasIndex(tab) && <div aria-hidden className="h-[30px] shrink-0" />}
           <DropZone words={t('uploadHere', { name: t(tab) })} onFiles={dropped => void upload(tab, dropped)}>
             <Files
               root={tab}

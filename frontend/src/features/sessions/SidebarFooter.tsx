@@ -64,7 +64,7 @@ export function SidebarFooter(props: Props) {
         </Button>
       </div>
       <ContextMeter count={tokens} window={status?.model.context_window ?? 0} onCompress={onCompress} />
-      {status && <ModelLine model={status.model} onOpen={onModel} />}
+      <ModelLine model={status?.model} onOpen={onModel} />
       <div className="flex items-center gap-2 px-1 text-fg-3 text-meta">
         <span aria-hidden className={cn('size-2 shrink-0 rounded-full', dot)} />
         <span className="me-auto">{t(word)}</span>

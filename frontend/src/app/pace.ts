@@ -1,0 +1,51 @@
+/**
+ * When what has arrived is put on the screen: at the next frame, but the text of an answer at most about 13 times a
+ * second. Each showing lays out and paints the conversation anew, which costs the same for one word as for ten, and
+ * nobody reads faster.
+ */
+const TEXT_MS = 64
+/** A hidden page gets no frames; its text may wait a little, but must not be forgotten. */
+const HIDDEN_MS = 200
+
+/** The outside: milliseconds that only grow, the next frame, and a timer that can be taken back. */
+export interface Clock {
+  now: () => number
+  frame: (run: () => void) => void
+  after: (ms: number, run: () => void) => () => void
+}
+
+export const screenClock: Clock = {
+  now: () => performance.now(),
+  frame: run => {
+    if (document.hidden) setTimeout(run, HIDDEN_MS)
+    else requestAnimationFrame(run)
+  },
+  after: (ms, run) => {
+    const timer = setTimeout(run, ms)
+    return () => clearTimeout(timer)
+  },
+}
+
+type Due = { kind: 'nothing' } | { kind: 'later'; forget: () => void } | { kind: 'frame' }
+
+/** To be called for each thing that arrives: more text of an answer, or news that must not wait. */
+export function paced(show: () => void, clock: Clock = screenClock): (what: 'text' | 'news') => void {
+  let due: Due = { kind: 'nothing' }
+  let shown = Number.NEGATIVE_INFINITY
+  const soon = () => {
+    due = { kind: 'frame' }
+    clock.frame(() => {
+      due = { kind: 'nothing' }
+      shown = clock.now()
+      show()
+    })
+  }
+  return what => {
+    if (due.kind === 'frame') return
+    const wait = what === 'news' ? 0 : shown + TEXT_MS - clock.now()
+    if (wait <= 0) {
+      if (due.kind === 'later') due.forget()
+      soon()
+    } else if (due.kind === 'nothing') due = { kind: 'later', forget: clock.after(wait, soon) }
+  }
+}
