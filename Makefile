@@ -71,6 +71,7 @@ test-rust: frontend/dist/index.html embedder ## Tests of the server, and of the 
 	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked --test embedder
 	cargo build --locked --bin miniclaw
 	cd frontend && MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" npm run e2e
+	cd frontend && MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" npm run budgets
 
 test-model: model ## Tests of the embedded model, with the real weights
 	sh crates/llm/cargo.sh test --release --locked -p miniclaw-llm
@@ -91,6 +92,7 @@ eval-cross: build ## Measure retrieval on questions asked in another language th
 
 # A copy, because building the driver puts a binary with the tests' features of tokio in its place.
 bench: build ## Run the benchmarks and write docs/benchmarks.md
+	@scripts/install-tools.sh browser
 	cp $(TARGET)/release/miniclaw $(TARGET)/miniclaw-measured
 	MINICLAW_BIN="$(abspath $(TARGET))/miniclaw-measured" cargo bench --locked --bench driver -- --write
 

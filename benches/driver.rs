@@ -15,10 +15,10 @@ use std::thread::available_parallelism;
 
 use kit::report::Report;
 use measures::{
-    Bench, journal, knowledge, meaning, memory, prompt, sandbox, search, sessions, soak, start, streams, turn,
+    Bench, journal, knowledge, meaning, memory, prompt, sandbox, search, sessions, soak, start, streams, turn, ui,
 };
 
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 12] = [
     "start",
     "memory",
     "prompt",
@@ -30,6 +30,7 @@ const NAMES: [&str; 11] = [
     "search",
     "knowledge",
     "meaning",
+    "ui",
 ];
 
 /// Takes minutes, so it is measured only when asked for by name; `--minutes N` says how many.
@@ -65,7 +66,8 @@ fn main() -> io::Result<ExitCode> {
                 "sessions" => sessions::measure(&bench, &mut report).await?,
                 "search" => search::measure(&bench, &mut report).await?,
                 "knowledge" => knowledge::measure(&bench, &mut report).await?,
-                _ => meaning::measure(&bench, &mut report).await?,
+                "meaning" => meaning::measure(&bench, &mut report).await?,
+                _ => ui::measure(&bench, &mut report).await?,
             }
         }
         if only.is_some_and(|only| only == SOAK) {
@@ -92,7 +94,9 @@ fn head(before: &str, after: &str) -> String {
          scripted provider (`miniclaw mock-llm`) as its model. Client, model and server share the machine's cores. What \
          the model and the client take by themselves is measured with the same client and taken off where a line says \
          “beyond”. ± is half the distance of the quartiles: how far a median moves with the machine's other work. \
-         Targets are upper bounds; a line without one is there to be watched.\n",
+         The page is driven in Debian's chromium, ahead \
+         of other programs where that is allowed; there 500 messages are a conversation's, and the main thread's share is \
+         processor time. A line without a target is there to be watched.\n",
         date = jiff::Zoned::now().date(),
         version = env!("CARGO_PKG_VERSION"),
         machine = machine(),

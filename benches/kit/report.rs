@@ -9,10 +9,14 @@ use std::path::Path;
 pub struct Figure {
     name: String,
     value: f64,
-    unit: &'static str,
-    /// The most it may be.
-    target: Option<f64>,
+    unit: String,
+    target: Option<Target>,
     note: String,
+}
+
+enum Target {
+    AtMost(f64),
+    AtLeast(f64),
 }
 
 /// All figures of a run, by section.
@@ -27,8 +31,8 @@ impl Report {
         self.sections.push((title, Vec::new()));
     }
 
-    pub fn figure(&mut self, name: impl Into<String>, value: f64, unit: &'static str) -> &mut Figure {
-        let figure = Figure { name: name.into(), value, unit, target: None, note: String::new() };
+    pub fn figure(&mut self, name: impl Into<String>, value: f64, unit: impl Into<String>) -> &mut Figure {
+        let figure = Figure { name: name.into(), value, unit: unit.into(), target: None, note: String::new() };
         if self.sections.is_empty() {
             self.sections.push(("Figures", Vec::new()));
         }
@@ -40,7 +44,8 @@ impl Report {
     /// Prints the figures of the last section.
     pub fn show(&self) {
         for figure in self.sections.last().into_iter().flat_map(|(_, figures)| figures) {
-            let target = figure.target.map(|_| format!(" (target {})", figure.target_text())).unwrap_or_default();
+            let target =
+                figure.target.as_ref().map(|_| format!(" (target {})", figure.target_text())).unwrap_or_default();
             println!("  {:4} {:<58} {:>12}{target}  {}", figure.verdict(), figure.name, figure.text(), figure.note);
         }
     }
@@ -77,7 +82,12 @@ impl Report {
 
 impl Figure {
     pub fn at_most(&mut self, target: f64) -> &mut Self {
-        self.target = Some(target);
+        self.target = Some(Target::AtMost(target));
+        self
+    }
+
+    pub fn at_least(&mut self, target: f64) -> &mut Self {
+        self.target = Some(Target::AtLeast(target));
         self
     }
 
@@ -88,18 +98,23 @@ impl Figure {
 
     fn verdict(&self) -> &'static str {
         match self.target {
-            Some(target) if self.value <= target => "OK",
-            Some(_) => "MISS",
             None => "",
+            Some(Target::AtMost(target)) if self.value <= target => "OK",
+            Some(Target::AtLeast(target)) if self.value >= target => "OK",
+            Some(_) => "MISS",
         }
     }
 
     fn text(&self) -> String {
-        number(self.value, self.unit)
+        number(self.value, &self.unit)
     }
 
     fn target_text(&self) -> String {
-        self.target.map(|target| format!("≤ {}", number(target, self.unit))).unwrap_or_default()
+        match self.target {
+            None => String::new(),
+            Some(Target::AtMost(target)) => format!("≤ {}", number(target, &self.unit)),
+            Some(Target::AtLeast(target)) => format!("≥ {}", number(target, &self.unit)),
+        }
     }
 }
 

@@ -12,6 +12,7 @@ pub mod soak;
 pub mod start;
 pub mod streams;
 pub mod turn;
+pub mod ui;
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,86 @@
+// What a page says of itself while it is used: paints, shifts, long tasks, interactions, frames; and what its main
+// thread took of the processor, which does not depend on what else the machine does.
+
+/** In the page, before anything of it has run. */
+function observe() {
+  const seen = { tasks: [], shift: 0, events: [], frames: [], ready: null }
+  window.__seen = seen
+  const watch = (type, take, more = {}) =>
+    new PerformanceObserver(list => list.getEntries().forEach(take)).observe({
+      type,
+      buffered: true,
+      ...more,
+    })
+  watch('longtask', entry => seen.tasks.push([entry.startTime, entry.duration]))
+  watch('layout-shift', entry => {
+    if (!entry.hadRecentInput) seen.shift += entry.value
+  })
+  const event = entry =>
+    entry.interactionId && seen.events.push([entry.interactionId, entry.duration, entry.name])
+  watch('event', event, { durationThreshold: 16 })
+  seen.countFrames = () => {
+    seen.frames = []
+    const frame = at => {
+      seen.frames?.push(at)
+      if (seen.frames) requestAnimationFrame(frame)
+    }
+    requestAnimationFrame(frame)
+  }
+}
+
+/** To be given to `openPage` as `prepare`; the watch is in `watch.of` then. */
+export function watching(throttle = 1) {
+  const watch = {
+    async prepare(page) {
+      const session = await page.context().newCDPSession(page)
+      await session.send('Performance.enable', { timeDomain: 'threadTicks' })
+      if (throttle > 1) await session.send('Emulation.setCPUThrottlingRate', { rate: throttle })
+      await page.addInitScript(observe)
+      watch.session = session
+      watch.page = page
+    },
+    /** Seconds of processor time that the main thread took so far: in all, and for scripts, styles and layout. */
+    async thread() {
+      const { metrics } = await watch.session.send('Performance.getMetrics')
+      const of = name => metrics.find(metric => metric.name === name)?.value ?? Number.NaN
+      return {
+        all: of('TaskDuration'),
+        script: of('ScriptDuration'),
+        style: of('RecalcStyleDuration'),
+        layout: of('LayoutDuration'),
+        at: performance.now() / 1000,
+      }
+    },
+    seen: read => watch.page.evaluate(read),
+    clear: () =>
+      watch.page.evaluate(() => {
+        const { __seen: seen } = window
+        seen.tasks = []
+        seen.events = []
+        seen.shift = 0
+      }),
+  }
+  return watch
+}
+
+/** The longest answer to one interaction, of those that took longer than a frame; 16 ms where none did. */
+export function slowest(events) {
+  const each = new Map()
+  for (const [id, duration] of events) each.set(id, Math.max(each.get(id) ?? 0, duration))
+  return { worst: Math.max(16, ...each.values()), count: each.size }
+}
+
+/** Frames a second, and the share that was left out, by when they came. */
+export function smoothness(frames) {
+  const FRAME = 1000 / 60
+  let dropped = 0
+  for (let n = 1; n < frames.length; n += 1)
+    dropped += Math.max(0, Math.round((frames[n] - frames[n - 1]) / FRAME) - 1)
+  const span = (frames.at(-1) - frames[0]) / 1000
+  return { fps: (frames.length - 1) / span, dropped: (100 * dropped) / (frames.length + dropped) }
+}
+
+export function median(values) {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.floor(sorted.length / 2)]
+}
