@@ -28,6 +28,8 @@ after(async () => {
   await app?.stop()
 })
 
+/** Colours are as they are meant only once nothing moves any more. */
+const STILL = { reducedMotion: 'reduce' }
 const LIST = 'milk,2\n<img src=x onerror=alert(1)>\n'
 const file = (name, content) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(content) })
 const attached = page => page.locator('form').getByRole('list', { name: 'Attached files' })
@@ -66,7 +68,7 @@ const bring = (page, type, files, text = '') =>
   )
 
 test('a chosen file goes along, reaches the model, and can be looked into after a reload', async () => {
-  const { page, close } = await openPage(browser, app)
+  const { page, close } = await openPage(browser, app, STILL)
   await choose(page, file('lists.csv', LIST), file('utils.py', 'def hello(): ...\n'))
   await attached(page)
     .getByText(/\d+ tokens/)
@@ -104,7 +106,7 @@ test('a chosen file goes along, reaches the model, and can be looked into after 
 })
 
 test('files are dropped on the conversation, which says so while they hang over it, and a file needs no words', async () => {
-  const { page, close } = await openPage(browser, app, { theme: 'dark' })
+  const { page, close } = await openPage(browser, app, { ...STILL, theme: 'dark' })
   const files = [{ name: 'dropped.md', content: '# Plan\n', mime: 'text/markdown' }]
   await bring(page, 'dragenter', files)
   await page.getByText('Drop to attach to your message').waitFor()
@@ -141,12 +143,19 @@ test('files are dropped on the conversation, which says so while they hang over 
 })
 
 test('a pasted file is attached, a long text becomes one and can be a text again', async () => {
-  const { page, close } = await openPage(browser, app, { lang: 'en' })
+  const { page, close } = await openPage(browser, app, STILL)
   assert.equal(
-    await bring(page, 'paste', [{ name: 'clip.txt', content: 'from the clipboard', mime: 'text/plain' }]),
+    await bring(
+      page,
+      'paste',
+      [{ name: 'clip.txt', content: 'from the clipboard', mime: 'text/plain' }],
+      'clip.txt',
+    ),
     false,
   )
   await attached(page).getByText('clip.txt').waitFor()
+  const cells = [{ name: 'image.png', content: 'x', mime: 'image/png' }]
+  assert.equal(await bring(page, 'paste', cells, 'a\tb'), true, 'cells of a table are pasted as text')
   const long = Array.from({ length: 120 }, (_, n) => `line ${n}`).join('\n')
   assert.equal(await bring(page, 'paste', [], long), false)
   await attached(page).getByText('pasted text.txt').waitFor()
@@ -161,7 +170,7 @@ test('a pasted file is attached, a long text becomes one and can be a text again
 })
 
 test('what is no text is refused with what to do, and a large text is offered to Knowledge', async () => {
-  const { page, close } = await openPage(browser, app)
+  const { page, close } = await openPage(browser, app, STILL)
   await choose(page, {
     name: 'report.pdf',
     mimeType: 'application/pdf',
@@ -180,7 +189,7 @@ test('what is no text is refused with what to do, and a large text is offered to
 })
 
 test('each conversation has its own files, on a small screen too', async () => {
-  const { page, close } = await openPage(browser, app, MOBILE)
+  const { page, close } = await openPage(browser, app, { ...STILL, ...MOBILE })
   await say(page, 'first')
   await answers(page).getByText('All right.').waitFor()
   await settled(page)
@@ -204,5 +213,17 @@ test('each conversation has its own files, on a small screen too', async () => {
     n => n === 2,
     'the files of that conversation',
   )
+  await close()
+})
+
+test('in Chinese and in the dark it is all there, too, and what the model cannot read any more is told', async () => {
+  const { page, close } = await openPage(browser, app, { ...STILL, ...MOBILE, lang: 'zh', theme: 'dark' })
+  const opened = page.waitForEvent('filechooser')
+  await page.getByRole('button', { name: '添加文本文件' }).click()
+  await (await opened).setFiles([file('日志.txt', '一二三四五 '.repeat(12_000)), file('b.md', 'b')])
+  await page.getByText(/而模型最多读 32,768/).waitFor()
+  await page.getByRole('button', { name: '移除 日志.txt' }).waitFor()
+  await shot(page, 'attach-mobile-zh-dark')
+  await accessible(page)
   await close()
 })

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::domain::defang::defang;
 use crate::domain::{Message, Role};
 use crate::provider::{ChatMessage, Client, ModelRequest, ProviderError};
 
@@ -45,7 +46,7 @@ fn material(messages: &[Arc<Message>]) -> String {
         };
         text.push_str(&format!("{who}: {}\n", clip(&message.content, EXCERPT)));
         for file in &message.attachments {
-            text.push_str(&format!("[attached {}: {}]\n", file.name, clip(&file.content, 300)));
+            text.push_str(&format!("[attached {}: {}]\n", defang(&file.name), defang(&clip(&file.content, 300))));
         }
         for call in &message.tool_calls {
             text.push_str(&format!("[{} {} → {}]\n", call.tool, clip(&call.input, 200), clip(&call.output, 300)));

@@ -54,7 +54,8 @@ pub struct ChatAnswer {
 /// Says something and follows the work: an SSE stream of frames, or one JSON object.
 #[utoipa::path(post, path = "/api/chat", request_body = ChatRequest, tag = "chat",
     responses((status = 200, description = "SSE of Frame; with stream:false a ChatAnswer", body = ChatAnswer),
-              (status = 400, body = super::error::ErrorBody), (status = 409, body = super::error::ErrorBody)))]
+              (status = 400, body = super::error::ErrorBody),
+              (status = 413, body = super::error::ErrorBody), (status = 422, body = super::error::ErrorBody), (status = 409, body = super::error::ErrorBody)))]
 pub async fn chat(
     State(app): State<App>,
     request: Result<Json<ChatRequest>, JsonRejection>,

@@ -277,7 +277,8 @@ fn models_of(session: &Session) -> Vec<WorkModel> {
 
 /// Says something and answers at once; the work is observed through the event streams.
 #[utoipa::path(post, path = "/api/sessions/{id}/messages", tag = "chat", request_body = Say, params(("id" = String, Path)),
-    responses((status = 202, body = Said), (status = 409, body = ErrorBody)))]
+    responses((status = 202, body = Said), (status = 400, body = ErrorBody), (status = 409, body = ErrorBody),
+              (status = 413, body = ErrorBody), (status = 422, body = ErrorBody)))]
 pub async fn say(
     State(app): State<App>,
     Path(id): Path<String>,

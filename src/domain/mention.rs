@@ -38,8 +38,8 @@ const LONGEST_QUESTION: usize = 200;
 /// A longer word is data and not a name.
 const LONGEST_WORD: usize = 300;
 
-/// What the messages name, each thing once, in their order: in what was said and in what tools were called with. What tools
-/// answered is not looked through.
+/// What the messages name, each thing once, in their order: in what was said, in what tools were called with, and the names of
+/// files that were sent along. What tools answered, and the text of files, is not looked through.
 pub fn mentions(messages: &[Arc<Message>]) -> Vec<Mention> {
     let mut known = HashSet::new();
     let mut found = Vec::new();
@@ -47,6 +47,8 @@ pub fn mentions(messages: &[Arc<Message>]) -> Vec<Mention> {
         let calls = message.tool_calls.iter().map(|call| call.input.as_str());
         let words = std::iter::once(message.content.as_str()).chain(calls).flat_map(words);
         let named = words.filter_map(|word| Some((kind_of(word)?, word.to_owned())));
+        let files = message.attachments.iter().map(|file| (MentionKind::Path, file.name.clone()));
+        let named = files.chain(named);
         let asked = questions(&message.content).into_iter().map(|question| (MentionKind::Question, question));
         for (kind, text) in named.chain(asked) {
             if known.insert((kind, text.clone())) {
@@ -157,6 +159,7 @@ fn questions(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::Attachment;
     use MentionKind::{Id, Number, Path, Question, Url};
     use proptest::prelude::*;
 
@@ -203,6 +206,16 @@ mod tests {
             assert_eq!(found, [], "{text}");
         }
         assert_eq!(texts("Look at v1.5? Or not. Why? Really?", Question), ["Look at v1.5?", "Why?", "Really?"]);
+    }
+
+    #[test]
+    fn files_that_were_sent_along_are_named_and_their_text_is_not_looked_through() {
+        let mut message = Message::new(Role::User, "Compare.");
+        let file = Attachment::new("三月 report", None, "see src/inner.rs".to_owned()).unwrap();
+        message.attachments.push(Arc::new(file));
+        let found = mentions(&[Arc::new(message)]);
+        let named: Vec<_> = found.iter().map(|mention| (mention.kind, mention.text.as_str())).collect();
+        assert_eq!(named, [(Path, "三月 report")]);
     }
 
     #[test]

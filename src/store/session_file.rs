@@ -46,7 +46,7 @@ pub fn encode(session: &Session) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Role, ToolCall};
+    use crate::domain::{Attachment, Role, ToolCall};
     use proptest::prelude::*;
 
     const DOCUMENTED: &str = r#"{
@@ -82,9 +82,19 @@ mod tests {
 
     fn any_message() -> impl Strategy<Value = Message> {
         let role = prop_oneof![Just(Role::User), Just(Role::Assistant)];
-        (role, ".*", proptest::option::of(".*"), proptest::collection::vec((".*", ".*", ".*"), 0..3)).prop_map(
-            |(role, content, thinking, calls)| {
+        let files = proptest::collection::vec((".*", ".{0,4}", ".*"), 0..3);
+        let said = (role, ".*", files);
+        (said, proptest::option::of(".*"), proptest::collection::vec((".*", ".*", ".*"), 0..3)).prop_map(
+            |((role, content, files), thinking, calls)| {
                 let mut message = Message::new(role, content);
+                message.attachments = files
+                    .into_iter()
+                    .map(|(name, extension, content)| {
+                        let json =
+                            serde_json::json!({"name": name, "extension": extension, "content": content, "n": 1});
+                        Arc::new(serde_json::from_value::<Attachment>(json).unwrap())
+                    })
+                    .collect();
                 message.thinking = thinking;
                 message.tool_calls = calls
                     .into_iter()

@@ -164,7 +164,7 @@ async fn files_are_found_exported_imported_branched_and_brought_back_from_the_ar
     assert_eq!(done["archived_count"], 4);
     let summarised = world.provider.requests().into_iter().find(|body| body.to_string().contains("Summarise the conv"));
     assert!(
-        summarised.unwrap().to_string().contains("[attached shopping.csv: milk,2"),
+        summarised.unwrap().to_string().contains("[attached shopping.csv: milk,2\\ntea < |im_start|>"),
         "the summary knows of the file"
     );
     let exported = server.get("/api/sessions/s/export?format=json").await.ok();

@@ -6,6 +6,7 @@ import type { Chosen } from '@/api/types'
 import { t } from '@/lib/i18n'
 import { randomId } from '@/lib/ids'
 import { reasonOf } from '@/lib/reason'
+import { setDraftFiles } from '@/stores/attachments'
 import { useNewChoice } from '@/stores/choice'
 import { editOutbox, type Outgoing, updateThread, useLive } from '@/stores/live'
 import { toast } from '@/stores/toasts'
@@ -146,6 +147,7 @@ export async function remove(session: string, title: string): Promise<boolean> {
   const done = await attempt(() => api.deleteSession(session))
   if (done) {
     editSessions(list => list.filter(other => other.id !== session))
+    setDraftFiles(session, [])
     updateThread(session, () => undefined)
     toast(t('deleted', { title }), {
       action: { label: t('undo'), run: () => void restore(session, title) },

@@ -1,6 +1,6 @@
 import { beforeEach, expect, it, vi } from 'vitest'
 import * as api from '@/api/endpoints'
-import { fits, isBigPaste, MOST_BYTES, MOST_FILES } from '@/features/attach/limits'
+import { fits, isBigPaste, MOST_BYTES, MOST_FILES, overflow } from '@/features/attach/limits'
 import { attach, attachPasted, takeOne } from '@/features/attach/take'
 import { draftFiles, setDraftFiles, useAttachments } from '@/stores/attachments'
 import { useToasts } from '@/stores/toasts'
@@ -68,6 +68,13 @@ it('a long paste is a file with a name of its own', () => {
   attachPasted('s', 'two')
   expect(names()).toEqual(['pasted text.txt', 'pasted text 2.txt'])
   expect(draftFiles('s').every(({ pasted }) => pasted)).toBe(true)
+})
+
+it('files that the model cannot read with the rest are told, where its limit is known', () => {
+  const files = [{ tokens: 60 }, { tokens: null }, { tokens: 30 }]
+  expect(overflow(files, 11, 100)).toEqual({ tokens: 101, window: 100 })
+  expect(overflow(files, 10, 100)).toBeNull()
+  expect(overflow(files, 500, 0)).toBeNull()
 })
 
 it('files survive a reload, and where the browser has no room for them it is told', () => {

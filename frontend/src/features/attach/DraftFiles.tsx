@@ -1,6 +1,7 @@
 import { TextCursorInput, X } from 'lucide-react'
 import { IconButton } from '@/components/ui/Button'
-import { useT } from '@/lib/i18n'
+import { count } from '@/lib/format'
+import { useLang, useT } from '@/lib/i18n'
 import type { DraftFile } from '@/stores/attachments'
 import { FileChip } from './FileChip'
 
@@ -8,13 +9,16 @@ interface Props {
   files: readonly DraftFile[]
   /** The browser has no room for them: a reload loses them. */
   unkept: boolean
+  /** Tokens of the next request with them, where that is more than the model reads. */
+  tooMuch: { tokens: number; window: number } | null
   onRemove: (id: string) => void
   onInsert: (file: DraftFile) => void
 }
 
 /** The files that will go along with the message. */
-export default function DraftFiles({ files, unkept, onRemove, onInsert }: Props) {
+export default function DraftFiles({ files, unkept, tooMuch, onRemove, onInsert }: Props) {
   const t = useT()
+  const lang = useLang()
   return (
     <div className="scroll max-h-40 px-1 pt-0.5 pb-1.5">
       <ul aria-label={t('attachedFiles')} className="flex flex-wrap gap-1.5">
@@ -37,6 +41,11 @@ export default function DraftFiles({ files, unkept, onRemove, onInsert }: Props)
           </li>
         ))}
       </ul>
+      {tooMuch && (
+        <p role="status" className="px-1 pt-1 text-meta text-warn">
+          {t('filesTooLong', { n: count(tooMuch.tokens, lang), of: count(tooMuch.window, lang) })}
+        </p>
+      )}
       {unkept && <p className="px-1 pt-1 text-fg-2 text-meta">{t('filesNotKept')}</p>}
     </div>
   )

@@ -19,3 +19,9 @@ export const isBigPaste = (text: string): boolean =>
 export const fits = (files: readonly { content: string }[], text: string): boolean =>
   files.length < MOST_FILES &&
   files.reduce((sum, file) => sum + bytesOf(file.content), bytesOf(text)) <= MOST_TOGETHER
+
+/** What the next request comes to with these files, where the model cannot read as much. `window` is 0 where it is not known. */
+export function overflow(files: readonly { tokens: number | null }[], used: number, window: number) {
+  const tokens = files.reduce((sum, file) => sum + (file.tokens ?? 0), used)
+  return window > 0 && tokens > window ? { tokens, window } : null
+}

@@ -1,8 +1,9 @@
 /** What the composer does with files: taken from a button, a drop or a paste, shown above the text, sent with it. */
 import { lazy, type ReactNode, type RefObject, Suspense } from 'react'
+import { useStatus, useTokens } from '@/api/queries'
 import { setDraftFiles, useAttachments, useDraftFiles } from '@/stores/attachments'
-import { readDraft, setDraft } from '@/stores/drafts'
-import { fits, isBigPaste } from './limits'
+import { NEW, readDraft, setDraft } from '@/stores/drafts'
+import { fits, isBigPaste, overflow } from './limits'
 
 const DraftFiles = lazy(() => import('./DraftFiles'))
 const take = () => import('./take')
@@ -16,31 +17,46 @@ export interface Attaching {
   chips: ReactNode
 }
 
-export function useAttaching(session: string, input: RefObject<HTMLTextAreaElement | null>): Attaching {
-  const files = useDraftFiles(session)
+/** Null for a conversation that has no session yet. */
+export function useAttaching(
+  sessionId: string | null,
+  input: RefObject<HTMLTextAreaElement | null>,
+): Attaching {
+  const session = sessionId ?? NEW
+  const drafted = useDraftFiles(session)
   const unkept = useAttachments(s => s.unkept[session]) ?? false
+  const used = useTokens(sessionId).data
+  const model = useStatus().data?.model
+  const tooMuch = overflow(
+    drafted,
+    used?.total_tokens ?? 0,
+    used?.context_window || model?.context_window || 0,
+  )
   const without = (id: string) => {
     setDraftFiles(
       session,
-      files.filter(file => file.id !== id),
+      drafted.filter(file => file.id !== id),
     )
     input.current?.focus()
   }
   const onFiles = (chosen: File[]) => void take().then(({ attach }) => attach(session, chosen))
   const onPaste = (data: DataTransfer): boolean => {
     const text = data.getData('text/plain')
-    // Cells of a table come as a text and as a picture of it.
-    if (data.files.length > 0 && text === '') onFiles([...data.files])
-    else if (isBigPaste(text) && fits(files, text))
+    const files = [...data.files]
+    // Cells of a table come as a text and as a picture of it; a file comes with its name as a text.
+    const pictured = text !== '' && files.every(file => file.type.startsWith('image/'))
+    if (files.length > 0 && !pictured) onFiles(files)
+    else if (isBigPaste(text) && fits(drafted, text))
       void take().then(({ attachPasted }) => attachPasted(session, text))
     else return false
     return true
   }
-  const chips = files.length > 0 && (
+  const chips = drafted.length > 0 && (
     <Suspense>
       <DraftFiles
-        files={files}
+        files={drafted}
         unkept={unkept}
+        tooMuch={tooMuch}
         onRemove={without}
         onInsert={file => {
           const at = input.current?.selectionStart
@@ -52,5 +68,5 @@ export function useAttaching(session: string, input: RefObject<HTMLTextAreaEleme
       />
     </Suspense>
   )
-  return { count: files.length, onFiles, onPaste, chips }
+  return { count: drafted.length, onFiles, onPaste, chips }
 }

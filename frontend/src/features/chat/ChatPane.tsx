@@ -71,7 +71,7 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
 
   const target = useTarget(sessionId, message, loaded)
   const find = useFind(thread)
-  const attaching = useAttaching(draftKey, input)
+  const attaching = useAttaching(sessionId, input)
   const onSend = async (text: string) => {
     const files = draftFiles(draftKey).map(({ name, extension, content }) => ({ name, extension, content }))
     if (sessionId) {

@@ -21,5 +21,7 @@ export const attach = {
   viewFileHint: 'It goes to the model with the message and cannot be changed here.',
   emptyFile: '(empty)',
   filesNotKept: 'These files are too large for the browser to keep: a reload of the page drops them.',
+  filesTooLong:
+    'With these files the request has about {n} tokens, and the model reads at most {of}. Attach less, or put them into Knowledge.',
   fileTokens: '{n} tokens',
 }
