@@ -1,22 +1,10 @@
 // Which model answers is a conversation's own choice.
 import assert from 'node:assert/strict'
-import { readFile, writeFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
-import {
-  answers,
-  ask,
-  composer,
-  MOBILE,
-  openPage,
-  say,
-  settled,
-  shot,
-  startBrowser,
-  startMiniclaw,
-  until,
-} from './harness.mjs'
+import { test } from 'node:test'
+import { answers, ask, composer, MOBILE, openPage, say, settled, shot, until } from './harness.mjs'
+import { faults, stage } from './stage.mjs'
 
 const ALONE = 'find_local_models: false\n'
 const CONFIG = `${ALONE}models:
@@ -24,30 +12,19 @@ const CONFIG = `${ALONE}models:
   - {id: deepseek-chat, api_url: 'https://api.deepseek.com', api_key: x}
 `
 
-let app
-let browser
-let axe
-before(async () => {
-  axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-  app = await startMiniclaw([], {}, CONFIG)
-  browser = await startBrowser()
-})
-after(async () => {
-  await browser?.close()
-  await app?.stop()
-})
+const world = stage([], {}, CONFIG)
 
 const picker = page => page.getByRole('button', { name: /^(Model: |模型：)/ })
 const choose = async (page, name) => {
   await picker(page).click()
   await page.getByRole('menuitemcheckbox', { name }).click()
 }
-const asked = async () => (await app.requests()).filter(body => body.tools).map(body => body.model)
+const asked = async () => (await world.app.requests()).filter(body => body.tools).map(body => body.model)
 const id = page => new URL(page.url()).pathname.split('/')[2]
-const chosen = async page => (await ask(app, `/api/sessions/${id(page)}/history`)).chosen
+const chosen = async page => (await ask(world.app, `/api/sessions/${id(page)}/history`)).chosen
 
 test('the chosen model answers from the next message on, in this conversation only', async () => {
-  const { page, close } = await openPage(browser, app)
+  const { page, close } = await openPage(world.browser, world.app)
   await choose(page, /^The second/)
   await page.getByRole('button', { name: 'Model: The second' }).waitFor()
   await say(page, 'one')
@@ -62,18 +39,18 @@ test('the chosen model answers from the next message on, in this conversation on
   await answers(page).nth(1).getByText('mock', { exact: true }).waitFor()
   await settled(page)
   assert.deepEqual(await asked(), ['other-mock', 'mock'])
-  const other = await openPage(browser, app)
+  const other = await openPage(world.browser, world.app)
   await other.page.getByRole('button', { name: 'Model: mock' }).waitFor()
   await other.close()
   await close()
 })
 
 test('thinking can be switched where the model has a switch, for every tab', async () => {
-  const { page, close } = await openPage(browser, app)
+  const { page, close } = await openPage(world.browser, world.app)
   await say(page, 'hello')
   await answers(page).first().waitFor()
   await settled(page)
-  const other = await openPage(browser, app, { path: `/s/${id(page)}` })
+  const other = await openPage(world.browser, world.app, { path: `/s/${id(page)}` })
   const thinking = tab => tab.getByRole('button', { name: /^Thinking: / })
   assert.equal(await thinking(page).count(), 0)
   await choose(page, /^DeepSeek deepseek-chat/)
@@ -81,7 +58,7 @@ test('thinking can be switched where the model has a switch, for every tab', asy
   await page.getByRole('menuitemcheckbox', { name: 'Thinking: on' }).click()
   await other.page.getByRole('button', { name: 'Thinking: on' }).waitFor()
   assert.deepEqual(await chosen(page), { model: 'deepseek/deepseek-chat', thinking: true })
-  const { request } = await ask(app, `/api/prompt?session_id=${id(page)}`)
+  const { request } = await ask(world.app, `/api/prompt?session_id=${id(page)}`)
   assert.deepEqual([request.model, request.thinking], ['deepseek-chat', { type: 'enabled' }])
   await choose(page, /^The second/)
   await thinking(other.page).waitFor({ state: 'detached' })
@@ -99,30 +76,25 @@ for (const [size, options] of [
     ['dark', 'zh'],
   ]) {
     test(`the choice, ${size}, ${theme}, ${lang}`, async () => {
-      const { page, close } = await openPage(browser, app, { theme, lang, ...options })
+      const { page, close } = await openPage(world.browser, world.app, { theme, lang, ...options })
       await choose(page, /^DeepSeek deepseek-chat/)
       await page.getByRole('button', { name: /^(Thinking: |思考：)/ }).waitFor()
       await picker(page).click()
       await page.getByRole('menuitemcheckbox').nth(3).waitFor()
       await shot(page, `models-${size}-${theme}-${lang}`)
-      await page.evaluate(axe)
-      const { violations } = await page.evaluate(() => window.axe.run(document))
-      assert.deepEqual(
-        violations.map(({ id, nodes }) => `${id}: ${nodes.map(node => node.target)}`),
-        [],
-      )
+      assert.deepEqual(await faults(page), [])
       await close()
     })
   }
 }
 
 test('a model that is gone is told, with a way out', async () => {
-  const { page, close } = await openPage(browser, app)
+  const { page, close } = await openPage(world.browser, world.app)
   await choose(page, /^The second/)
   await say(page, 'one')
   await answers(page).first().waitFor()
   await settled(page)
-  await app.restart(() => writeFile(join(app.home, 'config.yml'), ALONE))
+  await world.app.restart(() => writeFile(join(world.app.home, 'config.yml'), ALONE))
   await page.reload()
   await page.getByText('The model “other/other-mock”, which this conversation is set to').waitFor()
   await shot(page, 'model-gone')

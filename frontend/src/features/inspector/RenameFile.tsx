@@ -1,7 +1,5 @@
-import { type FormEvent, useState } from 'react'
-import { Button } from '@/components/ui/Button'
-import { Dialog } from '@/components/ui/Dialog'
 import { useT } from '@/lib/i18n'
+import { NameForm } from './NameForm'
 import { nameIn, renamed } from './names'
 
 interface Props {
@@ -13,43 +11,20 @@ interface Props {
 
 export function RenameFile({ path, onOpenChange, onRename }: Props) {
   const t = useT()
-  const [name, setName] = useState(nameIn(path))
-  const [problem, setProblem] = useState<string | null>(null)
-  const to = renamed(path, name)
-  const submit = async (event: FormEvent) => {
-    event.preventDefault()
-    if (to === null) return setProblem(t('badName'))
-    const reason = await onRename(to)
-    if (reason === null) onOpenChange(false)
-    else setProblem(reason)
+  const rename = async (name: string) => {
+    const to = renamed(path, name)
+    return to === null ? t('badName') : onRename(to)
   }
   return (
-    <Dialog open onOpenChange={onOpenChange} title={t('renameFile', { path })}>
-      <form onSubmit={submit} className="space-y-3">
-        <label className="block text-[13px]">
-          <span className="mb-1 block text-fg-2">{t('renameTo')}</span>
-          <input
-            value={name}
-            onChange={event => {
-              setName(event.target.value)
-              setProblem(null)
-            }}
-            aria-invalid={problem !== null}
-            aria-describedby={problem ? 'rename-problem' : undefined}
-            className="h-9 w-full rounded-md border bg-card px-2.5 font-mono text-[13px] max-md:text-[16px]"
-          />
-        </label>
-        {problem && (
-          <p id="rename-problem" role="alert" className="text-bad text-small">
-            {problem}
-          </p>
-        )}
-        <div className="flex justify-end">
-          <Button type="submit" look="solid" disabled={name.trim() === '' || to === path}>
-            {t('rename')}
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <NameForm
+      open
+      title={t('renameFile', { path })}
+      label={t('renameTo')}
+      initial={nameIn(path)}
+      button={t('rename')}
+      useful={name => renamed(path, name) !== path}
+      onName={rename}
+      onOpenChange={onOpenChange}
+    />
   )
 }

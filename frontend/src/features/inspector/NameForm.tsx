@@ -1,0 +1,64 @@
+import { type FormEvent, useId, useState } from 'react'
+import { Button } from '@/components/ui/Button'
+import { Dialog } from '@/components/ui/Dialog'
+
+interface Props {
+  title: string
+  label: string
+  /** What stands in the field at first. */
+  initial?: string
+  placeholder?: string
+  button: string
+  /** Whether a name would do anything. */
+  useful: (name: string) => boolean
+  /** Answers why it could not be done, or null. */
+  onName: (name: string) => Promise<string | null>
+  open: boolean
+  onOpenChange: (open: boolean) => void
+}
+
+/** Asks for the name of a file or skill, and says what is wrong with it. */
+export function NameForm(props: Props) {
+  const { title, label, initial = '', placeholder, button, useful, onName, open, onOpenChange } = props
+  const [name, setName] = useState(initial)
+  const [problem, setProblem] = useState<string | null>(null)
+  const problemId = useId()
+  const submit = async (event: FormEvent) => {
+    event.preventDefault()
+    const reason = await onName(name)
+    setProblem(reason)
+    if (reason !== null) return
+    setName(initial)
+    onOpenChange(false)
+  }
+  return (
+    <Dialog open={open} onOpenChange={onOpenChange} title={title}>
+      <form onSubmit={submit} className="space-y-3">
+        <label className="block text-[13px]">
+          <span className="mb-1 block text-fg-2">{label}</span>
+          <input
+            value={name}
+            onChange={event => {
+              setName(event.target.value)
+              setProblem(null)
+            }}
+            aria-invalid={problem !== null}
+            aria-describedby={problem ? problemId : undefined}
+            placeholder={placeholder}
+            className="h-9 w-full rounded-md border bg-card px-2.5 font-mono text-[13px] max-md:text-[16px]"
+          />
+        </label>
+        {problem && (
+          <p id={problemId} role="alert" className="text-bad text-small">
+            {problem}
+          </p>
+        )}
+        <div className="flex justify-end">
+          <Button type="submit" look="solid" disabled={name.trim() === '' || !useful(name)}>
+            {button}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
