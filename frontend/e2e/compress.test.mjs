@@ -1,21 +1,10 @@
 // Compression as a proposed edit: looked at, edited, accepted or not, and undone.
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
-import {
-  answers,
-  ask,
-  MOBILE,
-  openPage,
-  say,
-  settled,
-  shot,
-  startBrowser,
-  startMiniclaw,
-  until,
-} from './harness.mjs'
+import { test } from 'node:test'
+import { answers, ask, MOBILE, openPage, say, settled, shot, until } from './harness.mjs'
+import { faults, stage } from './stage.mjs'
 
 const SUMMARY = 'They set up the server in src/main.rs on port 8002.'
 const summarises = steps => ({ match: 'Summarise the conversation above', steps })
@@ -45,32 +34,16 @@ const TEXT = JSON.stringify({
   })),
 })
 
-let app
-let browser
-let axe
-before(async () => {
-  axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-  app = await startMiniclaw(REPLIES)
-  browser = await startBrowser()
-})
-after(async () => {
-  await browser?.close()
-  await app?.stop()
-})
+const world = stage(REPLIES)
 
-const put = name => writeFile(join(app.home, `sessions/${name}.json`), TEXT)
-const read = name => readFile(join(app.home, `sessions/${name}.json`), 'utf8')
+const put = name => writeFile(join(world.app.home, `sessions/${name}.json`), TEXT)
+const read = name => readFile(join(world.app.home, `sessions/${name}.json`), 'utf8')
 const wrench = page => page.getByRole('button', { name: 'Compress the conversation' })
 const dialog = page => page.getByRole('dialog', { name: 'Compress this conversation' })
 const summary = page => dialog(page).getByRole('textbox', { name: 'Summary' })
 const press = (page, name) => dialog(page).getByRole('button', { name }).click()
-const history = name => ask(app, `/api/sessions/${name}/history`)
+const history = name => ask(world.app, `/api/sessions/${name}/history`)
 
-async function faults(page) {
-  await page.evaluate(axe)
-  const { violations } = await page.evaluate(() => window.axe.run(document))
-  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(node => node.target).join(', ')}`)
-}
 const still = page =>
   page.evaluate(() =>
     Promise.all(
@@ -83,7 +56,7 @@ const still = page =>
 
 test('what would go is shown, a summary is called off, edited, accepted and undone', async () => {
   await put('one')
-  const { page, close } = await openPage(browser, app, { path: '/s/one' })
+  const { page, close } = await openPage(world.browser, world.app, { path: '/s/one' })
   await answers(page).first().waitFor()
   await wrench(page).click()
   const originals = dialog(page).getByRole('region', { name: 'Originals' })
@@ -138,14 +111,46 @@ test('what would go is shown, a summary is called off, edited, accepted and undo
   await close()
 })
 
+test('a summary that was worked on is not thrown away by Escape, only by saying so', async () => {
+  await put('esc')
+  const { page, close } = await openPage(world.browser, world.app, { path: '/s/esc' })
+  await answers(page).first().waitFor()
+  const question = dialog(page).getByRole('alert').getByText('Discard the summary with your changes?')
+  await wrench(page).click()
+  await press(page, 'Have a summary written')
+  await summary(page).waitFor()
+  await page.keyboard.press('Escape')
+  await dialog(page).waitFor({ state: 'detached' })
+
+  await wrench(page).click()
+  await press(page, 'Write it myself')
+  await summary(page).fill('In my own words.')
+  await page.keyboard.press('Escape')
+  await question.waitFor()
+  await shot(page, 'compress-leaving')
+  assert.deepEqual(await faults(page), [])
+  await press(page, 'Keep editing')
+  await question.waitFor({ state: 'detached' })
+  assert.equal(await summary(page).inputValue(), 'In my own words.')
+  await press(page, 'Cancel')
+  await question.waitFor()
+  await page.keyboard.press('Escape')
+  await question.waitFor({ state: 'detached' })
+  await press(page, 'Close')
+  await press(page, 'Discard')
+  await dialog(page).waitFor({ state: 'detached' })
+  assert.equal(await read('esc'), TEXT, 'nothing has changed')
+  await close()
+})
+
 test('a summary is refused when the conversation went on meanwhile', async () => {
   await put('two')
-  const { page, close } = await openPage(browser, app, { path: '/s/two' })
+  const { page, close } = await openPage(world.browser, world.app, { path: '/s/two' })
   await answers(page).first().waitFor()
   await wrench(page).click()
   await press(page, 'Write it myself')
   await summary(page).fill('In my own words.')
-  const other = await openPage(browser, app, { path: '/s/two' })
+  const other = await openPage(world.browser, world.app, { path: '/s/two' })
   await say(other.page, 'one more thing')
   await settled(other.page)
   await other.close()
@@ -161,7 +166,7 @@ test('a summary is refused when the conversation went on meanwhile', async () =>
 
 test('the archive puts messages back, in order, also after a restart of the server', async () => {
   await put('three')
-  const { page, close } = await openPage(browser, app, { path: '/s/three' })
+  const { page, close } = await openPage(world.browser, world.app, { path: '/s/three' })
   await answers(page).first().waitFor()
   const compress = async text => {
     await wrench(page).click()
@@ -172,7 +177,7 @@ test('the archive puts messages back, in order, also after a restart of the serv
   }
   await compress('The first part.')
   await compress('The second part.')
-  await app.restart()
+  await world.app.restart()
   await page.reload()
   await page.getByRole('button', { name: 'More about conversations' }).click()
   await page.getByRole('menuitem', { name: 'Archive' }).click()
@@ -208,7 +213,12 @@ for (const [size, options] of [
   ]) {
     test(`the dialog, ${size}, ${theme}, ${lang}`, async () => {
       await put('four')
-      const { page, close } = await openPage(browser, app, { path: '/s/four', theme, lang, ...options })
+      const { page, close } = await openPage(world.browser, world.app, {
+        path: '/s/four',
+        theme,
+        lang,
+        ...options,
+      })
       if (size === 'mobile') await page.locator('nav').last().getByRole('button').nth(0).click()
       await page.getByRole('button', { name: /^(Compress the conversation|压缩对话)$/ }).click()
       const opened = page.getByRole('dialog')

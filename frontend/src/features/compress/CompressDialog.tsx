@@ -1,3 +1,4 @@
+import { useState } from 'react'
 import { Button } from '@/components/ui/Button'
 import { Dialog } from '@/components/ui/Dialog'
 import { Skeleton } from '@/components/ui/Skeleton'
@@ -23,12 +24,19 @@ interface Props {
 export default function CompressDialog({ sessionId, open, onOpenChange, onAccept }: Props) {
   const t = useT()
   const { state, look, ask, callOff, write } = useProposal(sessionId)
+  const [changed, setChanged] = useState(false)
+  const [leaving, setLeaving] = useState(false)
   const close = () => onOpenChange(false)
+  /** A summary that a person has worked on is not thrown away by a key. Asked again, they stay. */
+  const leave = () => {
+    if (state.phase === 'review' && changed) setLeaving(!leaving)
+    else close()
+  }
   return (
     <Dialog
       size={state.phase === 'review' ? 'widest' : 'wide'}
       open={open}
-      onOpenChange={onOpenChange}
+      onOpenChange={open => (open ? onOpenChange(true) : leave())}
       title={t('compressTitle')}
     >
       {state.phase === 'loading' && <Skeleton label={t('loading')} rows={5} />}
@@ -69,8 +77,13 @@ export default function CompressDialog({ sessionId, open, onOpenChange, onAccept
           plan={state.plan}
           proposed={state.proposed}
           onAccept={summary => onAccept({ hash: state.plan.hash, summary })}
-          onLook={look}
-          onClose={close}
+          onLook={() => {
+            setChanged(false)
+            look()
+          }}
+          onChanged={setChanged}
+          onClose={leave}
+          leaving={leaving ? { stay: () => setLeaving(false), leave: close } : null}
         />
       )}
     </Dialog>

@@ -13,13 +13,21 @@ interface Props {
   /** Null when it was done, else why it was not. */
   onAccept: (summary: string) => Promise<string | null>
   onLook: () => void
+  /** Whether the summary is another than the one that was proposed. */
+  onChanged: (changed: boolean) => void
   onClose: () => void
+  /** Somebody wants to go and leave a changed summary behind. */
+  leaving: { stay: () => void; leave: () => void } | null
 }
 
 /** The originals beside the summary that would stand for them. */
-export function Review({ plan, proposed, onAccept, onLook, onClose }: Props) {
+export function Review({ plan, proposed, onAccept, onLook, onChanged, onClose, leaving }: Props) {
   const t = useT()
   const [summary, setSummary] = useState(proposed?.summary ?? '')
+  const change = (text: string) => {
+    setSummary(text)
+    onChanged(text.trim() !== (proposed?.summary ?? '').trim())
+  }
   const [sending, setSending] = useState(false)
   const [problem, setProblem] = useState<string | null>(null)
   const missing = useMemo(() => missingFrom(summary, plan.mentions), [summary, plan])
@@ -52,7 +60,7 @@ export function Review({ plan, proposed, onAccept, onLook, onClose }: Props) {
             id="compress-summary"
             rows={8}
             value={summary}
-            onChange={event => setSummary(event.target.value)}
+            onChange={event => change(event.target.value)}
             className="scroll block w-full resize-y rounded-lg max-md:h-36 border bg-card px-3 py-2 text-[13.5px] outline-none focus-visible:border-accent max-md:text-[16px]"
           />
           <p className="mt-1 text-fg-2 text-small tabular-nums">
@@ -61,22 +69,45 @@ export function Review({ plan, proposed, onAccept, onLook, onClose }: Props) {
           <Missing
             missing={missing}
             unlisted={plan.more_mentions}
-            onAdd={text => setSummary(current => withAdded(current, text))}
+            onAdd={text => change(withAdded(summary, text))}
           />
         </div>
       </div>
       <div className="mt-4 flex flex-wrap items-center justify-end gap-2 border-t pt-3">
-        {problem !== null && (
-          <p role="alert" className="me-auto min-w-0 text-[13px] text-bad [overflow-wrap:anywhere]">
-            {problem}
-          </p>
+        {leaving ? (
+          <Leaving {...leaving} />
+        ) : (
+          <>
+            {problem !== null && (
+              <p role="alert" className="me-auto min-w-0 text-[13px] text-bad [overflow-wrap:anywhere]">
+                {problem}
+              </p>
+            )}
+            {problem !== null && <Button onClick={onLook}>{t('compressAgain')}</Button>}
+            <Button onClick={onClose}>{t('cancel')}</Button>
+            <Button look="solid" disabled={summary.trim() === '' || sending} onClick={() => void accept()}>
+              {t('compressAccept')}
+            </Button>
+          </>
         )}
-        {problem !== null && <Button onClick={onLook}>{t('compressAgain')}</Button>}
-        <Button onClick={onClose}>{t('cancel')}</Button>
-        <Button look="solid" disabled={summary.trim() === '' || sending} onClick={() => void accept()}>
-          {t('compressAccept')}
-        </Button>
       </div>
+    </>
+  )
+}
+
+function Leaving({ stay, leave }: { stay: () => void; leave: () => void }) {
+  const t = useT()
+  return (
+    <>
+      <p role="alert" className="me-auto min-w-0 text-[13px]">
+        {t('compressDiscard')}
+      </p>
+      <Button look="danger" onClick={leave}>
+        {t('discard')}
+      </Button>
+      <Button look="solid" autoFocus onClick={stay}>
+        {t('keepEditing')}
+      </Button>
     </>
   )
 }
