@@ -24,7 +24,12 @@ after(async () => {
 
 test('without a model the page leads to the form, tries the key and answers with it at once', async () => {
   const { page, close } = await openPage(browser, app)
-  await page.getByRole('button', { name: 'Connect a model' }).click()
+  const first = page.getByRole('region', { name: 'No model is connected yet' })
+  await first.getByRole('button', { name: 'Use the small demo model' }).click()
+  await first.getByText('make model').waitFor()
+  assert.equal(await page.locator('#pane-chat ul button').count(), 3, 'the three starters are there')
+  await shot(page, 'first-run')
+  await first.getByRole('button', { name: 'Connect a provider' }).click()
   const dialog = page.getByRole('dialog', { name: 'Connect a model' })
   await dialog.getByLabel('Address of its API').fill('http://127.0.0.1:1/v1')
   await dialog.getByLabel(/API key/).fill('sk-typed-here')
@@ -36,6 +41,7 @@ test('without a model the page leads to the form, tries the key and answers with
   await shot(page, 'connect')
   await dialog.getByRole('button', { name: 'Use this model' }).click()
   await dialog.waitFor({ state: 'detached' })
+  await first.waitFor({ state: 'detached' })
   await say(page, 'hello')
   await answers(page).getByText('All right.').waitFor()
   assert.match(await readFile(join(app.home, '.env'), 'utf8'), /OPENAI_API_KEY='sk-typed-here'/)

@@ -81,8 +81,9 @@ enum Choice {
 }
 
 /// What to say where there is nothing to ask.
-pub const NO_MODEL: &str = "No model is connected. Put DEEPSEEK_API_KEY, or OPENAI_API_KEY with OPENAI_BASE_URL, into .env \
-and start again, run Ollama on this machine, or get the small embedded model with `make model`.";
+pub const NO_MODEL: &str = "No model is connected. Connect a provider in the page, which works at once; or put \
+DEEPSEEK_API_KEY, or OPENAI_API_KEY with OPENAI_BASE_URL, into .env, run Ollama on this machine, or get the small embedded \
+model with `make model`, and start miniclaw again.";
 
 pub struct Models {
     choice: RwLock<Choice>,

@@ -26,6 +26,8 @@ interface Props {
   onStop: () => void
   blocked: Blocked | null
   model: ReactNode
+  /** Shown in an empty chat: what is missing for an answer. */
+  first: ReactNode
 }
 
 /** The conversation and the place to write. */
@@ -44,6 +46,7 @@ export function Chat(props: Props) {
     onStop,
     blocked,
     model,
+    first,
   } = props
   const t = useT()
   const thread = shownThread(loaded)
@@ -51,7 +54,7 @@ export function Chat(props: Props) {
   return (
     <DropZone words={t('attachHere')} className="flex-1" onFiles={attaching.onFiles}>
       <Conversation
-        {...{ sessionId, loaded, outbox, actions, target }}
+        {...{ sessionId, loaded, outbox, actions, target, first }}
         onPick={blocked === null ? onSend : onDraft}
       />
       <Composer
@@ -69,11 +72,12 @@ export function Chat(props: Props) {
   )
 }
 
-type ConversationProps = Pick<Props, 'sessionId' | 'loaded' | 'outbox' | 'actions' | 'target'> & {
+type ConversationProps = Pick<Props, 'sessionId' | 'loaded' | 'outbox' | 'actions' | 'target' | 'first'> & {
   onPick: (text: string) => void
 }
 
-function Conversation({ sessionId, loaded, outbox, actions, target, onPick }: ConversationProps) {
+function Conversation(props: ConversationProps) {
+  const { sessionId, loaded, outbox, actions, target, first, onPick } = props
   const t = useT()
   const thread = shownThread(loaded)
   const outgoing = useMemo(() => waiting(outbox, thread), [outbox, thread])
@@ -94,5 +98,5 @@ function Conversation({ sessionId, loaded, outbox, actions, target, onPick }: Co
       </div>
     )
   }
-  return <EmptyState onPick={onPick} />
+  return <EmptyState onPick={onPick} first={first} />
 }

@@ -1,4 +1,4 @@
-import { type RefObject, useMemo } from 'react'
+import { lazy, type RefObject, Suspense, useMemo } from 'react'
 import { useLocation } from 'wouter'
 import { useApprovals, useModels, useRawMessages, useSessions, useStatus } from '@/api/queries'
 import type { Chosen } from '@/api/types'
@@ -35,6 +35,8 @@ import type { RowActions } from './rows'
 import { StaleBanner } from './StaleBanner'
 import { useFind } from './useFind'
 import { useTarget } from './useTarget'
+
+const FirstModel = lazy(() => import('@/features/model/FirstModel'))
 
 interface Props {
   sessionId: string | null
@@ -163,6 +165,13 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
           onSend={onSend}
           onStop={() => sessionId && void stop(sessionId)}
           blocked={blocked}
+          first={
+            noModel && (
+              <Suspense>
+                <FirstModel onConnect={openModel} />
+              </Suspense>
+            )
+          }
           model={
             model && (
               <ModelChoice

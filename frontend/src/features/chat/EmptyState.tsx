@@ -1,7 +1,14 @@
 import { ArrowUpRight } from 'lucide-react'
+import type { ReactNode } from 'react'
 import { useT } from '@/lib/i18n'
 
-export function EmptyState({ onPick }: { onPick: (text: string) => void }) {
+interface Props {
+  onPick: (text: string) => void
+  /** What has to be done before there can be an answer. */
+  first: ReactNode
+}
+
+export function EmptyState({ onPick, first }: Props) {
   const t = useT()
   return (
     <div className="scroll flex min-h-0 flex-1 flex-col px-4">
@@ -14,6 +21,7 @@ export function EmptyState({ onPick }: { onPick: (text: string) => void }) {
         </span>
         <p className="mt-4 font-semibold text-[20px]">{t('emptyTitle')}</p>
         <p className="mx-auto mt-1 max-w-[40ch] text-fg-2">{t('emptyBody')}</p>
+        {first}
         <ul className="mt-6 space-y-2 text-start">
           {(['starter1', 'starter2', 'starter3'] as const).map(key => (
             <li key={key}>

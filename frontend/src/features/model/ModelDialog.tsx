@@ -1,9 +1,10 @@
 import type { ModelStatus } from '@/api/types'
-import { CopyButton } from '@/components/ui/CopyButton'
 import { Dialog } from '@/components/ui/Dialog'
 import { count } from '@/lib/format'
 import { type Key, locale, useLang, useT } from '@/lib/i18n'
 import { ConnectProvider } from './ConnectProvider'
+import { DEMO } from './demo'
+import { Way } from './Way'
 import { stateOf } from './words'
 
 const WAYS: { title: Key; lines: string }[] = [
@@ -13,7 +14,7 @@ const WAYS: { title: Key; lines: string }[] = [
     lines: 'OPENAI_API_KEY=sk-…\nOPENAI_BASE_URL=https://api.openai.com/v1\nOPENAI_MODEL=…',
   },
   { title: 'modelHelpOllama', lines: 'ollama serve\nollama pull qwen3' },
-  { title: 'modelHelpDemo', lines: 'make model' },
+  { title: 'modelHelpDemo', lines: DEMO },
 ]
 
 interface Props {
@@ -50,18 +51,5 @@ export default function ModelDialog({ model, open, onOpenChange }: Props) {
         <li className="font-medium">{t('modelHelpRestart')}</li>
       </ol>
     </Dialog>
-  )
-}
-
-function Way({ title, lines }: { title: string; lines: string }) {
-  const t = useT()
-  return (
-    <li>
-      <p className="mb-1">{title}</p>
-      <div className="flex items-start gap-1 rounded-md border bg-code ps-3 pe-1 py-1">
-        <pre className="plain scroll min-w-0 flex-1 py-0.5">{lines}</pre>
-        <CopyButton label={t('copyCode')} text={() => lines} />
-      </div>
-    </li>
   )
 }

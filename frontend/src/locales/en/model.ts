@@ -10,7 +10,7 @@ export const model = {
   modelSmall: 'Small demo model: slow, often wrong — connect a better one',
   modelSmallShort: 'Demo model — connect a better one',
   modelConnect: 'Connect a model',
-  modelHelpIntro: 'Or by hand; restart miniclaw afterwards.',
+  modelHelpIntro: 'What you connect above answers at once. By hand it takes a restart:',
   modelHelpEnv: 'Copy the example of the settings file',
   modelHelpDeepseek: 'DeepSeek: set the key in .env',
   modelHelpOpenai: 'OpenAI, or any service that speaks its protocol: set the key and the address in .env',
@@ -30,4 +30,9 @@ export const model = {
     'The key goes into .env on this server, readable by its owner only, and is never shown again.',
   providerDone: '{model} answers from now on.',
   modelHelpDemo: 'Without any of these: a small model for trying things out (1.1 GB)',
+  firstModel: 'No model is connected yet',
+  firstModelBody: 'A provider answers as soon as its key works; nothing has to be restarted.',
+  firstDemo: 'Use the small demo model',
+  firstDemoHow: 'It is not ready on this machine (1.1 GB). In the folder with miniclaw’s sources, run',
+  firstDemoThen: 'Then restart miniclaw. It is slow and often wrong: good for a look, not for work.',
 }

@@ -11,7 +11,7 @@ export const model: Record<keyof typeof en, string> = {
   modelSmall: '小型演示模型：慢，且常出错 — 建议连接更好的模型',
   modelSmallShort: '演示模型 — 连接更好的',
   modelConnect: '连接模型',
-  modelHelpIntro: '或手动设置，完成后重启 miniclaw。',
+  modelHelpIntro: '以上方式连接后立即生效。手动设置则需重启：',
   modelHelpEnv: '复制示例配置文件',
   modelHelpDeepseek: 'DeepSeek：在 .env 中填写密钥',
   modelHelpOpenai: 'OpenAI 或任何兼容其协议的服务：在 .env 中填写密钥和地址',
@@ -30,4 +30,9 @@ export const model: Record<keyof typeof en, string> = {
   providerKept: '密钥写入此服务器的 .env，仅其所有者可读，不再显示。',
   providerDone: '今后由 {model} 回答。',
   modelHelpDemo: '以上都没有时：供试用的小模型（1.1 GB）',
+  firstModel: '尚未连接模型',
+  firstModelBody: '服务商的密钥验证通过后即可回答，无需重启。',
+  firstDemo: '使用小型演示模型',
+  firstDemoHow: '本机尚未备好该模型（1.1 GB）。在 miniclaw 源码目录中运行',
+  firstDemoThen: '然后重启 miniclaw。它很慢，也常出错：适合试看，不适合正式使用。',
 }
