@@ -25,3 +25,26 @@ pub fn new_secret() -> String {
 pub fn stamp() -> String {
     jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S.%3fZ").to_string()
 }
+
+/// The Unix time in seconds that a [`stamp`] says, whatever stands behind it; `None` for anything else.
+pub fn time_of(stamp: &str) -> Option<f64> {
+    let (time, _) = stamp.split_once('Z')?;
+    let time = jiff::civil::DateTime::strptime("%Y%m%dT%H%M%S%.f", time).ok()?;
+    let time = time.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp();
+    Some(time.as_millisecond() as f64 / 1e3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_says_its_time() {
+        assert_eq!(time_of("20261121T222444.123Z"), Some(1_795_299_884.123));
+        assert_eq!(time_of("20261121T222444.123Z00"), time_of("20261121T222444.123Z"));
+        assert!((time_of(&stamp()).unwrap() - now()).abs() < 5.0);
+        for odd in ["", "Z", "0001", "20261321T222444.123Z", "20261121T222444.123"] {
+            assert_eq!(time_of(odd), None, "{odd}");
+        }
+    }
+}

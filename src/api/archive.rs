@@ -1,15 +1,16 @@
-//! What is not in a session's list any more, and can still be read: messages that a summary stands for, deleted sessions.
+//! What is not in a session's list any more, and can still be read: messages that a summary stands for, deleted
+//! sessions and files.
 
 use axum::Json;
-use axum::extract::{Path, State};
-use serde::Serialize;
+use axum::extract::{Path, Query, State};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::app::App;
 use super::error::{ApiError, ErrorBody};
 use crate::domain::{Session, SessionId, StaysArchived};
 use crate::engine::{EngineError, blocking};
-use crate::store::{Archive, DeletedSession};
+use crate::store::{Archive, DeletedSession, MOST_TRASHED, TrashedText};
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct Archives {
@@ -62,6 +63,25 @@ pub struct DeletedSessions {
     sessions: Vec<DeletedSession>,
 }
 
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct TrashedFiles {
+    /// The one deleted last first.
+    files: Vec<TrashedText>,
+    /// How many deletions are kept; the oldest go first.
+    kept: usize,
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+pub struct TrashQuery {
+    /// As the list names it.
+    trash: String,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Forgotten {
+    forgotten: bool,
+}
+
 /// The archives of a session.
 #[utoipa::path(get, path = "/api/sessions/{id}/archives", tag = "sessions", params(("id" = String, Path)),
     responses((status = 200, body = Archives)))]
@@ -98,4 +118,29 @@ pub async fn deleted(State(app): State<App>) -> Result<Json<DeletedSessions>, Ap
     let home = app.engine.services().home.clone();
     let sessions = blocking(move || Ok(home.deleted_sessions())).await?;
     Ok(Json(DeletedSessions { sessions }))
+}
+
+/// Lets a deleted session go for good, with its archives. It cannot be brought back.
+#[utoipa::path(delete, path = "/api/sessions/deleted/{id}", tag = "sessions", params(("id" = String, Path)),
+    responses((status = 200, body = Forgotten), (status = 404, body = ErrorBody)))]
+pub async fn forget(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Forgotten>, ApiError> {
+    app.engine.forget(&SessionId::parse(&id)?).await?;
+    Ok(Json(Forgotten { forgotten: true }))
+}
+
+/// Deleted files that can be brought back.
+#[utoipa::path(get, path = "/api/files/deleted", tag = "files", responses((status = 200, body = TrashedFiles)))]
+pub async fn trashed(State(app): State<App>) -> Result<Json<TrashedFiles>, ApiError> {
+    let home = app.engine.services().home.clone();
+    let files = blocking(move || Ok(home.trashed())).await?;
+    Ok(Json(TrashedFiles { files, kept: MOST_TRASHED }))
+}
+
+/// Lets a deleted file go for good. It cannot be brought back.
+#[utoipa::path(delete, path = "/api/files/deleted", tag = "files", params(TrashQuery),
+    responses((status = 200, body = Forgotten), (status = 404, body = ErrorBody)))]
+pub async fn forget_file(State(app): State<App>, Query(query): Query<TrashQuery>) -> Result<Json<Forgotten>, ApiError> {
+    let home = app.engine.services().home.clone();
+    blocking(move || Ok(home.forget_trashed(&query.trash)?)).await?;
+    Ok(Json(Forgotten { forgotten: true }))
 }

@@ -32,6 +32,8 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(compress::preview))
         .routes(routes!(compress::restore_archive))
         .routes(routes!(archive::deleted))
+        .routes(routes!(archive::forget))
+        .routes(routes!(archive::trashed, archive::forget_file))
         .routes(routes!(transfer::export))
         .routes(routes!(transfer::import))
         .routes(routes!(transfer::branch))

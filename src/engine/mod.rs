@@ -244,6 +244,14 @@ impl Engine {
         Ok(SessionSummary::of(id, &view.session))
     }
 
+    /// Lets a deleted session go for good.
+    pub async fn forget(&self, id: &SessionId) -> Result<(), EngineError> {
+        let turn = self.turns.of(id).await;
+        let (home, gone) = (self.services.home.clone(), id.clone());
+        let (forgotten, _turn) = blocking(move || Ok((home.forget_session(&gone)?, turn))).await?;
+        if forgotten { Ok(()) } else { Err(EngineError::NoSession(id.clone())) }
+    }
+
     /// Stops all runs and writes everything. New asks are refused from now on.
     pub async fn shut_down(&self) {
         let sessions = {

@@ -6,12 +6,9 @@ use super::atomic;
 use super::error::StoreError;
 use super::files::{Expect, allowed, escape_or, etag};
 use super::home::Home;
+use super::trash::{MOST_TRASHED, TRASH, parts_of};
 use crate::clock;
 use crate::domain::HomePath;
-
-const TRASH: &str = "storage/trash";
-/// Deleted files that are kept; the oldest go first.
-const MOST: usize = 200;
 
 impl Home {
     /// Gives a file another path if it is what `expect` says and nothing is there.
@@ -68,13 +65,7 @@ impl Home {
     /// [`StoreError::Exists`] when there is a file of that path again, [`StoreError::NotFound`] when it is not in the trash.
     pub fn restore_text(&self, kept: &str) -> Result<HomePath, StoreError> {
         let missing = || StoreError::NotFound { what: format!("{kept} in the trash") };
-        let (stamp, path) = kept.split_once('/').ok_or_else(missing)?;
-        let is_stamp = stamp.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.');
-        let is_stamp = is_stamp && stamp.starts_with(|first: char| first.is_ascii_digit());
-        let path = HomePath::parse(path).map_err(|_| missing())?;
-        if !is_stamp {
-            return Err(missing());
-        }
+        let (stamp, path) = parts_of(kept).ok_or_else(missing)?;
         editable(&path)?;
         let doing = || format!("bringing {path} back");
         let _one_writer = self.edit_lock();
@@ -151,7 +142,7 @@ fn prune(trash: &Dir) {
     let Ok(entries) = trash.entries() else { return };
     let mut stamps: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
     stamps.sort();
-    let over = stamps.len().saturating_sub(MOST);
+    let over = stamps.len().saturating_sub(MOST_TRASHED);
     for stamp in &stamps[..over] {
         // Best effort: the next deletion tries again.
         let _ = trash.remove_dir_all(stamp);
@@ -222,12 +213,12 @@ mod tests {
     #[test]
     fn the_trash_keeps_the_last_deleted_files() {
         let (folder, home) = home();
-        for n in 0..MOST + 2 {
+        for n in 0..MOST_TRASHED + 2 {
             std::fs::create_dir_all(folder.path().join(TRASH).join(format!("{n:04}/memory"))).unwrap();
         }
         home.save_text(&path("memory/a.md"), "a", &Expect::Absent).unwrap();
         let kept = home.trash_text(&path("memory/a.md"), &Expect::Anything).unwrap();
-        assert_eq!(std::fs::read_dir(folder.path().join(TRASH)).unwrap().count(), MOST);
+        assert_eq!(std::fs::read_dir(folder.path().join(TRASH)).unwrap().count(), MOST_TRASHED);
         home.restore_text(&kept).unwrap();
     }
 }

@@ -146,7 +146,7 @@ impl Home {
 }
 
 /// An archive's name is the session's id, `_`, and a time; nothing that leads elsewhere.
-fn is_archive_of(id: &SessionId, name: &str) -> bool {
+pub(super) fn is_archive_of(id: &SessionId, name: &str) -> bool {
     let Some(stamp) = name.strip_prefix(id.as_str()).and_then(|rest| rest.strip_prefix('_')) else { return false };
     let Some(stamp) = stamp.strip_suffix(".json") else { return false };
     // Ids may hold `_`: what follows must be a time, or an archive of `a` would be one of `a_b` too.

@@ -115,6 +115,20 @@ async fn deleted_sessions_are_listed_until_they_are_brought_back() {
 }
 
 #[tokio::test]
+async fn a_deleted_session_goes_for_good_only_when_it_is_told_to_and_never_one_that_is_there() {
+    let world = world().await;
+    let server = world.serve().await;
+    let refused = server.delete("/api/sessions/deleted/march").await.refused();
+    assert_eq!((refused.0, world.path("sessions/march.json").exists()), (404, true));
+    server.delete("/api/sessions/march").await.ok();
+    server.delete("/api/sessions/deleted/march").await.ok();
+    assert_eq!(server.get("/api/sessions/deleted").await.ok()["sessions"], json!([]));
+    assert_eq!(server.post("/api/sessions/march/restore", json!({})).await.refused().0, 404);
+    assert!(!world.path("sessions/archive/deleted/march.json").exists());
+    assert_eq!(server.delete("/api/sessions/deleted/..%2Fkeys").await.refused().0, 400);
+}
+
+#[tokio::test]
 async fn an_exported_session_comes_back_whole_with_its_archives() {
     let world = world().await;
     let server = world.serve().await;

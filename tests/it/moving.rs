@@ -35,6 +35,27 @@ async fn a_deleted_file_can_be_brought_back_and_tabs_are_told_who_did_it() {
 }
 
 #[tokio::test]
+async fn deleted_files_are_listed_until_they_are_back_or_gone_for_good() {
+    let world = World::new(script([])).await.with_file("memory/tea.md", "green\n").with_file("memory/x.md", "x\n");
+    let server = world.serve().await;
+    let none = server.get("/api/files/deleted").await.ok();
+    assert_eq!((&none["files"], &none["kept"]), (&json!([]), &json!(200)));
+    let tea = server.delete("/api/files?path=memory/tea.md").await.ok()["trash"].clone();
+    let x = server.delete("/api/files?path=memory/x.md").await.ok()["trash"].clone();
+    let listed = server.get("/api/files/deleted").await.ok()["files"].clone();
+    let told = |n: usize| (listed[n]["path"].clone(), listed[n]["trash"].clone(), listed[n]["bytes"].clone());
+    assert_eq!(told(0), (json!("memory/x.md"), x.clone(), json!(2)));
+    assert_eq!(told(1), (json!("memory/tea.md"), tea.clone(), json!(6)));
+    let kept = |trash: &Value| format!("/api/files/deleted?trash={}", trash.as_str().unwrap());
+    server.delete(&kept(&x)).await.ok();
+    assert_eq!(server.delete(&kept(&x)).await.refused(), (404, "not_found".to_owned()));
+    assert_eq!(server.delete("/api/files/deleted?trash=../memory/tea.md").await.refused().0, 404);
+    assert_eq!(server.post("/api/files/restore", json!({"trash": x})).await.refused().0, 404);
+    server.post("/api/files/restore", json!({"trash": tea})).await.ok();
+    assert_eq!(server.get("/api/files/deleted").await.ok()["files"], json!([]));
+}
+
+#[tokio::test]
 async fn a_rename_is_found_by_its_new_name_and_takes_nobody_s_place() {
     let world =
         World::new(script([])).await.with_file("knowledge/a.md", "alpha\n").with_file("knowledge/b.md", "beta\n");

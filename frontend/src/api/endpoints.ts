@@ -32,6 +32,7 @@ import type {
   Status,
   TextTokens,
   Trust,
+  TrashedFiles,
 } from './types'
 
 const session = (id: string): string => `/api/sessions/${encodeURIComponent(id)}`
@@ -68,6 +69,11 @@ export const readArchive = (id: string, name: string) =>
   call<{ messages: Message[] }>(`${session(id)}/archives/${encodeURIComponent(name)}`).then(r => r.messages)
 export const listDeleted = () =>
   call<{ sessions: DeletedSession[] }>('/api/sessions/deleted').then(r => r.sessions)
+export const forgetSession = (id: string) =>
+  call<{ forgotten: boolean }>(`/api/sessions/deleted/${encodeURIComponent(id)}`, { method: 'DELETE' })
+export const listTrash = () => call<TrashedFiles>('/api/files/deleted')
+export const forgetFile = (trash: string) =>
+  call<{ forgotten: boolean }>(`/api/files/deleted?${new URLSearchParams({ trash })}`, { method: 'DELETE' })
 export const importSession = (file: unknown) =>
   call<SessionSummary>('/api/sessions/import', { method: 'POST', body: file })
 export const branchSession = (id: string, message_id: string, cut: 'before' | 'after') =>

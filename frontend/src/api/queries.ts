@@ -17,6 +17,7 @@ import {
   listSent,
   listSessions,
   listSkills,
+  listTrash,
   type Root,
   readArchive,
   readFile,
@@ -50,6 +51,7 @@ export const keys = {
   sessions: ['sessions'],
   found: ['found'],
   deleted: ['deleted'],
+  trash: ['trash'],
   archives: (id: string) => ['archives', id],
   approvals: ['approvals'],
   always: ['always'],
@@ -82,6 +84,7 @@ export const useFound = (words: string) =>
     placeholderData: keepPreviousData,
   })
 export const useDeleted = () => useQuery({ queryKey: keys.deleted, queryFn: listDeleted, staleTime: 0 })
+export const useTrash = () => useQuery({ queryKey: keys.trash, queryFn: listTrash, staleTime: 0 })
 export const useArchives = (id: string) =>
   useQuery({ queryKey: keys.archives(id), queryFn: () => listArchives(id), staleTime: 0 })
 export const useArchived = (id: string, name: string) =>

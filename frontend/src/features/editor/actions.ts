@@ -175,7 +175,7 @@ export async function remove(path: string): Promise<void> {
   }
 }
 
-async function bringBack(path: string, trash: string, show: boolean): Promise<void> {
+export async function bringBack(path: string, trash: string, show: boolean): Promise<void> {
   try {
     const { etag } = await restoreFile(trash)
     listsChanged(path)

@@ -1,6 +1,6 @@
-/** Compressed parts and deleted conversations. */
+/** Compressed parts, deleted conversations and deleted files. */
 export const archive = {
-  archive: 'Archive',
+  archive: 'Archive and trash',
   archiveCompressed: 'Compressed parts of this conversation',
   archiveDeleted: 'Deleted conversations',
   archiveNone: 'Nothing of this conversation was compressed.',
@@ -8,4 +8,15 @@ export const archive = {
   archivedAt: '{n} messages, compressed {at}',
   read: 'Read',
   bringBack: 'Bring back',
+  archiveSessionsKept: 'They are kept until you delete them for good.',
+  archiveFiles: 'Deleted files',
+  archiveNoFiles: 'No deleted files.',
+  archiveFilesKept: 'The last {n} are kept; older ones go by themselves.',
+  lastUsed: 'last used {at}',
+  deletedAt: 'deleted {at}',
+  forget: 'Delete for good',
+  forgetThis: 'Delete {title} for good',
+  forgetAsk: 'Delete “{title}” for good? It cannot be brought back.',
+  keep: 'Keep',
+  forgotten: '“{title}” is gone for good',
 }

@@ -1,0 +1,198 @@
+//! What was deleted and waits: files in `storage/trash/{time}/{their path}`, sessions in `sessions/archive/deleted/`.
+//! Here it is told what is there, and let go for good.
+
+use cap_std::fs::Dir;
+use serde::Serialize;
+
+use super::error::StoreError;
+use super::home::Home;
+use super::reading::is_archive_of;
+use super::{atomic, journal};
+use crate::clock;
+use crate::domain::{HomePath, SessionId};
+
+pub(super) const TRASH: &str = "storage/trash";
+/// Deleted files that are kept; the oldest go first.
+pub const MOST_TRASHED: usize = 200;
+/// Folders in a folder, more than any path of ours has.
+const DEEPEST: usize = 32;
+
+/// A file that was deleted and can be brought back.
+#[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
+pub struct TrashedText {
+    /// What brings it back.
+    pub trash: String,
+    /// Where it was, and would be again.
+    pub path: String,
+    /// Unix seconds.
+    pub deleted_at: f64,
+    pub bytes: u64,
+}
+
+impl Home {
+    /// Deleted files that can be brought back, the one deleted last first.
+    pub fn trashed(&self) -> Vec<TrashedText> {
+        let Ok(trash) = self.root().open_dir(TRASH) else { return Vec::new() };
+        let mut found: Vec<TrashedText> = names(&trash).iter().filter_map(|stamp| trashed(&trash, stamp)).collect();
+        found.sort_by(|a, b| b.trash.cmp(&a.trash));
+        found
+    }
+
+    /// Lets a deleted file go for good.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] when it is not in the trash.
+    pub fn forget_trashed(&self, kept: &str) -> Result<(), StoreError> {
+        let missing = || StoreError::NotFound { what: format!("{kept} in the trash") };
+        let (stamp, path) = parts_of(kept).ok_or_else(missing)?;
+        let _one_writer = self.edit_lock();
+        let trash = self.root().open_dir(TRASH).map_err(|_| missing())?;
+        if trashed(&trash, stamp).is_none_or(|file| file.path != path.as_str()) {
+            return Err(missing());
+        }
+        let gone = trash.remove_dir_all(stamp).and_then(|()| atomic::sync_dir(&trash));
+        gone.map_err(StoreError::io(format!("deleting {path} for good")))
+    }
+
+    /// Lets a deleted session go for good, with what was kept for it. `false` when there is none of that id.
+    pub fn forget_session(&self, id: &SessionId) -> Result<bool, StoreError> {
+        let doing = || format!("deleting {id} for good");
+        let sessions = self.sessions_dir();
+        let Ok(archive) = sessions.open_dir("archive") else { return Ok(false) };
+        let name = format!("{id}.json");
+        // The file goes last: what is left by a fault can be deleted again.
+        if !archive.is_file(format!("deleted/{name}")) {
+            return Ok(false);
+        }
+        let mut left = vec![format!("deleted/{}", journal::file_name(id))];
+        // A session of that id exists again: what stands under the id alone is its own.
+        if !sessions.exists(&name) {
+            left.extend(names(&archive).into_iter().filter(|name| is_archive_of(id, name)));
+            gone(sessions.remove_dir_all(format!("changes/{id}"))).map_err(StoreError::io(doing()))?;
+        }
+        gone(archive.remove_dir_all(format!("deleted/requests/{id}"))).map_err(StoreError::io(doing()))?;
+        left.push(format!("deleted/{name}"));
+        for name in left {
+            gone(archive.remove_file(name)).map_err(StoreError::io(doing()))?;
+        }
+        atomic::sync_dir(&archive).map_err(StoreError::io(doing()))?;
+        Ok(true)
+    }
+}
+
+/// The time and the path in what brings a file back; `None` for anything else.
+pub(super) fn parts_of(kept: &str) -> Option<(&str, HomePath)> {
+    let (stamp, path) = kept.split_once('/')?;
+    let plain = stamp.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.');
+    let time = plain && stamp.starts_with(|first: char| first.is_ascii_digit());
+    Some((stamp, HomePath::parse(path).ok().filter(|_| time)?))
+}
+
+/// What is not there any more is gone.
+fn gone(removed: std::io::Result<()>) -> std::io::Result<()> {
+    removed.or_else(|error| if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
+}
+
+fn names(dir: &Dir) -> Vec<String> {
+    let entries = dir.entries().into_iter().flatten();
+    entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect()
+}
+
+/// The one file of a deletion.
+fn trashed(trash: &Dir, stamp: &str) -> Option<TrashedText> {
+    let mut path = String::new();
+    let mut dir = trash.open_dir(stamp).ok()?;
+    for _ in 0..DEEPEST {
+        let [name] = <[String; 1]>::try_from(names(&dir)).ok()?;
+        path = if path.is_empty() { name.clone() } else { format!("{path}/{name}") };
+        if let Ok(inner) = dir.open_dir(&name) {
+            dir = inner;
+            continue;
+        }
+        let meta = dir.symlink_metadata(&name).ok().filter(|meta| meta.is_file())?;
+        let trash = format!("{stamp}/{path}");
+        parts_of(&trash)?;
+        return Some(TrashedText { deleted_at: clock::time_of(stamp)?, bytes: meta.len(), trash, path });
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Expect;
+
+    fn home() -> (tempfile::TempDir, Home) {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(folder.path()).unwrap();
+        (folder, home)
+    }
+
+    fn delete(home: &Home, path: &str, text: &str) -> String {
+        let path = HomePath::parse(path).unwrap();
+        home.save_text(&path, text, &Expect::Absent).unwrap();
+        home.trash_text(&path, &Expect::Anything).unwrap()
+    }
+
+    #[test]
+    fn deleted_files_are_listed_with_place_time_and_size_and_go_for_good_one_by_one() {
+        let (folder, home) = home();
+        assert_eq!(home.trashed(), []);
+        let before = clock::now() - 0.001;
+        let one = delete(&home, "memory/a.md", "one");
+        let two = delete(&home, "knowledge/deep/b.md", "three");
+        let listed = home.trashed();
+        let told: Vec<_> = listed.iter().map(|file| (file.path.as_str(), file.bytes)).collect();
+        assert_eq!(told, [("knowledge/deep/b.md", 5), ("memory/a.md", 3)]);
+        assert_eq!(listed[1].trash, one);
+        assert!(listed.iter().all(|file| file.deleted_at >= before && file.deleted_at <= clock::now()));
+        home.forget_trashed(&two).unwrap();
+        assert_eq!(home.trashed(), listed[1..]);
+        assert!(matches!(home.forget_trashed(&two), Err(StoreError::NotFound { .. })));
+        home.restore_text(&one).unwrap();
+        assert_eq!(std::fs::read_dir(folder.path().join(TRASH)).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn only_what_is_in_the_trash_can_be_let_go() {
+        let (folder, home) = home();
+        let kept = delete(&home, "memory/a.md", "one");
+        let stamp = kept.split_once('/').unwrap().0;
+        std::fs::write(folder.path().join("memory/b.md"), "here").unwrap();
+        let odd = ["", "x", "../memory/b.md", "..", "2026/../../memory/b.md", stamp, &format!("{stamp}/memory/b.md")];
+        for odd in odd {
+            assert!(matches!(home.forget_trashed(odd), Err(StoreError::NotFound { .. })), "{odd}");
+        }
+        std::fs::create_dir_all(folder.path().join(TRASH).join("20261122T000000.000Z/memory")).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", folder.path().join(TRASH).join("20261122T000000.000Z/memory/p.md"))
+            .unwrap();
+        assert_eq!(home.trashed().len(), 1, "a link is no deleted file");
+        assert!(folder.path().join("memory/b.md").exists());
+    }
+
+    #[test]
+    fn a_session_goes_for_good_with_its_archives_but_not_with_those_of_another() {
+        let (folder, home) = home();
+        let id = SessionId::parse("s").unwrap();
+        let at = |name: &str| folder.path().join("sessions").join(name);
+        for dir in ["archive/deleted/requests/s/texts", "changes/s", "archive/deleted"] {
+            std::fs::create_dir_all(at(dir)).unwrap();
+        }
+        let own = ["archive/s_20261122T000000.000Z.json", "changes/s/c.json", "archive/deleted/requests/s/r.json"];
+        let other = ["archive/s_b_20261122T000000.000Z.json", "archive/deleted/t.json"];
+        for name in own.iter().chain(&other).chain(&["archive/deleted/s.json"]) {
+            std::fs::write(at(name), "{}").unwrap();
+        }
+        assert!(home.forget_session(&id).unwrap());
+        for name in own.iter().chain(&["archive/deleted/s.json"]) {
+            assert!(!at(name).exists(), "{name}");
+        }
+        assert!(other.iter().all(|name| at(name).exists()));
+        assert!(!home.forget_session(&id).unwrap());
+        std::fs::write(at("archive/deleted/s.json"), "{}").unwrap();
+        std::fs::write(at("s.json"), "{}").unwrap();
+        std::fs::write(at(own[0]), "[]").unwrap();
+        assert!(home.forget_session(&id).unwrap());
+        assert!(at("s.json").exists() && at(own[0]).exists(), "they belong to the session that is there again");
+    }
+}
