@@ -30,12 +30,12 @@ import { ChatHeader } from './ChatHeader'
 import type { Blocked } from './Composer'
 import { ConnectionBanner } from './ConnectionBanner'
 import { FindBar } from './FindBar'
-import { RawView } from './RawView'
 import type { RowActions } from './rows'
 import { StaleBanner } from './StaleBanner'
 import { useFind } from './useFind'
 import { useTarget } from './useTarget'
 
+const RawView = lazy(() => import('./RawView'))
 const FirstModel = lazy(() => import('@/features/model/FirstModel'))
 
 interface Props {
@@ -150,7 +150,9 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
         />
       )}
       {ui.view === 'raw' && sessionId ? (
-        <RawView messages={raw.data?.messages} error={raw.error?.message ?? null} />
+        <Suspense fallback={<div className="flex-1" />}>
+          <RawView messages={raw.data?.messages} error={raw.error?.message ?? null} />
+        </Suspense>
       ) : (
         <Chat
           sessionId={sessionId}

@@ -12,7 +12,7 @@ interface Props {
 }
 
 /** The conversation as the model is sent it, system prompt and all. */
-export function RawView({ messages, error }: Props) {
+export default function RawView({ messages, error }: Props) {
   const t = useT()
   if (error) return <p className="flex-1 p-6 text-center text-bad">{t('loadFailed', { reason: error })}</p>
   if (!messages)

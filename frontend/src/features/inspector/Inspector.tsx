@@ -1,6 +1,6 @@
 import { FilePlus2, Rows3, Search } from 'lucide-react'
 import { Tabs } from 'radix-ui'
-import { useEffect, useMemo, useState } from 'react'
+import { lazy, Suspense, useEffect, useMemo, useState } from 'react'
 import { useShallow } from 'zustand/react/shallow'
 import type { Root } from '@/api/endpoints'
 import { useFiles, useIndex, useSkills, useUntrusted } from '@/api/queries'
@@ -14,13 +14,15 @@ import { useT } from '@/lib/i18n'
 import { useBuffers } from '@/stores/buffers'
 import { openFile, useUi } from '@/stores/ui'
 import { Files } from './Files'
-import { NewFile } from './NewFile'
-import { RenameFile } from './RenameFile'
 import { UploadButton } from './UploadButton'
 import { upload } from './upload'
 
+const NewFile = lazy(() => import('./NewFile'))
+const RenameFile = lazy(() => import('./RenameFile'))
+
 /** Their index is told of in a line, for which room is kept until the server has said it. */
 const hasIndex = (root: Root): boolean => root === 'memory' || root === 'knowledge'
+
 const TABS: readonly Root[] = ['memory', 'skills', 'workspace', 'knowledge']
 
 interface Props {
@@ -135,23 +137,27 @@ export function Inspector({ onChunks }: Props) {
           untrusted={untrusted.some(({ path }) => path === file)}
         />
       </div>
-      {renaming !== null && (
-        <RenameFile
-          path={renaming}
-          onOpenChange={open => open || setRenaming(null)}
-          onRename={to => rename(renaming, to)}
-        />
-      )}
-      <NewFile
-        root={tab}
-        open={making}
-        onOpenChange={setMaking}
-        onCreate={async draft => {
-          const result = await create(draft.path, draft.content)
-          if (result.kind === 'created') openFile(draft.path)
-          return result
-        }}
-      />
+      <Suspense>
+        {renaming !== null && (
+          <RenameFile
+            path={renaming}
+            onOpenChange={open => open || setRenaming(null)}
+            onRename={to => rename(renaming, to)}
+          />
+        )}
+        {making && (
+          <NewFile
+            root={tab}
+            open={making}
+            onOpenChange={setMaking}
+            onCreate={async draft => {
+              const result = await create(draft.path, draft.content)
+              if (result.kind === 'created') openFile(draft.path)
+              return result
+            }}
+          />
+        )}
+      </Suspense>
     </section>
   )
 }

@@ -11,7 +11,7 @@ interface Props {
   onCreate: (draft: Draft) => Promise<Created>
 }
 
-export function NewFile({ root, open, onOpenChange, onCreate }: Props) {
+export default function NewFile({ root, open, onOpenChange, onCreate }: Props) {
   const t = useT()
   const skill = root === 'skills'
   const create = async (name: string) => {

@@ -9,7 +9,7 @@ interface Props {
   onRename: (to: string) => Promise<string | null>
 }
 
-export function RenameFile({ path, onOpenChange, onRename }: Props) {
+export default function RenameFile({ path, onOpenChange, onRename }: Props) {
   const t = useT()
   const rename = async (name: string) => {
     const to = renamed(path, name)

@@ -9,7 +9,7 @@ import { markWords, wordsOf } from '@/lib/needle'
 import { announce } from '@/stores/announcer'
 
 /** Conversations in whose title or messages the words stand; each message is a place to jump to. */
-export function SearchResults({ query, onOpen }: { query: string; onOpen: () => void }) {
+export default function SearchResults({ query, onOpen }: { query: string; onOpen: () => void }) {
   const t = useT()
   const found = useFound(query)
   const sessions = found.data?.sessions

@@ -1,5 +1,5 @@
 import { Archive, Ellipsis, FileUp, Languages, MessageSquarePlus, Search } from 'lucide-react'
-import { useMemo, useRef, useState } from 'react'
+import { lazy, Suspense, useMemo, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import { useApprovals, usePinned, useSessions, useStatus, useTokens } from '@/api/queries'
 import { pin, remove, rename, switchRag } from '@/app/threads'
@@ -12,11 +12,12 @@ import { useAsked } from '@/lib/useAsked'
 import { useLive } from '@/stores/live'
 import { showXray, useUi } from '@/stores/ui'
 import { SearchBox } from './SearchBox'
-import { SearchResults } from './SearchResults'
 import { SessionList } from './SessionList'
 import { SidebarFooter } from './SidebarFooter'
 import { ThemeMenu } from './ThemeMenu'
 import { exportSession, importFile } from './transfer'
+
+const SearchResults = lazy(() => import('./SearchResults'))
 
 interface Props {
   sessionId: string | null
@@ -108,7 +109,9 @@ export function Sidebar({ sessionId, onNew }: Props) {
       <SearchBox query={query} onComposing={setComposing} onQuery={setQuery} />
       <div className="scroll mt-1 min-h-0 flex-1 px-2 pb-2">
         {asked !== '' && query.trim() !== '' ? (
-          <SearchResults query={asked} onOpen={() => set({ pane: 'chat', view: 'chat' })} />
+          <Suspense>
+            <SearchResults query={asked} onOpen={() => set({ pane: 'chat', view: 'chat' })} />
+          </Suspense>
         ) : (
           <SessionList
             sessions={sessions.data}
