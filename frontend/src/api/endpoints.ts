@@ -31,8 +31,8 @@ import type {
   SkillList,
   Status,
   TextTokens,
-  Trust,
   TrashedFiles,
+  Trust,
 } from './types'
 
 const session = (id: string): string => `/api/sessions/${encodeURIComponent(id)}`
