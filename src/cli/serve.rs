@@ -161,7 +161,10 @@ async fn run(folder: PathBuf, config: Config, Bind { address, code }: Bind) -> a
     });
     let engine = Engine::new(services);
     let skills = Arc::new(Skills::default());
-    if let Err(error) = home.begin_trusting(&init::skills()).and_then(|()| skills.scan(&home)) {
+    if let Err(error) = home.begin_trusting(&init::skills()) {
+        tracing::error!(%error, "which skills are trusted could not be kept; those that are not known are asked about");
+    }
+    if let Err(error) = skills.scan(&home) {
         tracing::error!(%error, "the skills could not be read; the server runs without them");
     }
     let repaired = engine.recover().await?;

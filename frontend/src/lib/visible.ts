@@ -2,10 +2,11 @@
  * Characters that change how a text looks without being seen: controls, direction marks, joiners, fillers, odd blanks.
  * Where a person decides by what they read, they are written out.
  */
-const UNSEEN =
+export const UNSEEN =
   /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?![ \u3000])\p{Zs}/gu
 
-const written = (char: string): string => {
+/** How such a character is written. */
+export const written = (char: string): string => {
   const code = char.codePointAt(0) ?? 0
   const hex = code.toString(16)
   return code > 0xffff ? `\\u{${hex}}` : `\\u${hex.padStart(4, '0')}`

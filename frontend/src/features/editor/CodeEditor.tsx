@@ -7,7 +7,6 @@ import {
   EditorView,
   highlightActiveLine,
   highlightActiveLineGutter,
-  highlightSpecialChars,
   keymap,
   lineNumbers,
 } from '@codemirror/view'
@@ -20,6 +19,7 @@ import { languageOf } from './languages'
 import { MARKED_MS, marks, showLines, unmark } from './marks'
 import { smallestChange } from './replace'
 import { highlightStyle } from './theme'
+import { unseenIn } from './unseen'
 
 interface Props {
   path: string
@@ -41,7 +41,6 @@ const base: Extension = [
   lineNumbers(),
   foldGutter(),
   highlightActiveLineGutter(),
-  highlightSpecialChars(),
   history(),
   drawSelection(),
   indentOnInput(),
@@ -88,6 +87,7 @@ export default function CodeEditor({
     const extensions = [
       keymap.of([{ key: 'Mod-s', preventDefault: true, run: save }]),
       base,
+      unseenIn(path),
       language.of([]),
       merge.of([]),
       cutting.of([]),
