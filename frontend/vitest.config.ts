@@ -6,7 +6,7 @@ export default defineConfig({
   resolve: { alias: { '@': new URL('./src', import.meta.url).pathname } },
   test: {
     environment: 'happy-dom',
-    include: ['test/**/*.test.{ts,tsx}'],
+    include: ['test/**/*.test.{ts,tsx,mjs}'],
     restoreMocks: true,
     setupFiles: ['test/setup.ts'],
   },

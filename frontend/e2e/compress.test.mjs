@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { answers, ask, MOBILE, openPage, say, settled, shot, until } from './harness.mjs'
-import { faults, stage } from './stage.mjs'
+import { answers, ask, openPage, say, settled, shot, until } from './harness.mjs'
+import { faults, LOOKS, stage } from './stage.mjs'
 
 const SUMMARY = 'They set up the server in src/main.rs on port 8002.'
 const summarises = steps => ({ match: 'Summarise the conversation above', steps })
@@ -203,35 +203,25 @@ test('the archive puts messages back, in order, also after a restart of the serv
   await close()
 })
 
-for (const [size, options] of [
-  ['desktop', {}],
-  ['mobile', MOBILE],
-]) {
-  for (const [theme, lang] of [
-    ['light', 'en'],
-    ['dark', 'zh'],
-  ]) {
-    test(`the dialog, ${size}, ${theme}, ${lang}`, async () => {
-      await put('four')
-      const { page, close } = await openPage(world.browser, world.app, {
-        path: '/s/four',
-        theme,
-        lang,
-        ...options,
-      })
-      if (size === 'mobile') await page.locator('nav').last().getByRole('button').nth(0).click()
-      await page.getByRole('button', { name: /^(Compress the conversation|压缩对话)$/ }).click()
-      const opened = page.getByRole('dialog')
-      await opened.getByRole('listitem').first().waitFor()
-      await still(page)
-      await shot(page, `compress-plan-${size}-${theme}-${lang}`)
-      assert.deepEqual(await faults(page), [])
-      await opened.getByRole('button', { name: /^(Have a summary written|让模型写摘要)$/ }).click()
-      await opened.getByRole('textbox').waitFor()
-      await still(page)
-      await shot(page, `compress-review-${size}-${theme}-${lang}`)
-      assert.deepEqual(await faults(page), [])
-      await close()
+for (const { look, small, given } of LOOKS) {
+  test(`the dialog, ${look}`, async () => {
+    await put('four')
+    const { page, close } = await openPage(world.browser, world.app, {
+      path: '/s/four',
+      ...given,
     })
-  }
+    if (small) await page.locator('nav').last().getByRole('button').nth(0).click()
+    await page.getByRole('button', { name: /^(Compress the conversation|压缩对话)$/ }).click()
+    const opened = page.getByRole('dialog')
+    await opened.getByRole('listitem').first().waitFor()
+    await still(page)
+    await shot(page, `compress-plan-${look}`)
+    assert.deepEqual(await faults(page), [])
+    await opened.getByRole('button', { name: /^(Have a summary written|让模型写摘要)$/ }).click()
+    await opened.getByRole('textbox').waitFor()
+    await still(page)
+    await shot(page, `compress-review-${look}`)
+    assert.deepEqual(await faults(page), [])
+    await close()
+  })
 }

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { answers, ask, composer, MOBILE, openPage, say, settled, shot, until } from './harness.mjs'
-import { faults, stage } from './stage.mjs'
+import { answers, ask, composer, openPage, say, settled, shot, until } from './harness.mjs'
+import { faults, LOOKS, stage } from './stage.mjs'
 
 const ALONE = 'find_local_models: false\n'
 const CONFIG = `${ALONE}models:
@@ -67,25 +67,17 @@ test('thinking can be switched where the model has a switch, for every tab', asy
   await close()
 })
 
-for (const [size, options] of [
-  ['desktop', {}],
-  ['mobile', MOBILE],
-]) {
-  for (const [theme, lang] of [
-    ['light', 'en'],
-    ['dark', 'zh'],
-  ]) {
-    test(`the choice, ${size}, ${theme}, ${lang}`, async () => {
-      const { page, close } = await openPage(world.browser, world.app, { theme, lang, ...options })
-      await choose(page, /^DeepSeek deepseek-chat/)
-      await page.getByRole('button', { name: /^(Thinking: |思考：)/ }).waitFor()
-      await picker(page).click()
-      await page.getByRole('menuitemcheckbox').nth(3).waitFor()
-      await shot(page, `models-${size}-${theme}-${lang}`)
-      assert.deepEqual(await faults(page), [])
-      await close()
-    })
-  }
+for (const { look, given } of LOOKS) {
+  test(`the choice, ${look}`, async () => {
+    const { page, close } = await openPage(world.browser, world.app, given)
+    await choose(page, /^DeepSeek deepseek-chat/)
+    await page.getByRole('button', { name: /^(Thinking: |思考：)/ }).waitFor()
+    await picker(page).click()
+    await page.getByRole('menuitemcheckbox').nth(3).waitFor()
+    await shot(page, `models-${look}`)
+    assert.deepEqual(await faults(page), [])
+    await close()
+  })
 }
 
 test('a model that is gone is told, with a way out', async () => {

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { after, before } from 'node:test'
-import { startBrowser, startMiniclaw } from './harness.mjs'
+import { MOBILE, startBrowser, startMiniclaw } from './harness.mjs'
 
 /** `app` and `browser` are there in every test of the file; `given` is what `startMiniclaw` takes. */
 export function stage(...given) {
@@ -17,6 +17,21 @@ export function stage(...given) {
   })
   return world
 }
+
+/** Two sizes in two looks each: what `openPage` takes, whether it is small, and a name for the test and its picture. */
+export const LOOKS = [
+  ['desktop', {}],
+  ['mobile', MOBILE],
+].flatMap(([size, options]) =>
+  [
+    ['light', 'en'],
+    ['dark', 'zh'],
+  ].map(([theme, lang]) => ({
+    look: `${size}-${theme}-${lang}`,
+    small: size === 'mobile',
+    given: { theme, lang, ...options },
+  })),
+)
 
 let axe = null
 

@@ -4,8 +4,8 @@ import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { ask, MOBILE, openPage, shot } from './harness.mjs'
-import { faults, stage } from './stage.mjs'
+import { ask, openPage, shot } from './harness.mjs'
+import { faults, LOOKS, stage } from './stage.mjs'
 
 const world = stage()
 const at = path => join(world.app.home, path)
@@ -69,26 +69,18 @@ test('a deleted conversation goes for good, and the palette leads there too', as
   await close()
 })
 
-for (const [size, options] of [
-  ['desktop', {}],
-  ['mobile', MOBILE],
-]) {
-  for (const [theme, lang] of [
-    ['light', 'en'],
-    ['dark', 'zh'],
-  ]) {
-    test(`the trash, ${size}, ${theme}, ${lang}`, async () => {
-      await put(`seen-${size}-${theme}`, '上周的计划 and a title that is rather long for such a narrow place')
-      await putFile('memory/a-file-with-a-name-that-is-long.md')
-      await putFile('workspace/b.md')
-      const { page, close } = await openPage(world.browser, world.app, { theme, lang, ...options })
-      if (size === 'mobile') await page.getByRole('button', { name: /^(Sessions|会话)$/ }).click()
-      await openTrash(page)
-      await dialog(page).getByText('workspace/b.md').first().waitFor()
-      await dialog(page).getByRole('button', { name: /b.md/ }).first().click()
-      await shot(page, `trash-${size}-${theme}-${lang}`)
-      assert.deepEqual(await faults(page), [])
-      await close()
-    })
-  }
+for (const { look, small, given } of LOOKS) {
+  test(`the trash, ${look}`, async () => {
+    await put(`seen-${look}`, '上周的计划 and a title that is rather long for such a narrow place')
+    await putFile('memory/a-file-with-a-name-that-is-long.md')
+    await putFile('workspace/b.md')
+    const { page, close } = await openPage(world.browser, world.app, given)
+    if (small) await page.getByRole('button', { name: /^(Sessions|会话)$/ }).click()
+    await openTrash(page)
+    await dialog(page).getByText('workspace/b.md').first().waitFor()
+    await dialog(page).getByRole('button', { name: /b.md/ }).first().click()
+    await shot(page, `trash-${look}`)
+    assert.deepEqual(await faults(page), [])
+    await close()
+  })
 }
