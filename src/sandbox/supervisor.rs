@@ -192,7 +192,7 @@ fn start(order: &Order, in_advance: InAdvance) -> Result<Pid, (NotStarted, Strin
     unsafe {
         command.pre_exec(move || {
             note.write_all(&[Step::Own as u8])?;
-            sys::unblock_signals()?;
+            sys::usual_signals()?;
             sys::new_session()?;
             sys::close_on_exec_from(3)?;
             for (resource, value) in &limits {

@@ -167,12 +167,16 @@ pub fn signals_as_file(signals: &[i32]) -> io::Result<OwnedFd> {
     }
 }
 
-/// Signals act again: the mask of [`signals_as_file`] is inherited across fork and exec, and std leaves it alone.
-pub fn unblock_signals() -> io::Result<()> {
+/// Signals act again: the mask of [`signals_as_file`] is inherited across fork and exec, and std leaves it alone. So is that
+/// some are ignored, as a shell has it for what it starts in the background: an interrupt would then reach nobody.
+pub fn usual_signals() -> io::Result<()> {
     // SAFETY: the set is initialised by sigemptyset before use.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut set);
+        for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP, libc::SIGTERM] {
+            libc::signal(signal, libc::SIG_DFL);
+        }
         check(libc::sigprocmask(libc::SIG_SETMASK, &set, std::ptr::null_mut()))
     }
 }

@@ -40,6 +40,22 @@ async fn a_long_lived_process_is_spoken_to_in_lines() {
     }
 }
 
+/// A shell lets what it starts in the background ignore interrupts, and a server hands that on.
+#[tokio::test]
+async fn a_process_of_a_server_in_the_background_can_be_interrupted() {
+    // SAFETY: it sets what this process does about one signal, which no test sends to it.
+    let before = unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
+    let home = home(Level::Standard, kit::Place::Open);
+    let mut process = home.sandbox.open(home.job(&["/bin/cat"])).await.unwrap();
+    process.send("one").await.unwrap();
+    assert_eq!(process.line(Duration::from_secs(20)).await, Line::Text("one".into()));
+    process.interrupt().await;
+    assert_eq!(process.line(Duration::from_secs(20)).await, Line::Ended);
+    assert_eq!(process.kill().await, Exit::Signal(libc::SIGINT));
+    // SAFETY: as above.
+    unsafe { libc::signal(libc::SIGINT, before) };
+}
+
 async fn spoken_to(home: &kit::Home) {
     let mut process = home.sandbox.open(home.job(&["/bin/cat"])).await.unwrap();
     process.send("one").await.unwrap();
