@@ -16,6 +16,15 @@ import {
 
 const REPLIES = [
   {
+    match: 'write a long one',
+    steps: [
+      { tokens: { count: 60, text: 'Line {n}.\n\n' } },
+      { gate: 'long' },
+      { text: 'The end.' },
+      { finish: 'stop' },
+    ],
+  },
+  {
     match: 'tell me slowly',
     steps: [{ text: 'One ' }, { gate: 'slowly' }, { text: 'two **three**.' }, { finish: 'stop' }],
   },
@@ -67,6 +76,24 @@ test('an answer appears while it is being written, and the conversation gets a n
     title => title.includes('A short name'),
     'the name in the window title',
   )
+  await close()
+})
+
+test('the end of an answer stays in view while the composer grows line by line', async () => {
+  const { page, close } = await openPage(browser, app)
+  await say(page, 'write a long one')
+  await answers(page).getByText('Line 59.').waitFor()
+  const gap = () => page.getByRole('log').evaluate(box => box.scrollHeight - box.scrollTop - box.clientHeight)
+  const height = () => page.getByRole('log').evaluate(box => box.clientHeight)
+  const before = await height()
+  for (let line = 0; line < 7; line += 1) {
+    await composer(page).press('Shift+Enter')
+    await until(gap, px => Math.abs(px) < 1, 'the end in view')
+  }
+  assert.ok((await height()) < before - 100, 'the composer took room')
+  await app.openGate('long')
+  await answers(page).getByText('The end.').waitFor()
+  await until(gap, px => Math.abs(px) < 1, 'the end in view')
   await close()
 })
 

@@ -141,6 +141,6 @@ pub async fn trashed(State(app): State<App>) -> Result<Json<TrashedFiles>, ApiEr
     responses((status = 200, body = Forgotten), (status = 404, body = ErrorBody)))]
 pub async fn forget_file(State(app): State<App>, Query(query): Query<TrashQuery>) -> Result<Json<Forgotten>, ApiError> {
     let home = app.engine.services().home.clone();
-    blocking(move || Ok(home.forget_trashed(&query.trash)?)).await?;
+    blocking(move || home.forget_trashed(&query.trash)).await?;
     Ok(Json(Forgotten { forgotten: true }))
 }

@@ -1,7 +1,7 @@
 // How fast a page is there, how fast it answers, and how fast a long conversation opens.
 import { openPage, until } from '../harness.mjs'
 import { LAST } from './material.mjs'
-import { median, slowest, watching } from './watch.mjs'
+import { median, shiftOf, slowest, watching } from './watch.mjs'
 
 const pause = ms => new Promise(resolve => setTimeout(resolve, ms))
 
@@ -34,7 +34,7 @@ async function load(browser, app, throttle) {
     paint: performance.getEntriesByName('first-contentful-paint')[0].startTime,
     ready: window.__seen.ready,
     blocked: window.__seen.tasks.reduce((sum, [, ms]) => sum + Math.max(0, ms - 50), 0),
-    shift: window.__seen.shift,
+    shifts: window.__seen.shifts,
     nodes: document.querySelectorAll('*').length,
   }))
   const { all: cpu } = await watch.thread()
@@ -50,9 +50,14 @@ async function load(browser, app, throttle) {
   for (const name of ['Skills', 'Workspace', 'Knowledge', 'Memory'])
     await page.getByRole('tab', { name, exact: true }).click()
   await pause(400)
-  const used = await watch.seen(() => ({ events: window.__seen.events, shift: window.__seen.shift }))
+  const used = await watch.seen(() => ({ events: window.__seen.events, shifts: window.__seen.shifts }))
   await close()
-  return { ...loaded, cpu: cpu * 1000, ...slowest(used.events), shift: loaded.shift + used.shift }
+  return {
+    ...loaded,
+    cpu: cpu * 1000,
+    ...slowest(used.events),
+    shift: shiftOf([...loaded.shifts, ...used.shifts]),
+  }
 }
 
 /** The median of each figure over several loads. */

@@ -1,7 +1,7 @@
 // An answer is written into a long conversation while somebody types; then once more while somebody reads further up.
 import { openPage, say, settled, until } from '../harness.mjs'
 import { LAST } from './material.mjs'
-import { slowest, smoothness, watching } from './watch.mjs'
+import { shiftOf, slowest, smoothness, watching } from './watch.mjs'
 
 const pause = ms => new Promise(resolve => setTimeout(resolve, ms))
 const log = page => page.getByRole('log')
@@ -65,7 +65,7 @@ export async function follow(browser, app, { id, tokens, rate, question }) {
   const seen = await watch.seen(() => ({
     tasks: window.__seen.tasks,
     events: window.__seen.events,
-    shift: window.__seen.shift,
+    shifts: window.__seen.shifts,
     nodes: document.querySelectorAll('*').length,
   }))
   await close()
@@ -78,7 +78,7 @@ export async function follow(browser, app, { id, tokens, rate, question }) {
     tasks: seen.tasks.length,
     ...smoothness(frames),
     ...slowest(seen.events),
-    shift: seen.shift,
+    shift: shiftOf(seen.shifts),
     nodes: seen.nodes,
     gap: left,
   }

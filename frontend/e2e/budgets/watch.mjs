@@ -3,7 +3,7 @@
 
 /** In the page, before anything of it has run. */
 function observe() {
-  const seen = { tasks: [], shift: 0, events: [], frames: [], ready: null }
+  const seen = { tasks: [], shifts: [], events: [], frames: [], ready: null }
   window.__seen = seen
   const watch = (type, take, more = {}) =>
     new PerformanceObserver(list => list.getEntries().forEach(take)).observe({
@@ -13,7 +13,7 @@ function observe() {
     })
   watch('longtask', entry => seen.tasks.push([entry.startTime, entry.duration]))
   watch('layout-shift', entry => {
-    if (!entry.hadRecentInput) seen.shift += entry.value
+    if (!entry.hadRecentInput) seen.shifts.push([entry.startTime, entry.value])
   })
   const event = entry =>
     entry.interactionId && seen.events.push([entry.interactionId, entry.duration, entry.name])
@@ -57,7 +57,7 @@ export function watching(throttle = 1) {
         const { __seen: seen } = window
         seen.tasks = []
         seen.events = []
-        seen.shift = 0
+        seen.shifts = []
       }),
   }
   return watch
@@ -68,6 +68,18 @@ export function slowest(events) {
   const each = new Map()
   for (const [id, duration] of events) each.set(id, Math.max(each.get(id) ?? 0, duration))
   return { worst: Math.max(16, ...each.values()), count: each.size }
+}
+
+/** Cumulative layout shift: the worst burst of at most five seconds without a second's rest in it. */
+export function shiftOf(shifts) {
+  let [worst, sum, first, last] = [0, 0, Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY]
+  for (const [at, value] of shifts) {
+    if (at - last >= 1000 || at - first >= 5000) [sum, first] = [0, at]
+    sum += value
+    last = at
+    worst = Math.max(worst, sum)
+  }
+  return worst
 }
 
 /** Frames a second, and the share that was left out, by when they came. */

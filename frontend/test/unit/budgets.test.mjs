@@ -2,7 +2,7 @@
 import { expect, it, vi } from 'vitest'
 import { Figures } from '../../e2e/budgets/figures.mjs'
 import { pieces } from '../../e2e/budgets/material.mjs'
-import { slowest, smoothness } from '../../e2e/budgets/watch.mjs'
+import { shiftOf, slowest, smoothness } from '../../e2e/budgets/watch.mjs'
 
 it('a figure beyond its limit, or one that could not be measured, is missed', () => {
   vi.spyOn(console, 'log').mockImplementation(() => {})
@@ -37,4 +37,16 @@ it('an interaction takes as long as the longest of its events', () => {
 it('the tokens of an answer make whole Markdown, of at most four characters each', () => {
   expect(Math.max(...pieces().map(piece => [...piece].length))).toBe(4)
   expect(pieces().join('')).toMatch(/^## What was found\n.*\n```\n.*下结论。\n\n$/s)
+})
+
+it('layout shift is the worst burst, not all of a long visit', () => {
+  const shifts = [
+    [0, 0.01],
+    [900, 0.02],
+    [3000, 0.02],
+    [3500, 0.015],
+  ]
+  expect(shiftOf(shifts)).toBeCloseTo(0.035)
+  expect(shiftOf(Array.from({ length: 20 }, (_, n) => [n * 500, 0.01]))).toBeCloseTo(0.1)
+  expect(shiftOf([])).toBe(0)
 })

@@ -25,23 +25,26 @@ interface PartProps {
   levels: number[]
   /** Whether the last piece still grows. */
   growing: boolean
+  /** It has been laid out and others came after it: out of sight it costs nothing, and keeps the height it had. */
+  past: boolean
 }
 
 const same = (a: readonly unknown[], b: readonly unknown[]): boolean =>
   a.length === b.length && a.every((item, i) => item === b[i])
 
 const Part = memo(
-  function Part({ pieces, levels, growing }: PartProps) {
+  function Part({ pieces, levels, growing, past }: PartProps) {
     const last = pieces.length - 1
     return (
-      <div className="part">
+      <div className={cn('part', past && 'past')}>
         {pieces.map((piece, i) => (
           <PieceView key={piece.id} piece={piece} live={growing && i === last} level={levels[i] ?? 0} />
         ))}
       </div>
     )
   },
-  (a, b) => a.growing === b.growing && same(a.pieces, b.pieces) && same(a.levels, b.levels),
+  (a, b) =>
+    a.growing === b.growing && a.past === b.past && same(a.pieces, b.pieces) && same(a.levels, b.levels),
 )
 
 interface Props {
@@ -59,6 +62,7 @@ export const Markdown = memo(function Markdown({ text, streaming = false }: Prop
     const pieces = source.tail ? [...source.blocks, source.tail] : source.blocks
     return { pieces, levels: headingLevels(pieces), growing: source.tail !== null }
   }, [source, text, streaming])
+  const grown = useRef(streaming)
   const parts = Math.ceil(pieces.length / PART)
   return (
     <div className={cn('md', streaming && 'live')}>
@@ -70,6 +74,7 @@ export const Markdown = memo(function Markdown({ text, streaming = false }: Prop
             pieces={pieces.slice(from, to)}
             levels={levels.slice(from, to)}
             growing={growing && n === parts - 1}
+            past={grown.current && n < parts - 2}
           />
         )
       })}

@@ -41,8 +41,12 @@ export function Composer(props: Props) {
   useLayoutEffect(() => {
     const area = input.current
     if (!area) return
+    // Measuring makes the field flat for a moment; the conversation above must not get its room meanwhile, and scroll.
+    const around = area.parentElement
+    if (around) around.style.height = `${around.offsetHeight}px`
     area.style.height = '0'
     area.style.height = `${Math.min(TALLEST, area.scrollHeight)}px`
+    if (around) around.style.height = ''
   }, [input, text])
 
   const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>) => {

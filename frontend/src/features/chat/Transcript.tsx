@@ -55,6 +55,21 @@ export const Transcript = memo(function Transcript({ rows, sent, target }: Props
     return () => cancelAnimationFrame(frame)
   }, [list, target])
 
+  // The box gives way when the composer grows or a keyboard comes up; who was at the end stays there.
+  useEffect(() => {
+    const element = box.current
+    if (!element) return
+    let height = element.clientHeight
+    const observer = new ResizeObserver(() => {
+      const lost = height - element.clientHeight
+      height = element.clientHeight
+      const { scrollHeight, scrollTop } = element
+      if (lost > 0 && scrollHeight - scrollTop - height - lost <= NEAR_END) element.scrollTop = scrollHeight
+    })
+    observer.observe(element)
+    return () => observer.disconnect()
+  }, [])
+
   const look = () => {
     const element = box.current
     if (element) setAway(element.scrollHeight - element.scrollTop - element.clientHeight > NEAR_END)
