@@ -144,7 +144,8 @@ fn effect(world: &World, call: &Value, done: bool, approved: bool) {
     };
     let read = |path: String| std::fs::read_to_string(world.path(&path)).ok();
     let (before, after, now) = match call["tool"].as_str().unwrap() {
-        "terminal" => (None, Some("ran\n"), read(format!("scratch/ran-{n}.txt"))),
+        // A command that is killed between making the file and writing to it leaves it empty.
+        "terminal" => (None, Some("ran\n"), read(format!("scratch/ran-{n}.txt")).filter(|text| !text.is_empty())),
         "edit_file" => (Some("before\n"), Some("after\n"), read(format!("knowledge/edited-{n}.md"))),
         "create_file" => (None, Some("created\n"), read(format!("knowledge/created-{n}.md"))),
         "delete_file" => (Some("there\n"), None, read(format!("knowledge/deleted-{n}.md"))),

@@ -136,7 +136,7 @@ export interface paths {
         put?: never;
         /**
          * Saves a text file. `If-Match` with the hash that was read refuses to overwrite a change made meanwhile (412);
-         *     `If-None-Match: *` only makes new files.
+         *     `If-None-Match: *` only makes new files. What is saved in skills/ is trusted.
          */
         post: operations["save"];
         /** Moves a file to `storage/trash/`, which keeps the last 200. */
@@ -839,6 +839,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/skills/trust": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether a file of a skill is trusted as it is now, and what was trusted before. */
+        get: operations["trust_of"];
+        put?: never;
+        /**
+         * Trusts exactly this version of a file in skills/. Only with the secret that the page was given; 412 when the file is
+         *     another by now.
+         */
+        post: operations["trust"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/status": {
         parameters: {
             query?: never;
@@ -850,6 +871,23 @@ export interface paths {
         get: operations["status"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/tokens/attachment": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** What a file would cost if it went along with a message, or why it cannot. Nothing is kept. */
+        post: operations["attachment_tokens"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1019,6 +1057,33 @@ export interface components {
             /** @description Oldest first. */
             archives: components["schemas"]["ArchivedPart"][];
         };
+        /** @description A text file to go along with a message. */
+        Attached: {
+            /** @description Only its last part counts where it is a path; what does not show is taken out. */
+            name: string;
+            /** @description That of the name where it is not given. */
+            extension?: string | null;
+            /** @description At most 256 KiB; those of one message at most 10, and 1 MiB together. */
+            content: string;
+        };
+        /** @description As it stands with a message in the session's file. */
+        Attachment: {
+            name: string;
+            /** @description Without the dot; empty where the name has none. */
+            extension?: string;
+            content?: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description What a file comes to once it is sent. */
+        AttachmentTokens: {
+            /** @description As it will be kept and shown. */
+            name: string;
+            extension: string;
+            bytes: number;
+            /** @description In the request, its name and frame included. */
+            tokens: number;
+        };
         /** @description The run before. */
         Before: {
             /** Format: double */
@@ -1137,7 +1202,10 @@ export interface components {
             messages: components["schemas"]["Message"][];
         };
         ChatRequest: {
+            /** @description May be empty where files are sent. */
             message: string;
+            /** @description Text files to go along with it. */
+            attachments?: components["schemas"]["Attached"][];
             /** @description A new session when absent; made when unknown. */
             session_id?: string | null;
             /** @description `false`: one JSON object at the end instead of a stream. */
@@ -1350,6 +1418,8 @@ export interface components {
             role: components["schemas"]["Role"];
             /** @description The tool in whose call the words stand, when it is not in what was said. */
             tool?: string | null;
+            /** @description The file that was sent along, when they stand in it. */
+            attachment?: string | null;
             /** @description One line around the first word. */
             excerpt: string;
         };
@@ -1376,6 +1446,8 @@ export interface components {
             work_id: string;
             message_id: string;
             content: string;
+            /** @description Files that were sent along. */
+            attachments?: components["schemas"]["Attachment"][];
             /** @description The model it is given to. */
             model?: string | null;
             /** @enum {string} */
@@ -1486,6 +1558,12 @@ export interface components {
             title: string;
             /** @enum {string} */
             type: "title";
+        } | {
+            work_id: string;
+            model: string;
+            instead_of: string;
+            /** @enum {string} */
+            type: "model";
         } | {
             chosen: components["schemas"]["Chosen"];
             /** @enum {string} */
@@ -1653,6 +1731,8 @@ export interface components {
         Message: {
             role: components["schemas"]["Role"];
             content?: string;
+            /** @description Files that a person sent along. */
+            attachments?: components["schemas"]["Attachment"][];
             tool_calls?: components["schemas"]["ToolCall"][];
             id?: string | null;
             work_id?: string | null;
@@ -2015,7 +2095,10 @@ export interface components {
             saved: boolean;
         };
         Say: {
+            /** @description May be empty where files are sent. */
             message: string;
+            /** @description Text files to go along with it. */
+            attachments?: components["schemas"]["Attached"][];
             /**
              * @description The same key again answers as the first time and says nothing twice, also after a restart: it is the message's id.
              *     1 to 64 letters, digits, `-`, `_` or `.`.
@@ -2169,6 +2252,8 @@ export interface components {
         };
         SkillList: {
             skills: components["schemas"]["Skill"][];
+            /** @description The files in skills/ that nobody has trusted as they are; what is read of them counts as text from outside. */
+            untrusted: components["schemas"]["Untrusted"][];
         };
         Status: {
             version: string;
@@ -2314,6 +2399,34 @@ export interface components {
             /** Format: int64 */
             bytes: number;
         };
+        Trust: {
+            path: string;
+            /** @description Of the file as it is now. */
+            etag: string;
+            /** @description Whether this version of it is trusted. */
+            trusted: boolean;
+            last?: components["schemas"]["TrustedLast"] | null;
+        };
+        TrustVersion: {
+            path: string;
+            /** @description Of the version that the person has looked at. */
+            etag: string;
+        };
+        /**
+         * @description Why a version is trusted.
+         * @enum {string}
+         */
+        TrustedBy: "first_start" | "starter" | "editor" | "approval" | "person" | "command_line";
+        TrustedLast: {
+            /**
+             * Format: double
+             * @description Unix seconds.
+             */
+            at: number;
+            by: components["schemas"]["TrustedBy"];
+            /** @description Absent where it was not kept. */
+            text?: string | null;
+        };
         Undone: {
             call_id: string;
             path: string;
@@ -2324,6 +2437,12 @@ export interface components {
         Unreadable: {
             path: string;
             reason: string;
+        };
+        /** @description A file in skills/ of which this version is not trusted. */
+        Untrusted: {
+            path: string;
+            /** @description Another version of it was trusted before. */
+            changed: boolean;
         };
         /** @description Tokens as the provider counted them, summed over a work's dialogues. */
         Usage: {
@@ -2384,6 +2503,8 @@ export interface components {
             work_id: string;
             /** @description As the provider calls it. */
             model: string;
+            /** @description The model that did not answer, where `model` was asked in its place. */
+            instead_of?: string | null;
         };
     };
     responses: never;
@@ -2562,6 +2683,22 @@ export interface operations {
                 };
             };
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3952,7 +4089,31 @@ export interface operations {
                     "application/json": components["schemas"]["Said"];
                 };
             };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4275,6 +4436,94 @@ export interface operations {
             };
         };
     };
+    trust_of: {
+        parameters: {
+            query: {
+                /** @description Relative to the home, e.g. `memory/MEMORY.md`. */
+                path: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Trust"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    trust: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TrustVersion"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Trust"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description changed on disk */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     status: {
         parameters: {
             query?: never;
@@ -4290,6 +4539,45 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Status"];
+                };
+            };
+        };
+    };
+    attachment_tokens: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Attached"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AttachmentTokens"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
         };
