@@ -19,6 +19,8 @@ const PieceView = memo(
 
 /** So many blocks stand together: a new one concerns its own part, and not every block of a long answer. */
 const PART = 8
+/** Parts from the end that may still be on the screen; skipping one that is seen would move it for a moment. */
+const NEAR = 6
 
 interface PartProps {
   pieces: Piece[]
@@ -74,7 +76,7 @@ export const Markdown = memo(function Markdown({ text, streaming = false }: Prop
             pieces={pieces.slice(from, to)}
             levels={levels.slice(from, to)}
             growing={growing && n === parts - 1}
-            past={grown.current && n < parts - 2}
+            past={grown.current && n < parts - NEAR}
           />
         )
       })}
