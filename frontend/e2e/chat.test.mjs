@@ -79,6 +79,35 @@ test('an answer appears while it is being written, and the conversation gets a n
   await close()
 })
 
+test('a message whose answer is faster than the reply to its POST stands once, and above the answer', async () => {
+  const { page, close } = await openPage(browser, app)
+  let release
+  const held = new Promise(resolve => {
+    release = resolve
+  })
+  await page.route('**/messages', async route => {
+    const response = await route.fetch()
+    await held
+    await route.fulfill({ response })
+  })
+  await say(page, 'hello')
+  await answers(page).getByText('All right.').waitFor()
+  const rows = () =>
+    page.getByRole('log').evaluate(log =>
+      [...log.querySelectorAll('article')].map(row => {
+        const { top, bottom } = row.getBoundingClientRect()
+        return { who: row.getAttribute('aria-label'), top: Math.round(top), bottom: Math.round(bottom) }
+      }),
+    )
+  const inOrder = ([asked, answered, ...more]) =>
+    asked?.who === 'You' && answered?.who === 'miniclaw' && !more.length && asked.bottom === answered.top
+  await until(rows, inOrder, 'the question above its answer')
+  release()
+  await settled(page)
+  await until(rows, inOrder, 'the two where they were')
+  await close()
+})
+
 test('the end of an answer stays in view while the composer grows line by line', async () => {
   const { page, close } = await openPage(browser, app)
   await say(page, 'write a long one')

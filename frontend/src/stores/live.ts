@@ -55,13 +55,10 @@ export function editOutbox(id: string, change: (list: Outgoing[]) => Outgoing[])
 export const forgetSent = (id: string): void =>
   editOutbox(id, list => list.filter(item => item.state.kind !== 'accepted'))
 
-/** The messages not yet part of the thread. The frame can be faster than the answer to the POST. */
+/** The messages not yet part of the thread. The frame can be faster than the answer to the POST; a message keeps its key. */
 export function waiting(outbox: readonly Outgoing[], thread: Thread | null): Outgoing[] {
-  const works = new Set(thread?.entries.map(e => (e.kind === 'user' ? e.workId : '')))
-  const newest = thread?.entries.findLast(e => e.kind === 'user')
-  return outbox.filter(({ state, content }) => {
-    if (state.kind === 'accepted') return !works.has(state.workId)
-    if (state.kind === 'sending') return !(thread?.running && newest?.content === content)
-    return true
-  })
+  const arrived = new Set(thread?.entries.flatMap(e => (e.kind === 'user' ? [e.id, e.workId] : [])))
+  return outbox.filter(
+    ({ key, state }) => !arrived.has(key) && !(state.kind === 'accepted' && arrived.has(state.workId)),
+  )
 }

@@ -21,9 +21,11 @@ it('a message leaves the outbox when its work is in the thread', () => {
   expect(waiting([item({ kind: 'accepted', workId: 'w2' })], begun)).toHaveLength(1)
 })
 
-it('also when the frame was faster than the answer to the POST', () => {
-  expect(waiting([item({ kind: 'sending' })], begun)).toEqual([])
-  expect(waiting([item({ kind: 'sending' }, 'Other')], begun)).toHaveLength(1)
+it('also when the frame was faster than the answer to the POST, or the answer never came', () => {
+  const known = { ...item({ kind: 'sending' }), key: 'm' }
+  expect(waiting([known], begun)).toEqual([])
+  expect(waiting([{ ...known, state: { kind: 'failed', reason: 'x' } }], begun)).toEqual([])
+  expect(waiting([item({ kind: 'sending' })], begun)).toHaveLength(1)
 })
 
 it('a message that failed stays until it is sent again or dropped', () => {
