@@ -9,7 +9,7 @@ use std::process::Command;
 use serde_json::json;
 
 use crate::crash::{Dice, Promised, check, watch, works};
-use crate::world::{CONFIG, World};
+use crate::world::{CONFIG, World, eventually};
 
 /// `_IOR('X', 125, u32)`, and not to flush the log.
 const GOING_DOWN: libc::c_ulong = 0x8004_587D;
@@ -52,8 +52,9 @@ impl Disk {
         assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
     }
 
-    fn power_on(&self) {
-        run("umount", &[&self.on.to_string_lossy()]).expect("nobody uses it any more");
+    async fn power_on(&self) {
+        // What watched over the server's commands ends a moment after the server.
+        eventually("nobody uses the disk any more", async || run("umount", &[&self.on.to_string_lossy()]).is_ok()).await;
         self.mount().expect("it can be mounted again");
     }
 }
@@ -94,7 +95,7 @@ async fn cut(kind: &str) {
         let careless = careless(&world.home(), round);
         disk.cut_power();
         drop(server);
-        disk.power_on();
+        disk.power_on().await;
         forgotten += u64::from(std::fs::read(&careless).is_ok_and(|bytes| bytes.is_empty()) || !careless.exists());
     }
     let server = world.serve().await;
@@ -130,7 +131,7 @@ async fn a_disk_that_turns_read_only_is_said_and_what_was_kept_is_there() {
     assert_eq!(saved.refused(), (500, "io".to_owned()));
     assert_eq!(server.get("/api/sessions/s/history").await.ok()["messages"][0]["content"], "first");
     drop(server);
-    disk.power_on();
+    disk.power_on().await;
     let server = world.serve().await;
     assert_eq!(world.read("workspace/SOUL.md"), "You are small.\n");
     server.chat("s", "second").await;
