@@ -59,6 +59,13 @@ pub struct Endpoint {
     pub context_window: u32,
 }
 
+impl Endpoint {
+    /// Whether it is on this machine: what is sent to it stays here.
+    pub fn is_local(&self) -> bool {
+        profile::is_loopback(&self.base_url)
+    }
+}
+
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Endpoint")

@@ -71,6 +71,17 @@ async fn where_the_other_does_not_answer_either_the_error_is_its_own() {
 }
 
 #[tokio::test]
+async fn a_model_on_this_machine_is_never_replaced_by_one_elsewhere() {
+    let world = World::new(script([out_of_quota()])).await;
+    let elsewhere = "models:\n  - {id: far, api_url: 'https://models.invalid/v1', api_key: x}\nfallback_model: far\n";
+    world.write("config.yml", format!("{CONFIG}{elsewhere}"));
+    let server = world.serve().await;
+    let frames = server.chat("s", "one").await;
+    assert_eq!(last(&frames).data["code"], "quota", "the error of the first: nobody else was asked");
+    assert!(!frames.iter().any(|frame| frame.is("model")), "{frames:#?}");
+}
+
+#[tokio::test]
 async fn a_wrong_key_a_half_answer_and_a_name_that_is_none_fall_back_to_nobody() {
     let wrong_key = steps([json!({"status": 401}), json!({"bytes": "{}"})]);
     let broken = json!({"steps": [{"text": "Half an "}, {"close": true}]});

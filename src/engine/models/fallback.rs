@@ -17,7 +17,8 @@ impl Models {
     }
 
     /// Who is asked in the place of `asked`, with the session's choice of thinking. `None` where nobody is named, the named
-    /// one is not there or does not start, or it is the same.
+    /// one is not there or does not start, or it is the same; and never somebody elsewhere for a model of this machine,
+    /// which may have been chosen so that nothing leaves it.
     pub async fn fallback(self: &Arc<Self>, chosen: &Chosen, asked: &Client) -> Option<Arc<Client>> {
         let wanted = self.fallback.get()?;
         let found = read(&self.known)
@@ -33,6 +34,7 @@ impl Models {
             }
         };
         let place = |client: &Client| (client.endpoint().base_url.clone(), client.endpoint().model.clone());
-        (place(&client) != place(asked)).then_some(client)
+        let stays = !asked.endpoint().is_local() || client.endpoint().is_local();
+        (stays && place(&client) != place(asked)).then_some(client)
     }
 }
