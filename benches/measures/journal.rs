@@ -51,7 +51,7 @@ fn appends(home: &Home, length: usize, n: usize) -> io::Result<Appends> {
     let mut session: Session = serde_json::from_value(seed::session("bench", length)).map_err(io::Error::other)?;
     let id = SessionId::parse(&format!("length-{length}")).map_err(io::Error::other)?;
     let mut journal = Journal::new(home, &id);
-    let work_id = WorkId("w".to_owned());
+    let work_id = WorkId::new("w");
     let started = Event::WorkStarted {
         work_id: work_id.clone(),
         message_id: "m".to_owned(),

@@ -284,7 +284,7 @@ mod tests {
     /// What a run records, in one word each; a fact is answered as the session's owner would.
     async fn recorded(run: impl AsyncFnOnce(&mut Recorder)) -> Vec<String> {
         let (to, mut entries) = mpsc::channel(8);
-        let work_id = WorkId("w".to_owned());
+        let work_id = WorkId::new("w");
         let mut session = Session::new("", 0.0);
         let (content, model) = ("hi".to_owned(), String::new());
         session.apply(
@@ -387,7 +387,7 @@ mod tests {
         let (to, entries) = mpsc::channel(1);
         drop(entries);
         let ends = (to, mpsc::unbounded_channel().1);
-        let mut recorder = Recorder::new(WorkId("w".to_owned()), Session::new("", 0.0), ends);
+        let mut recorder = Recorder::new(WorkId::new("w"), Session::new("", 0.0), ends);
         assert!(recorder.say("x".to_owned()).await.is_err());
     }
 }

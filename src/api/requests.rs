@@ -147,7 +147,7 @@ pub async fn retrieved(
     let home = app.engine.services().home.clone();
     let search = blocking(move || {
         let missing = || StoreError::NotFound { what: format!("what was retrieved for work {work_id}") };
-        home.found(&id, &WorkId(work_id.clone())).ok_or_else(missing)
+        home.found(&id, &WorkId::new(work_id.clone())).ok_or_else(missing)
     })
     .await?;
     Ok(Json(search))

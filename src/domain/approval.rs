@@ -244,7 +244,7 @@ mod tests {
         let approval = Approval {
             id: "i".into(),
             session_id: SessionId::parse("s").unwrap(),
-            work_id: WorkId("w".into()),
+            work_id: WorkId::new("w"),
             call_id: "c".into(),
             tool: "terminal".into(),
             effect: Effect::Execute,

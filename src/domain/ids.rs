@@ -1,6 +1,7 @@
 //! Identifiers. A [`SessionId`] becomes a file name, so it is checked once, here, and can then be trusted.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// `abc123`, and never a path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
-pub struct SessionId(String);
+pub struct SessionId(Arc<str>);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a session id has 1 to 64 letters, digits, '_' or '-' and does not begin with '-'")]
@@ -21,7 +22,7 @@ impl SessionId {
         let fits = (1..=64).contains(&text.len())
             && !text.starts_with('-')
             && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-        if fits { Ok(Self(text.to_owned())) } else { Err(BadSessionId) }
+        if fits { Ok(Self(text.into())) } else { Err(BadSessionId) }
     }
 
     pub fn as_str(&self) -> &str {
@@ -42,10 +43,20 @@ impl<'de> Deserialize<'de> for SessionId {
     }
 }
 
-/// Names one work inside a session.
+/// Names one work inside a session. Shared, as a session's id is: every event of an answer carries both.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct WorkId(pub String);
+pub struct WorkId(Arc<str>);
+
+impl WorkId {
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        Self(name.into())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
 
 impl fmt::Display for WorkId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -293,17 +293,17 @@ fn all_names(dir: &Dir) -> Vec<String> {
 
 /// The id of a work of ours is a plain name; one of a file from elsewhere may be anything.
 fn found_name(work: &WorkId, hits: usize) -> String {
-    let hex: String = work.0.bytes().map(|byte| format!("{byte:02x}")).collect();
-    let plain = work.0.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
-    match plain && (1..=100).contains(&work.0.len()) {
-        true => format!("{}.{hits}.json", work.0),
+    let hex: String = work.as_str().bytes().map(|byte| format!("{byte:02x}")).collect();
+    let plain = work.as_str().bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
+    match plain && (1..=100).contains(&work.as_str().len()) {
+        true => format!("{work}.{hits}.json"),
         false => format!("~{}.{hits}.json", hex.get(..200).unwrap_or(&hex)),
     }
 }
 
 fn work_of(name: &str) -> Option<(WorkId, usize)> {
     let (work, hits) = name.strip_suffix(".json")?.rsplit_once('.')?;
-    (!work.starts_with('~')).then(|| Some((WorkId(work.to_owned()), hits.parse().ok()?))).flatten()
+    (!work.starts_with('~')).then(|| Some((WorkId::new(work), hits.parse().ok()?))).flatten()
 }
 
 fn size(dir: &Dir) -> u64 {
@@ -386,7 +386,7 @@ mod tests {
         for n in 0..=MOST {
             let texts = [soul.clone(), text(&n.to_string())];
             let work = format!("w{n}");
-            home.keep_found(&session, &WorkId(work.clone()), &search).unwrap();
+            home.keep_found(&session, &WorkId::new(work.clone()), &search).unwrap();
             home.keep_request(&session, (n as u64, 0, 0), &request(&work, &texts), &texts).unwrap();
         }
         let left = MOST + 1 - MOST / 10;
@@ -394,8 +394,8 @@ mod tests {
         assert_eq!((names.len(), names[0].as_str()), (left, "00000020-000-0"));
         assert_eq!(texts_on_disk(&folder), left + 1, "the soul is in all of them");
         assert_eq!(home.found_works(&session).len(), left);
-        assert_eq!(home.found(&session, &WorkId("w0".to_owned())), None);
-        assert_eq!(home.found(&session, &WorkId("w200".to_owned())), Some(search));
+        assert_eq!(home.found(&session, &WorkId::new("w0")), None);
+        assert_eq!(home.found(&session, &WorkId::new("w200")), Some(search));
 
         let dir = home.requests_of(&session).unwrap();
         std::fs::write(folder.path().join("sessions/requests/s/.part-x"), "half").unwrap();
@@ -426,10 +426,10 @@ mod tests {
     #[test]
     fn what_was_found_is_kept_under_any_id_and_never_elsewhere() {
         for odd in ["../../x", "", "a/b", "会话"] {
-            let name = found_name(&WorkId(odd.to_owned()), 2);
+            let name = found_name(&WorkId::new(odd), 2);
             assert!(name.starts_with('~') && !name.contains('/'), "{name}");
         }
-        assert_eq!(work_of("w-1.12.json"), Some((WorkId("w-1".to_owned()), 12)));
+        assert_eq!(work_of("w-1.12.json"), Some((WorkId::new("w-1"), 12)));
         assert_eq!(work_of(".part-1"), None);
     }
 }

@@ -32,7 +32,7 @@ pub fn complaints(session: &Session) -> Vec<String> {
 }
 
 fn work_id() -> impl Strategy<Value = WorkId> {
-    (0..3u8).prop_map(|n| WorkId(format!("w{n}")))
+    (0..3u8).prop_map(|n| WorkId::new(format!("w{n}")))
 }
 
 fn text() -> impl Strategy<Value = String> {
@@ -234,7 +234,7 @@ proptest! {
     fn a_crash_after_any_fact_of_a_work_with_questions_leaves_a_session_that_goes_on(
         answers in vec(proptest::option::of(answer()), 3), upto in 0..20usize,
     ) {
-        let work_id = WorkId("w".to_owned());
+        let work_id = WorkId::new("w");
         let mut events = vec![
             Event::WorkStarted { work_id: work_id.clone(), message_id: "m".into(), content: "hi".into(), attachments: Vec::new(), model: String::new() },
             Event::SegmentStarted { work_id: work_id.clone(), dialogue: 0, segment: 0 },
@@ -279,7 +279,7 @@ proptest! {
     fn text_is_the_same_however_it_was_cut_into_previews_and_pieces(
         text in "[a-c企🐧 ]{0,24}", cuts in vec(0..25usize, 0..8), joins in vec(any::<bool>(), 8),
     ) {
-        let work_id = WorkId("w".to_owned());
+        let work_id = WorkId::new("w");
         let mut session = Session::new("", 0.0);
         session.apply(&Event::WorkStarted {
             work_id: work_id.clone(), message_id: "m".into(), content: "hi".into(), attachments: Vec::new(), model: String::new(),

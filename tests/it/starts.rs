@@ -207,7 +207,7 @@ async fn a_clock_that_goes_back_changes_no_order() {
     let seq = session["seq"].as_u64().unwrap();
     // A work that was cut off, each of its facts earlier than the one before.
     let home = Home::open(&world.home()).unwrap();
-    let work_id = WorkId("w3".to_owned());
+    let work_id = WorkId::new("w3");
     let events = [
         Event::WorkStarted {
             work_id: work_id.clone(),

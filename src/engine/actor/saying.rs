@@ -41,7 +41,7 @@ impl Actor {
     }
 
     async fn begin(&mut self, prompt: Prompt, key: Option<String>) -> Result<Started, EngineError> {
-        let work_id = WorkId(clock::new_id());
+        let work_id = WorkId::new(clock::new_id());
         let event = Event::WorkStarted {
             work_id: work_id.clone(),
             // The key stands in the session's file as the message's id, so that it is known after a restart too.
