@@ -60,6 +60,8 @@ struct ModelEntry {
     /// What is sent as `model`; the id when absent.
     model: Option<String>,
     context_window: Option<u32>,
+    /// It sees pictures.
+    vision: Option<bool>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -335,6 +337,7 @@ fn configured(entry: &ModelEntry, environment: &Environment) -> Result<Result<En
     if let Some(window) = entry.context_window {
         endpoint.context_window = window;
     }
+    endpoint.profile.vision = entry.vision.unwrap_or_default();
     Ok(Ok(endpoint))
 }
 

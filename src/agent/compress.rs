@@ -46,6 +46,10 @@ fn material(messages: &[Arc<Message>]) -> String {
         };
         text.push_str(&format!("{who}: {}\n", clip(&message.content, EXCERPT)));
         for file in &message.attachments {
+            if file.picture.is_some() {
+                text.push_str(&format!("[attached picture {}]\n", file.name_in_line()));
+                continue;
+            }
             text.push_str(&format!("[attached {}: {}]\n", defang(&file.name), defang(&clip(&file.content, 300))));
         }
         for call in &message.tool_calls {

@@ -12,7 +12,8 @@ use super::wall::Wall;
 use crate::domain::{CallStatus, Event, Hit, Outcome, SessionId, StatusKind, ToolSpec};
 use crate::prompt::SystemPrompt;
 use crate::prompt::budget::{Budget, fit};
-use crate::prompt::history::{add_retrieved, retrieved_text, transcript};
+use crate::prompt::history::{Sight, add_retrieved, retrieved_text, transcript};
+use crate::prompt::pictures;
 use crate::prompt::system::{MemoryMode, assemble};
 use crate::provider::{ChatMessage, Client, Finish, ModelRequest, ProviderError};
 use crate::store::Home;
@@ -197,6 +198,9 @@ pub fn prepare(home: &Home, history: Vec<ChatMessage>, hits: Option<&[Hit]>, fit
     if !system.text.is_empty() {
         messages.push(ChatMessage::System(system.text.clone()));
     }
+    if let Some(session) = fitting.pictures_of {
+        pictures::load(&mut history, &|hash| home.picture(session, hash));
+    }
     messages.extend(history);
     let request = ModelRequest { messages, tools: fitting.tools.clone(), ..ModelRequest::default() };
     Prepared { request, system, dropped }
@@ -207,6 +211,8 @@ pub struct Fitting<'a> {
     pub context_window: u32,
     pub tools: Arc<[ToolSpec]>,
     pub tokens: &'a Counter,
+    /// Whose pictures are put in; without it, what stands for them is left.
+    pub pictures_of: Option<&'a SessionId>,
 }
 
 impl Fitting<'_> {
@@ -290,11 +296,13 @@ impl Run {
 
     /// An answer of this model, asked with less of the conversation where it says that it was too long.
     pub(super) async fn exchange(&self, recorder: &mut Recorder, ask: Ask<'_>) -> Result<Answer, NoAnswer> {
-        let history = transcript(recorder.session());
+        let sight = Sight::of(ask.client.endpoint().profile.vision);
+        let history = transcript(recorder.session(), sight);
         let fitting = Fitting {
             context_window: ask.client.endpoint().context_window,
             tools: self.tasks.registry.specs(),
             tokens: &self.tokens,
+            pictures_of: Some(&self.tasks.session_id),
         };
         let prepared = prepare(&self.tasks.home, history, ask.hits, &fitting);
         if prepared.dropped > 0 {
@@ -310,7 +318,7 @@ impl Run {
         }
         // Our count was off for this model. Once, and only if something can go, with half the context.
         let halved = Fitting { context_window: fitting.context_window / 2, ..fitting };
-        let prepared = prepare(&self.tasks.home, transcript(recorder.session()), ask.hits, &halved);
+        let prepared = prepare(&self.tasks.home, transcript(recorder.session(), sight), ask.hits, &halved);
         if prepared.request.messages.len() == before {
             return first;
         }

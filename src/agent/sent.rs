@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tokio::task::JoinHandle;
 
 use crate::domain::{ChangedBy, HomePath, SentPart, SentRequest, SessionId, Usage, WorkId};
-use crate::prompt::SystemPrompt;
 use crate::prompt::sent::{Sending, take_apart};
+use crate::prompt::{SystemPrompt, pictures};
 use crate::provider::{Client, ModelRequest};
 use crate::store::{Home, StoreError};
 
@@ -62,7 +62,8 @@ impl Keeper {
         let changes = self.client.changes();
         let body = self.client.body(&envelope.request);
         let (system, retrieved) = (&*envelope.system, &*envelope.retrieved);
-        let (mut request, texts) = take_apart(Sending { body, system, retrieved });
+        let pictures = &pictures::of(&envelope.request.messages);
+        let (mut request, texts) = take_apart(Sending { body, system, retrieved, pictures });
         let endpoint = self.client.endpoint();
         request.at = crate::clock::now();
         request.work_id = envelope.work_id.clone();

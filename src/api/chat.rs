@@ -25,7 +25,7 @@ const SESSION_HEADER: HeaderName = HeaderName::from_static("x-session-id");
 pub struct ChatRequest {
     /// May be empty where files are sent.
     message: String,
-    /// Text files to go along with it.
+    /// Text files and pictures to go along with it.
     #[serde(default)]
     attachments: Vec<Attached>,
     /// A new session when absent; made when unknown.
@@ -65,7 +65,7 @@ pub async fn chat(
         Some(id) => SessionId::parse(id)?,
         None => SessionId::parse(&clock::new_id())?,
     };
-    let said = prompt(request.message, request.attachments)?;
+    let said = prompt(&app, &id, request.message, request.attachments).await?;
     let hub = app.engine.services().hub.clone();
     let subscription = hub.follow(&id, None);
     let work_id = app.engine.say(&id, said, None).await?.work_id;

@@ -142,6 +142,7 @@ impl From<EngineError> for ApiError {
                 NoAnswer::NeverAlways => Self::new(StatusCode::CONFLICT, "never_always", message),
                 NoAnswer::BadArguments(_) => Self::bad_request("bad_arguments", message),
             },
+            EngineError::CannotSee(_) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "cannot_see", message),
             EngineError::ChangedSince => Self::new(StatusCode::CONFLICT, "changed_since", message),
             EngineError::StaysArchived(_) => Self::new(StatusCode::CONFLICT, "stays_archived", message),
             EngineError::TooShort => Self::bad_request("too_short", message),

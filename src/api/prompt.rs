@@ -13,7 +13,8 @@ use crate::agent::run::{Fitting, prepare};
 use crate::domain::{Session, SessionId};
 use crate::engine::{Services, blocking};
 use crate::prompt::SystemPrompt;
-use crate::prompt::history::transcript;
+use crate::prompt::budget::pictures;
+use crate::prompt::history::{Sight, transcript};
 use crate::prompt::system::{MemoryMode, assemble};
 use crate::provider::ModelRequest;
 
@@ -83,13 +84,15 @@ pub(super) fn next_request(services: &Services, session: Option<&Arc<Session>>) 
     let retrieved = services.home.settings().rag_mode;
     let mode = if retrieved { MemoryMode::Retrieved } else { MemoryMode::Whole };
     let chosen = session.map(|session| session.chosen.clone()).unwrap_or_default();
-    let window = services.models.status_of(&chosen).context_window;
+    let model = services.models.status_of(&chosen);
+    let window = model.context_window;
     let fitting = Fitting {
         context_window: if window == 0 { u32::MAX } else { window },
         tools: services.registry.specs(),
         tokens: &services.tokens,
+        pictures_of: None,
     };
-    let history = session.map(|session| transcript(session)).unwrap_or_default();
+    let history = session.map(|session| transcript(session, Sight::of(model.vision))).unwrap_or_default();
     let prepared = prepare(&services.home, history, retrieved.then_some(&[]), &fitting);
     NextRequest { system: assemble(&services.home, mode), request: prepared.request, dropped: prepared.dropped }
 }
@@ -113,12 +116,13 @@ fn explain(services: &Services, session: Option<&Arc<Session>>) -> Prompt {
     let body = services.models.body(&chosen, &request);
     let tools = body.get("tools").map(Value::to_string).unwrap_or_default();
     let text = body.to_string();
+    let pictures: usize = request.messages.iter().map(pictures).sum();
     Prompt {
         parts,
         tools_bytes: tools.len(),
         tools_tokens: count(&tools),
         total_bytes: text.len(),
-        total_tokens: count(&text),
+        total_tokens: count(&text) + pictures,
         messages: request.messages.len() - usize::from(!system.text.is_empty()),
         dropped,
         request: body,

@@ -12,6 +12,7 @@ use super::request_changes::{Difference, compare};
 use crate::domain::knowledge::Search;
 use crate::domain::{SentPart, SentRequest, SessionId, Usage, WorkId};
 use crate::engine::{Services, blocking};
+use crate::prompt::pictures;
 use crate::prompt::sent::{content, put_together};
 use crate::store::{Home, StoreError};
 
@@ -214,7 +215,10 @@ impl Opened<'_> {
                 Some(_) | None => Origin::History,
             };
             match self.request.retrieved.filter(|retrieved| retrieved.message == at) {
-                None => pieces.push(self.piece(origin, role, text)),
+                None => {
+                    let piece = self.piece(origin, role, text);
+                    pieces.push(Piece { tokens: piece.tokens + pictures::tokens(message), ..piece });
+                }
                 Some(found) => {
                     let words = content(message);
                     if let Some(before) = words.get(..found.start).filter(|before| !before.is_empty()) {
@@ -273,7 +277,7 @@ fn detail(services: &Services, session: &SessionId, name: &str) -> Option<SentDe
     let difference = before.map(|(name, before)| compare(name, (&before, &opened), &pieces));
     Some(SentDetail {
         summary: summary(name, &opened.request),
-        body: put_together(&opened.request, |hash| opened.text(hash)),
+        body: put_together(&opened.request, |hash| opened.text(hash), |hash| home.picture(session, hash)),
         total_tokens: pieces.iter().map(|piece| piece.tokens).sum(),
         pieces,
         difference,

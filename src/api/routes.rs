@@ -1,6 +1,7 @@
 //! Every route there is, once: it serves, and it describes itself.
 
-use utoipa_axum::router::OpenApiRouter;
+use axum::extract::DefaultBodyLimit;
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
 use utoipa_axum::routes;
 
 use super::app::App;
@@ -8,6 +9,9 @@ use super::{
     approvals, archive, attachments, chat, choice, compress, events, files, find, moving, pins, prompt, provider,
     requests, retrieval, rewind, sessions, settings, status, tokens, transfer, trust,
 };
+
+/// An exported session holds its archives and its pictures.
+const MAX_IMPORT: usize = 256 << 20;
 
 /// All routes that the OpenAPI document describes.
 pub fn described() -> OpenApiRouter<App> {
@@ -35,7 +39,7 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(archive::forget))
         .routes(routes!(archive::trashed, archive::forget_file))
         .routes(routes!(transfer::export))
-        .routes(routes!(transfer::import))
+        .routes(routes!(transfer::import).layer(DefaultBodyLimit::max(MAX_IMPORT)))
         .routes(routes!(transfer::branch))
         .routes(routes!(rewind::rewind))
         .routes(routes!(sessions::messages, sessions::say))
@@ -58,6 +62,7 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(tokens::file_tokens))
         .routes(routes!(tokens::text_tokens))
         .routes(routes!(attachments::attachment_tokens))
+        .routes(routes!(attachments::picture))
         .routes(routes!(settings::rag_mode, settings::set_rag_mode))
         .routes(routes!(prompt::prompt))
         .routes(routes!(requests::requests))

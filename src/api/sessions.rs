@@ -287,7 +287,7 @@ pub async fn say(
     let id = SessionId::parse(&id)?;
     let Json(request) = request?;
     let key = request.idempotency_key.map(usable).transpose()?;
-    let said = prompt(request.message, request.attachments)?;
+    let said = prompt(&app, &id, request.message, request.attachments).await?;
     let started = app.engine.say(&id, said, key).await?;
     let said = Said {
         session_id: id.to_string(),

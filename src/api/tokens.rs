@@ -13,6 +13,7 @@ use super::error::{ApiError, ErrorBody};
 use super::prompt::next_request;
 use crate::domain::{HomePath, Session, SessionId};
 use crate::engine::{Services, blocking};
+use crate::prompt::budget::pictures;
 use crate::prompt::system::{PART_LIMIT, Share, share};
 use crate::provider::ChatMessage;
 
@@ -122,6 +123,7 @@ pub(super) fn counted(services: &Services, session: &Arc<Session>) -> Counted {
     let count = |text: &str| services.tokens.count_cached(text);
     let tokens = |message: &ChatMessage| match message {
         ChatMessage::System(_) => 0,
+        ChatMessage::Pictured { content, .. } => count(content) + pictures(message),
         ChatMessage::User(text) | ChatMessage::Tool { content: text, .. } => count(text),
         ChatMessage::Assistant { content, calls, .. } => {
             count(content) + calls.iter().map(|call| count(&call.name) + count(&call.arguments)).sum::<usize>()

@@ -7,18 +7,23 @@ use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::app::App;
 use super::error::{ApiError, ErrorBody};
 use super::sessions::{Busy, SessionSummary, shown};
+use crate::domain::picture::MOST_PICTURE_BYTES;
 use crate::domain::written::markdown;
-use crate::domain::{Session, SessionId};
-use crate::engine::{Cut, blocking};
+use crate::domain::{NewPicture, Session, SessionId};
+use crate::engine::{Cut, Pictures, blocking};
 
 /// The field that holds archives in an exported session.
 const ARCHIVES: &str = "archives";
+/// And the one that holds pictures: their bytes in base64, by their hashes.
+const PICTURES: &str = "pictures";
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -32,7 +37,7 @@ pub struct As {
 pub enum Format {
     /// To read.
     Md,
-    /// To import: the session's file, with the messages of its archives.
+    /// To import: the session's file, with the messages of its archives and its pictures.
     Json,
 }
 
@@ -73,16 +78,17 @@ pub async fn export(
 
 async fn with_archives(app: &App, id: &SessionId, session: &Session) -> Result<String, ApiError> {
     let (home, id) = (app.engine.services().home.clone(), id.clone());
-    let archives = blocking(move || {
+    let read = blocking(move || {
+        let pictures = home.pictures(&id).into_iter().map(|(hash, bytes)| (hash, STANDARD.encode(bytes).into()));
         let names = home.archives(&id).into_iter().map(|archive| archive.name);
-        names.map(|name| home.archived(&id, &name).map(|messages| (name, Value::Array(messages)))).collect()
+        let archives = names.map(|name| home.archived(&id, &name).map(|messages| (name, Value::Array(messages))));
+        Ok((archives.collect::<Result<Map<String, Value>, _>>()?, pictures.collect::<Map<String, Value>>()))
     });
-    let archives: Map<String, Value> = archives.await?;
+    let (archives, pictures) = read.await?;
     let mut value = serde_json::to_value(session).expect("a session is JSON");
-    if let Value::Object(fields) = &mut value
-        && !archives.is_empty()
-    {
-        fields.insert(ARCHIVES.to_owned(), Value::Object(archives));
+    if let Value::Object(fields) = &mut value {
+        let more = [(ARCHIVES, archives), (PICTURES, pictures)].into_iter().filter(|(_, all)| !all.is_empty());
+        fields.extend(more.map(|(name, all)| (name.to_owned(), Value::Object(all))));
     }
     let mut text = serde_json::to_string_pretty(&value).expect("a JSON value is JSON");
     text.push('\n');
@@ -102,12 +108,25 @@ pub async fn import(
         None => BTreeMap::new(),
         Some(archives) => serde_json::from_value(archives).map_err(|error| bad(&error.to_string()))?,
     };
+    let pictures: BTreeMap<String, String> = match fields.remove(PICTURES) {
+        None => BTreeMap::new(),
+        Some(pictures) => serde_json::from_value(pictures).map_err(|error| bad(&error.to_string()))?,
+    };
     if !fields.get("messages").is_some_and(Value::is_array) {
         return Err(bad("it has no messages"));
     }
     let session: Session = serde_json::from_value(Value::Object(fields)).map_err(|error| bad(&error.to_string()))?;
-    let summary = app.engine.adopt(session, archives).await?;
+    let summary = app.engine.adopt(session, archives, Pictures::Brought(decoded(pictures))).await?;
     Ok(Json(shown(&Busy::of(&app), summary)))
+}
+
+/// A picture that is damaged is missing afterwards, and the session says so where it stood.
+fn decoded(pictures: BTreeMap<String, String>) -> Vec<NewPicture> {
+    let decoded = pictures.into_iter().filter_map(|(hash, text)| {
+        let bytes = STANDARD.decode(text).ok().filter(|bytes| bytes.len() <= MOST_PICTURE_BYTES)?;
+        Some(NewPicture { hash, bytes: bytes.into() })
+    });
+    decoded.collect()
 }
 
 /// A new session with the past of this one up to a message.

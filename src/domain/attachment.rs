@@ -1,12 +1,13 @@
-//! A text file that a person sent along with a message. Its name is data from outside, its text may be a stranger's: both are
+//! A text file or a picture that a person sent along with a message. Its name is data from outside, its text may be a stranger's: both are
 //! kept as they came as far as that is safe, and made fit for the model only when a request is assembled.
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::defang::defang;
+use super::picture::{self, MOST_PICTURE_BYTES, MOST_PICTURES_TOGETHER, MOST_SIDE, NewPicture, Picture};
 use super::visible::is_hidden;
 
 /// The most files with one message.
@@ -28,8 +29,12 @@ pub struct Attachment {
     /// Without the dot; empty where the name has none.
     #[serde(default)]
     pub extension: String,
+    /// Empty where it is a picture.
     #[serde(default)]
     pub content: String,
+    /// Where it is a picture: which one. Its bytes are a file beside the session.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known_picture")]
+    pub picture: Option<Picture>,
     /// Fields this version does not know; kept as they are.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
@@ -40,11 +45,13 @@ pub struct Attachment {
 pub struct Prompt {
     pub text: String,
     pub attachments: Vec<Arc<Attachment>>,
+    /// The bytes of the pictures among them.
+    pub pictures: Vec<NewPicture>,
 }
 
 impl From<String> for Prompt {
     fn from(text: String) -> Self {
-        Self { text, attachments: Vec::new() }
+        Self { text, ..Self::default() }
     }
 }
 
@@ -67,6 +74,22 @@ pub enum NotAttached {
         "{0} is not text, and only text can be attached: put a document into knowledge/, where its text is searched"
     )]
     NotText(String),
+    #[error("{0} is no picture that a model reads: it must be PNG, JPEG, WebP or GIF, whole, and sent as base64")]
+    NotPicture(String),
+    #[error(
+        "{name} has {width} × {height} pixels, and a side of a picture may have {MOST_SIDE}: make it smaller, models read \
+         no more than about 1568"
+    )]
+    TooWide { name: String, width: u32, height: u32 },
+    #[error("{name} has {bytes} bytes, and a picture may have {MOST_PICTURE_BYTES}: make it smaller")]
+    PictureTooLarge { name: String, bytes: usize },
+    #[error(
+        "the pictures have {0} bytes together, and those of one message may have {MOST_PICTURES_TOGETHER}: send them with \
+         several messages"
+    )]
+    PicturesTooLarge(u64),
+    #[error("the picture {0} is not kept with this session any more: attach it again")]
+    NotKept(String),
 }
 
 impl Attachment {
@@ -88,7 +111,34 @@ impl Attachment {
         if content.contains('\0') {
             return Err(NotAttached::NotText(name));
         }
-        Ok(Self { name, extension, content, extra: Map::new() })
+        Ok(Self { name, extension, content, picture: None, extra: Map::new() })
+    }
+
+    /// A picture under a name that can be shown. `hash` is that of its bytes; its extension is that of what it is.
+    ///
+    /// # Errors
+    /// When it is too large, or no picture.
+    pub fn of_picture(name: &str, new: &NewPicture) -> Result<Self, NotAttached> {
+        let name = shown_name(name);
+        let bytes = new.bytes.len();
+        if bytes > MOST_PICTURE_BYTES {
+            return Err(NotAttached::PictureTooLarge { name, bytes });
+        }
+        let Some(head) = picture::head(&new.bytes) else { return Err(NotAttached::NotPicture(name)) };
+        let (width, height) = (head.width, head.height);
+        if width.max(height) > MOST_SIDE {
+            return Err(NotAttached::TooWide { name, width, height });
+        }
+        let picture = Picture { media_type: head.media, hash: new.hash.clone(), bytes: bytes as u64, width, height };
+        let extension = head.media.extension().to_owned();
+        Ok(Self { name, extension, content: String::new(), picture: Some(picture), extra: Map::new() })
+    }
+
+    /// Its name where it stands in a line of a request.
+    pub fn name_in_line(&self) -> String {
+        let mark = |char| is_mark(char) || matches!(char, '[' | ']');
+        defang(&shown_name(&self.name).chars().map(|char| if mark(char) { '_' } else { char }).collect::<String>())
+            .into_owned()
     }
 
     /// As the model reads it: a block with the file's name, which nothing inside it can end or pose as.
@@ -100,6 +150,11 @@ impl Attachment {
     }
 }
 
+/// A picture described as no version of this program does is not known here; the message is read all the same.
+fn known_picture<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Picture>, D::Error> {
+    Ok(serde_json::from_value(Value::deserialize(from)?).ok())
+}
+
 /// Whether these files may go along with one message.
 ///
 /// # Errors
@@ -109,7 +164,12 @@ pub fn checked_together(attachments: &[Arc<Attachment>]) -> Result<(), NotAttach
         return Err(NotAttached::TooMany(attachments.len()));
     }
     let bytes: usize = attachments.iter().map(|attachment| attachment.content.len()).sum();
-    if bytes > MOST_TOGETHER { Err(NotAttached::TooLargeTogether(bytes)) } else { Ok(()) }
+    if bytes > MOST_TOGETHER {
+        return Err(NotAttached::TooLargeTogether(bytes));
+    }
+    let pictures = attachments.iter().filter_map(|attachment| attachment.picture.as_ref());
+    let bytes = pictures.map(|picture| picture.bytes).sum();
+    if bytes > MOST_PICTURES_TOGETHER as u64 { Err(NotAttached::PicturesTooLarge(bytes)) } else { Ok(()) }
 }
 
 /// Marks that could end the block's head.

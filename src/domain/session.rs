@@ -1,5 +1,6 @@
 //! A session: an ordered list of works with the messages they left. It changes only by [`Session::apply`].
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -64,6 +65,12 @@ fn is_zero(n: &u64) -> bool {
 }
 
 impl Session {
+    /// Hashes of the pictures in its messages.
+    pub fn pictures(&self) -> BTreeSet<String> {
+        let files = self.messages.iter().flat_map(|message| &message.attachments);
+        files.filter_map(|file| Some(file.picture.as_ref()?.hash.clone())).collect()
+    }
+
     pub fn new(title: impl Into<String>, now: f64) -> Self {
         Self {
             title: title.into(),

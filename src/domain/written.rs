@@ -26,7 +26,10 @@ fn write_message(text: &mut String, message: &Message) {
         text.push_str(&format!("\n{}\n", message.content.trim_end()));
     }
     for file in &message.attachments {
-        text.push_str(&format!("\n**{}**\n\n{}", one_line(&file.name), fenced(&file.content)));
+        match file.picture {
+            Some(_) => text.push_str(&format!("\n**{}** (picture)\n", one_line(&file.name))),
+            None => text.push_str(&format!("\n**{}**\n\n{}", one_line(&file.name), fenced(&file.content))),
+        }
     }
     for call in &message.tool_calls {
         write_call(text, call);

@@ -1,13 +1,14 @@
 //! Sessions that come into being with a past: brought from elsewhere, or branched off another.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::actor::Command;
 use super::{Engine, EngineError, Missing, blocking};
 use crate::clock;
-use crate::domain::{Session, SessionId};
+use crate::domain::{NewPicture, Session, SessionId};
 use crate::store::SessionSummary;
 
 /// Where a branch ends.
@@ -19,16 +20,37 @@ pub enum Cut {
     After,
 }
 
+/// Where the pictures of a session come from.
+pub enum Pictures {
+    Brought(Vec<NewPicture>),
+    /// Another session has them.
+    Of(SessionId),
+}
+
 impl Engine {
-    /// Keeps a session under a new id, with the archives that came with it.
+    /// Keeps a session under a new id, with the archives and pictures that came with it.
     pub async fn adopt(
         &self,
         mut session: Session,
         archives: BTreeMap<String, Vec<Value>>,
+        pictures: Pictures,
     ) -> Result<SessionSummary, EngineError> {
         let id = SessionId::parse(&clock::new_id()).map_err(|_| EngineError::Internal("a new id was not an id"))?;
         let (home, new) = (self.services().home.clone(), id.clone());
-        let names = blocking(move || home.adopt_archives(&new, &archives)).await?;
+        let shown = session.pictures();
+        let names = blocking(move || {
+            match pictures {
+                Pictures::Brought(brought) => home.keep_pictures(&new, &brought)?,
+                Pictures::Of(other) => {
+                    for hash in shown {
+                        let bytes = home.picture(&other, &hash).map(Arc::from);
+                        home.keep_pictures(&new, bytes.map(|bytes| NewPicture { hash, bytes }).as_slice())?;
+                    }
+                }
+            }
+            home.adopt_archives(&new, &archives)
+        })
+        .await?;
         for part in &mut session.archived {
             if let Some(name) = names.get(&part.archive) {
                 part.archive.clone_from(name);
@@ -51,7 +73,7 @@ impl Engine {
         let Some(mut session) = branched(&view.session, message, cut) else { return Ok(None) };
         session.updated_at = clock::now();
         session.extra.insert("parent".to_owned(), json!({"session_id": id, "message_id": message}));
-        self.adopt(session, BTreeMap::new()).await.map(Some)
+        self.adopt(session, BTreeMap::new(), Pictures::Of(id.clone())).await.map(Some)
     }
 }
 

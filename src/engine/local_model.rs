@@ -190,6 +190,7 @@ impl LocalModel {
             context_window: self.files.context_window,
             // The server takes the switch; these models do not think.
             thinking: false,
+            vision: false,
         }
     }
 
@@ -205,6 +206,7 @@ impl LocalModel {
             detail: missing,
             small: true,
             context_window: self.files.context_window,
+            vision: false,
         }
     }
 

@@ -23,7 +23,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use actor::{Closing, Command, Reply};
 pub use actor::{Compression, Started, View};
-pub use adopt::Cut;
+pub use adopt::{Cut, Pictures};
 pub use compress::{Plan, Proposal};
 pub use hub::{EventId, Hub, Published, Subscription, What};
 pub use notice::{ChangedBy, Notice};
@@ -92,6 +92,11 @@ pub enum EngineError {
     NoUndo(#[from] NoUndo),
     #[error(transparent)]
     NoAnswer(#[from] approvals::NoAnswer),
+    #[error(
+        "{0} cannot see pictures: choose a model that can, or take the pictures out; if it can, say `vision: true` for it \
+         in config.yml and start miniclaw again"
+    )]
+    CannotSee(String),
     #[error("there is too little to compress: a session needs at least 4 messages")]
     TooShort,
     #[error("the conversation has changed since this summary was made: look at it again, nothing was changed")]

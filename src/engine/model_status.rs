@@ -19,6 +19,8 @@ pub struct ModelStatus {
     /// The embedded demo model: small, slow, often wrong.
     pub small: bool,
     pub context_window: u32,
+    /// It sees pictures: config.yml says so (`vision`), or its server does.
+    pub vision: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -49,4 +51,6 @@ pub struct Candidate {
     pub context_window: u32,
     /// It can be told to think, or not to.
     pub thinking: bool,
+    /// It sees pictures.
+    pub vision: bool,
 }

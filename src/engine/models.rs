@@ -374,6 +374,7 @@ fn candidate(id: String, endpoint: &Endpoint, from: &str) -> Candidate {
         id,
         context_window: endpoint.context_window,
         thinking: endpoint.profile.has_switch(),
+        vision: endpoint.profile.vision,
         provider: endpoint.profile.kind.name().to_lowercase(),
         model: endpoint.model.clone(),
         label: endpoint.label.clone(),
@@ -391,6 +392,7 @@ fn remote_status(endpoint: &Endpoint) -> ModelStatus {
         detail: None,
         small: false,
         context_window: endpoint.context_window,
+        vision: endpoint.profile.vision,
     }
 }
 
@@ -404,5 +406,6 @@ fn none_status(detail: &str) -> ModelStatus {
         detail: Some(detail.to_owned()),
         small: false,
         context_window: 0,
+        vision: false,
     }
 }

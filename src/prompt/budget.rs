@@ -26,7 +26,7 @@ pub fn fit(history: &mut Vec<ChatMessage>, budget: Budget, count: &dyn Fn(&str) 
     // From the newest exchange back, so that what is left out is not counted: a long session costs what its window holds.
     let (mut kept, mut total) = (history.len(), 0);
     while kept > 0 {
-        let start = history[..kept].iter().rposition(|m| matches!(m, ChatMessage::User(_))).unwrap_or(0);
+        let start = history[..kept].iter().rposition(|m| m.is_asked()).unwrap_or(0);
         total += history[start..kept].iter().map(|m| cost(m, count)).sum::<usize>();
         if total > room && kept < history.len() {
             break;
@@ -39,20 +39,30 @@ pub fn fit(history: &mut Vec<ChatMessage>, budget: Budget, count: &dyn Fn(&str) 
 
 fn texts(message: &ChatMessage) -> impl Iterator<Item = &str> {
     let (main, calls) = match message {
-        ChatMessage::System(text) | ChatMessage::User(text) | ChatMessage::Tool { content: text, .. } => {
-            (text, &[][..])
-        }
+        ChatMessage::System(text)
+        | ChatMessage::User(text)
+        | ChatMessage::Pictured { content: text, .. }
+        | ChatMessage::Tool { content: text, .. } => (text, &[][..]),
         ChatMessage::Assistant { content, calls, .. } => (content, calls.as_slice()),
     };
     std::iter::once(main.as_str()).chain(calls.iter().flat_map(|call| [call.name.as_str(), call.arguments.as_str()]))
 }
 
+/// Those of pictures count as bytes too: at least what they cost.
 fn bytes(message: &ChatMessage) -> usize {
-    texts(message).map(str::len).sum()
+    texts(message).map(str::len).sum::<usize>() + pictures(message)
+}
+
+/// Tokens of a message's pictures.
+pub fn pictures(message: &ChatMessage) -> usize {
+    match message {
+        ChatMessage::Pictured { pictures, .. } => pictures.iter().map(|seen| seen.picture.tokens()).sum(),
+        ChatMessage::System(_) | ChatMessage::User(_) | ChatMessage::Assistant { .. } | ChatMessage::Tool { .. } => 0,
+    }
 }
 
 fn cost(message: &ChatMessage, count: &dyn Fn(&str) -> usize) -> usize {
-    MESSAGE_OVERHEAD + texts(message).map(count).sum::<usize>()
+    MESSAGE_OVERHEAD + texts(message).map(count).sum::<usize>() + pictures(message)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 pub mod budget;
 pub mod history;
+pub mod pictures;
 pub mod sent;
 pub mod system;
 

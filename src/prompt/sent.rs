@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::SystemPrompt;
+use super::{SystemPrompt, pictures};
 use crate::domain::{SentPart, SentRequest, SentRetrieval, SentText, WorkId};
+use crate::provider::SeenPicture;
 use crate::store::etag;
 
 const MESSAGES: &str = "messages";
@@ -18,11 +19,13 @@ pub struct Sending<'a> {
     pub system: &'a SystemPrompt,
     /// What was retrieved, as the model reads it; empty where nothing was.
     pub retrieved: &'a str,
+    /// The pictures in it: the record names them, and their files beside the session hold them.
+    pub pictures: &'a [SeenPicture],
 }
 
 /// The record of a request, still without where and when it was sent, and the texts it stands for.
 pub fn take_apart(sending: Sending<'_>) -> (SentRequest, Vec<SentText>) {
-    let Sending { mut body, system, retrieved } = sending;
+    let Sending { mut body, system, retrieved, pictures } = sending;
     let whole = body.to_string();
     let mut texts = Vec::new();
     let mut keep = |text: String| {
@@ -50,6 +53,7 @@ pub fn take_apart(sending: Sending<'_>) -> (SentRequest, Vec<SentText>) {
     if begins_with_system {
         messages.remove(0);
     }
+    messages.iter_mut().for_each(|message| pictures::without_bytes(message, pictures));
     let retrieved = find_retrieved(&messages, retrieved);
     let messages = messages.iter().map(|message| keep(message.to_string())).collect();
     let tools = body.get_mut(TOOLS).map(Value::take).map(|tools| keep(tools.to_string()));
@@ -87,7 +91,11 @@ pub fn content(message: &Value) -> &str {
 }
 
 /// The whole body again; `None` when a text is missing or something else than was sent would come out.
-pub fn put_together(request: &SentRequest, text: impl Fn(&str) -> Option<String>) -> Option<Value> {
+pub fn put_together(
+    request: &SentRequest,
+    text: impl Fn(&str) -> Option<String>,
+    picture: impl Fn(&str) -> Option<Vec<u8>>,
+) -> Option<Value> {
     let parsed = |hash: &String| serde_json::from_str::<Value>(&text(hash)?).ok();
     let parts = request.system.iter().filter_map(|part| part.text.as_ref());
     let parts = parts.map(|hash| text(hash)).collect::<Option<Vec<String>>>()?;
@@ -98,7 +106,8 @@ pub fn put_together(request: &SentRequest, text: impl Fn(&str) -> Option<String>
         system.insert("content".to_owned(), parts.join(BETWEEN_PARTS).into());
         messages.push(Value::Object(system));
     }
-    messages.extend(request.messages.iter().map(parsed).collect::<Option<Vec<Value>>>()?);
+    let whole = |hash: &String| pictures::with_bytes(parsed(hash)?, &picture);
+    messages.extend(request.messages.iter().map(whole).collect::<Option<Vec<Value>>>()?);
     let mut body = request.body.clone();
     let fields = body.as_object_mut()?;
     fields.insert(MESSAGES.to_owned(), Value::Array(messages));
@@ -137,19 +146,20 @@ mod tests {
     fn what_was_taken_apart_is_put_together_to_the_same_bytes() {
         let system = prompt();
         let sent = body(&system);
-        let (request, texts) = take_apart(Sending { body: sent.clone(), system: &system, retrieved: "FOUND: tea" });
+        let (request, texts) =
+            take_apart(Sending { body: sent.clone(), system: &system, retrieved: "FOUND: tea", pictures: &[] });
         assert_eq!(request.body, json!({"model": "m", "messages": null, "tools": null, "stream": true}));
         assert_eq!(request.retrieved, Some(SentRetrieval { message: 1, start: 5 }));
         assert_eq!(request.system.iter().filter(|part| part.text.is_some()).count(), 2);
         assert_eq!((texts.len(), request.messages.len(), request.bytes), (6, 3, sent.to_string().len()));
         let mut known: HashMap<String, String> = texts.into_iter().map(|text| (text.hash, text.text)).collect();
-        let back = put_together(&request, |hash| known.get(hash).cloned()).unwrap();
+        let back = put_together(&request, |hash| known.get(hash).cloned(), |_| None).unwrap();
         assert_eq!(back.to_string(), sent.to_string());
         let gone = known.remove(&request.messages[0]).unwrap();
-        assert_eq!(put_together(&request, |hash| known.get(hash).cloned()), None);
+        assert_eq!(put_together(&request, |hash| known.get(hash).cloned(), |_| None), None);
         known.insert(request.messages[0].clone(), gone.replace("one", "eins"));
         assert_eq!(
-            put_together(&request, |hash| known.get(hash).cloned()),
+            put_together(&request, |hash| known.get(hash).cloned(), |_| None),
             None,
             "something else is not what was sent"
         );
@@ -159,8 +169,9 @@ mod tests {
     fn a_request_without_files_tools_or_memory_is_a_request_too() {
         let sent = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]});
         let system = SystemPrompt::default();
-        let (request, texts) = take_apart(Sending { body: sent.clone(), system: &system, retrieved: "" });
+        let (request, texts) =
+            take_apart(Sending { body: sent.clone(), system: &system, retrieved: "", pictures: &[] });
         assert_eq!((request.retrieved, request.tools.clone(), texts.len()), (None, None, 1));
-        assert_eq!(put_together(&request, |_| Some(texts[0].text.clone())), Some(sent));
+        assert_eq!(put_together(&request, |_| Some(texts[0].text.clone()), |_| None), Some(sent));
     }
 }

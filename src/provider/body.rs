@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::profile::{Echo, Profile};
-use super::{ChatMessage, ModelRequest};
+use super::{ChatMessage, ModelRequest, SeenPicture};
 use crate::domain::ToolSpec;
 
 /// The whole body. `tool_choice` is never sent: `auto` is every provider's default, and DeepSeek's thinking models refuse
@@ -58,6 +58,7 @@ fn messages(profile: &Profile, messages: &[ChatMessage]) -> Vec<Value> {
         .filter_map(|(message, with_calls)| match message {
             ChatMessage::System(content) => Some(json!({"role": "system", "content": content})),
             ChatMessage::User(content) => Some(json!({"role": "user", "content": content})),
+            ChatMessage::Pictured { content, pictures } => Some(pictured(content, pictures)),
             ChatMessage::Tool { call_id, content } => {
                 Some(json!({"role": "tool", "tool_call_id": call_id, "content": content}))
             }
@@ -68,14 +69,26 @@ fn messages(profile: &Profile, messages: &[ChatMessage]) -> Vec<Value> {
         .collect()
 }
 
+/// A picture that could not be read is told in the words, and is not there.
+fn pictured(content: &str, pictures: &[SeenPicture]) -> Value {
+    if pictures.is_empty() {
+        return json!({"role": "user", "content": content});
+    }
+    let seen = pictures.iter().map(|seen| json!({"type": "image_url", "image_url": {"url": &*seen.url}}));
+    let parts: Vec<Value> = std::iter::once(json!({"type": "text", "text": content})).chain(seen).collect();
+    json!({"role": "user", "content": parts})
+}
+
 /// For each message: whether tools were called anywhere between the user messages around it.
 fn mark_exchanges(messages: &[ChatMessage]) -> Vec<bool> {
     let calls = |message: &ChatMessage| match message {
         ChatMessage::Assistant { calls, .. } => !calls.is_empty(),
-        ChatMessage::System(_) | ChatMessage::User(_) | ChatMessage::Tool { .. } => false,
+        ChatMessage::System(_) | ChatMessage::User(_) | ChatMessage::Pictured { .. } | ChatMessage::Tool { .. } => {
+            false
+        }
     };
     messages
-        .chunk_by(|_, next| !matches!(next, ChatMessage::User(_)))
+        .chunk_by(|_, next| !next.is_asked())
         .flat_map(|exchange| std::iter::repeat_n(exchange.iter().any(calls), exchange.len()))
         .collect()
 }

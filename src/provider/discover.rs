@@ -34,7 +34,9 @@ async fn ollama(origin: &str) -> Vec<Endpoint> {
             let loaded = items(&running, "models").find(|other| name_of(other) == Some(name));
             // A loaded model's real window; otherwise the server decides when it loads it.
             let window = loaded.and_then(|model| model.get("context_length")).and_then(Value::as_u64);
-            Some((loaded.is_some(), endpoint(ProfileKind::Ollama, origin, name, window)?))
+            let mut endpoint = endpoint(ProfileKind::Ollama, origin, name, window)?;
+            endpoint.profile.vision = items(model, "capabilities").any(|capability| capability == "vision");
+            Some((loaded.is_some(), endpoint))
         })
         .collect();
     found.sort_by_key(|(loaded, _)| !loaded);
@@ -127,6 +129,7 @@ mod tests {
         let found = ollama(&origin).await;
         let shown: Vec<_> = found.iter().map(|e| (e.model.as_str(), e.context_window, e.profile.kind)).collect();
         assert_eq!(shown, [("gemma3:4b", 8_192, ProfileKind::Ollama), ("qwen3:8b", 32_768, ProfileKind::Ollama)]);
+        assert_eq!(found.iter().map(|e| e.profile.vision).collect::<Vec<_>>(), [true, false]);
         assert_eq!(found[0].base_url.as_str(), format!("{origin}/v1"));
     }
 

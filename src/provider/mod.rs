@@ -33,7 +33,7 @@ use std::sync::Arc;
 use secrecy::SecretString;
 use url::Url;
 
-use crate::domain::{StatusKind, ToolSpec, Usage};
+use crate::domain::{Picture, StatusKind, ToolSpec, Usage};
 
 pub use body::body;
 pub use check::list_models;
@@ -84,6 +84,11 @@ impl fmt::Debug for Endpoint {
 pub enum ChatMessage {
     System(String),
     User(String),
+    /// What a person said with pictures, for a model that sees them.
+    Pictured {
+        content: String,
+        pictures: Vec<SeenPicture>,
+    },
     Assistant {
         content: String,
         /// Sent back only to providers that want it.
@@ -95,6 +100,26 @@ pub enum ChatMessage {
         call_id: String,
         content: String,
     },
+}
+
+impl ChatMessage {
+    /// Whether a person said it.
+    pub fn is_asked(&self) -> bool {
+        match self {
+            Self::User(_) | Self::Pictured { .. } => true,
+            Self::System(_) | Self::Assistant { .. } | Self::Tool { .. } => false,
+        }
+    }
+}
+
+/// A picture as a request carries it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SeenPicture {
+    /// How the message calls it.
+    pub label: String,
+    pub picture: Picture,
+    /// Its bytes as a `data:` address; before they are read, what stands for them in a record.
+    pub url: Arc<str>,
 }
 
 /// A tool call the model asked for.

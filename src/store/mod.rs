@@ -3,6 +3,7 @@
 //! Everything goes through directory handles opened beneath the home (`openat2`, no climbing, no symlink out), so a
 //! symlink swapped in later leads nowhere. All functions block; callers on the runtime use `spawn_blocking`.
 
+mod aside;
 mod atomic;
 mod cache;
 mod changes;
@@ -13,6 +14,7 @@ mod journal;
 mod listing;
 mod moving;
 pub mod outside;
+mod pictures;
 mod quarantine;
 mod reading;
 mod requests;
@@ -31,6 +33,7 @@ pub use files::{Expect, ROOTS, SNAPSHOT, TextFile, etag};
 pub use home::Home;
 pub use journal::{Durability, Journal};
 pub use listing::{FileEntry, Look};
+pub use pictures::picture_hash;
 pub use quarantine::Quarantined;
 pub use reading::{Archive, DeletedSession};
 pub use sessions::{Loaded, SessionSummary, Stamp};

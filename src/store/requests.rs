@@ -11,16 +11,15 @@ use std::io;
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 
 use super::error::StoreError;
-use super::etag;
 use super::home::Home;
+use super::{aside, etag};
 use crate::clock;
 use crate::domain::knowledge::Search;
 use crate::domain::{SentRequest, SentText, SessionId, WorkId};
 
-const FOLDER: &str = "requests";
+pub(super) const FOLDER: &str = "requests";
 const TEXTS: &str = "texts";
 const FOUND: &str = "found";
-const DELETED: &str = "archive/deleted/requests";
 const TEMP: &str = ".part-";
 /// Requests that are kept of one session.
 const MOST: usize = 200;
@@ -135,27 +134,12 @@ impl Home {
 
     /// The requests of a deleted session go where its file goes.
     pub(super) fn put_requests_aside(&self, session: &SessionId) -> io::Result<()> {
-        let dir = self.sessions_dir();
-        if !dir.is_dir(format!("{FOLDER}/{session}")) {
-            return Ok(());
-        }
-        dir.create_dir_all(DELETED)?;
-        let kept = format!("{DELETED}/{session}");
-        if dir.exists(&kept) {
-            dir.rename(&kept, dir, format!("{kept}_{}", clock::stamp()))?;
-        }
-        dir.rename(format!("{FOLDER}/{session}"), dir, kept)
+        aside::put(self.sessions_dir(), FOLDER, session)
     }
 
     /// And come back with it.
     pub(super) fn bring_requests_back(&self, session: &SessionId) -> io::Result<()> {
-        let dir = self.sessions_dir();
-        let kept = format!("{DELETED}/{session}");
-        if !dir.is_dir(&kept) || dir.exists(format!("{FOLDER}/{session}")) {
-            return Ok(());
-        }
-        dir.create_dir_all(FOLDER)?;
-        dir.rename(&kept, dir, format!("{FOLDER}/{session}"))
+        aside::bring_back(self.sessions_dir(), FOLDER, session)
     }
 
     /// Lets go of the sessions' requests that were not added to for longest, until all together are within their limit.

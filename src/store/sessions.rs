@@ -283,6 +283,9 @@ impl Home {
         if let Err(error) = self.put_requests_aside(id) {
             tracing::warn!(session = %id, %error, "what was sent to the model for a deleted session stays where it was");
         }
+        if let Err(error) = self.put_pictures_aside(id) {
+            tracing::warn!(session = %id, %error, "the pictures of a deleted session stay where they were");
+        }
         self.sync_both(&dir, id)?;
         Ok(true)
     }
@@ -305,6 +308,9 @@ impl Home {
         }
         if let Err(error) = self.bring_requests_back(id) {
             tracing::warn!(session = %id, %error, "what was sent to the model for a restored session stays aside");
+        }
+        if let Err(error) = self.bring_pictures_back(id) {
+            tracing::warn!(session = %id, %error, "the pictures of a restored session stay aside");
         }
         self.sync_both(&dir, id)?;
         Ok(true)

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::error::StoreError;
 use super::home::Home;
 use super::reading::is_archive_of;
-use super::{atomic, journal};
+use super::{aside, atomic, journal, pictures, requests};
 use crate::clock;
 use crate::domain::{HomePath, SessionId};
 
@@ -70,7 +70,9 @@ impl Home {
             left.extend(names(&archive).into_iter().filter(|name| is_archive_of(id, name)));
             gone(sessions.remove_dir_all(format!("changes/{id}"))).map_err(StoreError::io(doing()))?;
         }
-        gone(archive.remove_dir_all(format!("deleted/requests/{id}"))).map_err(StoreError::io(doing()))?;
+        for kind in [requests::FOLDER, pictures::FOLDER] {
+            gone(sessions.remove_dir_all(aside::place(kind, id))).map_err(StoreError::io(doing()))?;
+        }
         left.push(format!("deleted/{name}"));
         for name in left {
             gone(archive.remove_file(name)).map_err(StoreError::io(doing()))?;

@@ -38,6 +38,7 @@ mod malformed;
 mod models;
 mod moving;
 mod nth_failure;
+mod pictures;
 mod power_cut;
 mod prompt;
 mod provider_connect;

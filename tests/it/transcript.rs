@@ -19,7 +19,8 @@ pub fn problems(body: &Value) -> Vec<String> {
             say(at, &format!("comes before the results of {open:?}"));
             open.clear();
         }
-        let Some(content) = message["content"].as_str() else {
+        let content = message["content"].as_str().or_else(|| text_of_parts(message));
+        let Some(content) = content else {
             say(at, "has no text");
             continue;
         };
@@ -64,6 +65,17 @@ pub fn problems(body: &Value) -> Vec<String> {
     problems
 }
 
+/// The text of a person's message with pictures: one text, then pictures with their bytes in the address.
+fn text_of_parts(message: &Value) -> Option<&str> {
+    let (text, pictures) = message["content"].as_array()?.split_first()?;
+    let whole = |part: &Value| {
+        let address = part["image_url"]["url"].as_str().unwrap_or_default();
+        part["type"] == "image_url" && address.starts_with("data:image/") && address.contains(";base64,")
+    };
+    let right = message["role"] == "user" && text["type"] == "text" && !pictures.is_empty();
+    text["text"].as_str().filter(|_| right && pictures.iter().all(whole))
+}
+
 #[test]
 fn the_check_sees_what_providers_refuse() {
     use serde_json::json;
@@ -73,6 +85,12 @@ fn the_check_sees_what_providers_refuse() {
     let user = json!({"role": "user", "content": "hi"});
     let check = |messages: Value| problems(&json!({"messages": messages})).len();
     assert_eq!(check(json!([user, call, result])), 0);
+    let pictured = |address: &str| {
+        let picture = json!({"type": "image_url", "image_url": {"url": address}});
+        json!([{"role": "user", "content": [{"type": "text", "text": "look"}, picture]}])
+    };
+    assert_eq!(check(pictured("data:image/png;base64,AA==")), 0);
+    assert_eq!(check(pictured("picture:image/png;1x1;aa")), 1);
     assert_eq!(check(json!([])), 1);
     assert_eq!(check(json!([user, call, user])), 1);
     assert_eq!(check(json!([user, call])), 2);

@@ -719,6 +719,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/{id}/pictures/{hash}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A picture of a session, as it was sent. Its address holds the hash of its bytes, so it never becomes another. */
+        get: operations["picture"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sessions/{id}/pin": {
         parameters: {
             query?: never;
@@ -1057,21 +1074,27 @@ export interface components {
             /** @description Oldest first. */
             archives: components["schemas"]["ArchivedPart"][];
         };
-        /** @description A text file to go along with a message. */
+        /** @description A text file or a picture to go along with a message. */
         Attached: {
             /** @description Only its last part counts where it is a path; what does not show is taken out. */
             name: string;
             /** @description That of the name where it is not given. */
             extension?: string | null;
-            /** @description At most 256 KiB; those of one message at most 10, and 1 MiB together. */
+            /**
+             * @description A text has at most 256 KiB, a picture 1.5 MiB and 8192 pixels a side; those of one message are at most 10, with 1 MiB
+             *     of text and 6 MiB of pictures together.
+             */
             content: string;
+            encoding?: components["schemas"]["Encoding"];
         };
         /** @description As it stands with a message in the session's file. */
         Attachment: {
             name: string;
             /** @description Without the dot; empty where the name has none. */
             extension?: string;
+            /** @description Empty where it is a picture. */
             content?: string;
+            picture?: components["schemas"]["Picture"] | null;
         } & {
             [key: string]: unknown;
         };
@@ -1081,7 +1104,7 @@ export interface components {
             name: string;
             extension: string;
             bytes: number;
-            /** @description In the request, its name and frame included. */
+            /** @description In the request, its name and frame included; for a picture an estimate by its size. */
             tokens: number;
         };
         /** @description The run before. */
@@ -1134,6 +1157,8 @@ export interface components {
             context_window: number;
             /** @description It can be told to think, or not to. */
             thinking: boolean;
+            /** @description It sees pictures. */
+            vision: boolean;
         };
         /** @description A question with what must be found for it: at least one of `file`, `heading` and `text`; all that are there must fit. */
         Case: {
@@ -1204,7 +1229,7 @@ export interface components {
         ChatRequest: {
             /** @description May be empty where files are sent. */
             message: string;
-            /** @description Text files to go along with it. */
+            /** @description Text files and pictures to go along with it. */
             attachments?: components["schemas"]["Attached"][];
             /** @description A new session when absent; made when unknown. */
             session_id?: string | null;
@@ -1308,6 +1333,11 @@ export interface components {
         };
         /** @enum {string} */
         EmbeddingState: "unloaded" | "ready" | "absent" | "failed";
+        /**
+         * @description How the content of a file is written.
+         * @enum {string}
+         */
+        Encoding: "text" | "base64" | "kept";
         /** @description The body of every error. */
         ErrorBody: {
             /** @description A word for programs, e.g. `not_found`. */
@@ -1715,6 +1745,11 @@ export interface components {
          * @enum {string}
          */
         Lost: "no_shared_word" | "weaker_words" | "farther_meaning" | "both_weaker" | "no_vector_yet";
+        /**
+         * @description The formats that models and browsers read.
+         * @enum {string}
+         */
+        Media: "image/png" | "image/jpeg" | "image/webp" | "image/gif";
         /** @description Something that a message names. */
         Mention: {
             kind: components["schemas"]["MentionKind"];
@@ -1791,6 +1826,8 @@ export interface components {
             small: boolean;
             /** Format: int32 */
             context_window: number;
+            /** @description It sees pictures: config.yml says so (`vision`), or its server does. */
+            vision: boolean;
         };
         Models: {
             /** @description The one that answers where a session has chosen none. */
@@ -1881,6 +1918,21 @@ export interface components {
              * @description The line of the piece's file.
              */
             line?: number | null;
+        };
+        /** @description What a message says of a picture: which file it is, and enough to show a place for it before it is read. */
+        Picture: {
+            media_type: components["schemas"]["Media"];
+            /** @description SHA-256 of its bytes, in hexadecimal: its file beside the session has that name. */
+            hash: string;
+            /** Format: int64 */
+            bytes: number;
+            /**
+             * Format: int32
+             * @description In pixels, as its head says.
+             */
+            width: number;
+            /** Format: int32 */
+            height: number;
         };
         Piece: {
             origin: components["schemas"]["Origin"];
@@ -4204,6 +4256,38 @@ export interface operations {
             };
             /** @description changed_since: the file is something else by now */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    picture: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                /** @description SHA-256 of its bytes, in hexadecimal */
+                hash: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description PNG, JPEG, WebP or GIF */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/png": number[];
+                };
+            };
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

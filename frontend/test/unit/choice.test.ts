@@ -8,11 +8,19 @@ import { historyAt } from './frames'
 
 const candidate = (id: string, thinking = false): Candidate => ({
   ...{ id, thinking, provider: id.split('/')[0] ?? '', model: id.split('/')[1] ?? '', label: id },
-  ...{ from: '.env', context_window: 1 },
+  ...{ from: '.env', context_window: 1, vision: false },
 })
 const models: Models = {
   current: {
-    ...{ provider: 'a', model: 'one', label: 'One', state: 'ready', small: false, context_window: 1 },
+    ...{
+      provider: 'a',
+      model: 'one',
+      label: 'One',
+      state: 'ready',
+      small: false,
+      context_window: 1,
+      vision: false,
+    },
   },
   default_id: 'a/one',
   available: [candidate('a/one'), candidate('b/two', true), candidate('c/three@host:1')],

@@ -3,8 +3,9 @@
 use super::{Actor, KEYS, Reply, Said, Started};
 use crate::clock;
 use crate::domain::{Event, Prompt, WorkId};
-use crate::engine::EngineError;
+use crate::engine::model_status::ModelState;
 use crate::engine::work::Begin;
+use crate::engine::{EngineError, blocking};
 
 impl Actor {
     /// Begins a work; what is under way is interrupted first, and this is run next.
@@ -41,6 +42,7 @@ impl Actor {
     }
 
     async fn begin(&mut self, prompt: Prompt, key: Option<String>) -> Result<Started, EngineError> {
+        self.keep_pictures(&prompt).await?;
         let work_id = WorkId::new(clock::new_id());
         let event = Event::WorkStarted {
             work_id: work_id.clone(),
@@ -60,6 +62,20 @@ impl Actor {
             self.keys.push_front((key, started.clone()));
         }
         Ok(started)
+    }
+
+    /// A picture is on disk before a message names it, and none is said to a model that would not see it.
+    async fn keep_pictures(&self, prompt: &Prompt) -> Result<(), EngineError> {
+        if prompt.attachments.iter().all(|file| file.picture.is_none()) {
+            return Ok(());
+        }
+        let model = self.services.models.status_of(&self.ledger.session.chosen);
+        // Where there is no model at all, the run says so.
+        if !model.vision && model.state != ModelState::None {
+            return Err(EngineError::CannotSee(model.label));
+        }
+        let (home, id, pictures) = (self.services.home.clone(), self.ledger.id.clone(), prompt.pictures.clone());
+        blocking(move || home.keep_pictures(&id, &pictures)).await
     }
 
     /// What began with this idempotency key.

@@ -98,6 +98,8 @@ pub struct Profile {
     pub effort_with_tools: Option<&'static str>,
     /// Whether `<think>…</think>` at the start of the content is a thought.
     pub think_tags: bool,
+    /// Whether the model is known to see pictures: a person said so, or the server did.
+    pub vision: bool,
     /// How long the provider may take until it begins to answer.
     pub first_byte: Duration,
     /// How long the answer may stand still.
@@ -130,6 +132,7 @@ impl Profile {
             extra_with_tools: &[],
             effort_with_tools: None,
             think_tags: false,
+            vision: false,
             first_byte: Duration::from_secs(60),
             idle: Duration::from_secs(90),
         };

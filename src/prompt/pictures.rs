@@ -1,0 +1,177 @@
+//! Pictures in a request: how they are named, what stands for their bytes in a record, and how the bytes get in.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use crate::domain::Picture;
+use crate::domain::picture::{Media, head};
+use crate::provider::{ChatMessage, SeenPicture};
+
+/// The most pictures of one request; of more the newest are sent.
+pub const MOST_SENT: usize = 12;
+const MISSING: &str = "its file is missing or is not what was sent";
+const TOO_MANY: &str = "not sent again, newer pictures take its place";
+const MARKER: &str = "picture:";
+
+/// How the words of a message call its picture.
+pub fn label(number: usize, name: &str) -> String {
+    format!("[picture {number}: {name}]")
+}
+
+/// What stands for a picture's bytes: its type, size and hash.
+pub fn marker(picture: &Picture) -> String {
+    let Picture { media_type, hash, width, height, .. } = picture;
+    format!("{MARKER}{};{width}x{height};{hash}", media_type.name())
+}
+
+/// The picture that a marker stands for; its bytes are not counted in one.
+pub fn marked(marker: &str) -> Option<Picture> {
+    let mut parts = marker.strip_prefix(MARKER)?.split(';');
+    let (kind, size, hash) = (parts.next()?, parts.next()?, parts.next()?);
+    let (width, height) = size.split_once('x')?;
+    Some(Picture {
+        media_type: Media::ALL.into_iter().find(|media| media.name() == kind)?,
+        hash: hash.to_owned(),
+        bytes: 0,
+        width: width.parse().ok()?,
+        height: height.parse().ok()?,
+    })
+}
+
+/// The bytes as an address; `None` where they are no picture.
+pub fn data_url(bytes: &[u8]) -> Option<String> {
+    let kind = head(bytes)?.media.name();
+    Some(format!("data:{kind};base64,{}", STANDARD.encode(bytes)))
+}
+
+/// Puts the bytes of the newest pictures in, read by their hash. One that cannot be read, or is one too many, is told of in
+/// the words of its message instead.
+pub fn load(history: &mut [ChatMessage], read: &dyn Fn(&str) -> Option<Vec<u8>>) {
+    let mut left = MOST_SENT;
+    for message in history.iter_mut().rev() {
+        let ChatMessage::Pictured { content, pictures } = message else { continue };
+        for at in (0..pictures.len()).rev() {
+            let url = match left {
+                0 => Err(TOO_MANY),
+                _ => read(&pictures[at].picture.hash).and_then(|bytes| data_url(&bytes)).ok_or(MISSING),
+            };
+            match url {
+                Ok(url) => {
+                    pictures[at].url = url.into();
+                    left -= 1;
+                }
+                Err(why) => {
+                    let SeenPicture { label, .. } = pictures.remove(at);
+                    let told = format!("{}: {why}]", label.trim_end_matches(']'));
+                    *content = content.replacen(&label, &told, 1);
+                }
+            }
+        }
+    }
+}
+
+/// All pictures of a request.
+pub fn of(messages: &[ChatMessage]) -> Vec<SeenPicture> {
+    let pictures = messages.iter().filter_map(|message| match message {
+        ChatMessage::Pictured { pictures, .. } => Some(pictures),
+        ChatMessage::System(_) | ChatMessage::User(_) | ChatMessage::Assistant { .. } | ChatMessage::Tool { .. } => {
+            None
+        }
+    });
+    pictures.flatten().cloned().collect()
+}
+
+/// The addresses of the pictures in a message's JSON.
+pub fn addresses(message: &mut Value) -> impl Iterator<Item = &mut Value> {
+    let parts = message.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten();
+    parts.filter_map(|part| part.get_mut("image_url")?.get_mut("url"))
+}
+
+/// Tokens of the pictures in a message's JSON, as its record has it.
+pub fn tokens(message: &Value) -> usize {
+    let parts = message.get("content").and_then(Value::as_array).into_iter().flatten();
+    let pictures = parts.filter_map(|part| marked(part.get("image_url")?.get("url")?.as_str()?));
+    pictures.map(|picture| picture.tokens()).sum()
+}
+
+/// A message's JSON with markers in the place of the bytes.
+pub fn without_bytes(message: &mut Value, pictures: &[SeenPicture]) {
+    for address in addresses(message) {
+        let known = address.as_str().and_then(|url| pictures.iter().find(|seen| *seen.url == *url));
+        if let Some(seen) = known {
+            *address = marker(&seen.picture).into();
+        }
+    }
+}
+
+/// The bytes in the place of the markers again; `None` where one is missing or is not what it was.
+pub fn with_bytes(mut message: Value, read: &dyn Fn(&str) -> Option<Vec<u8>>) -> Option<Value> {
+    for address in addresses(&mut message) {
+        if let Some(picture) = address.as_str().and_then(marked) {
+            *address = data_url(&read(&picture.hash)?)?.into();
+        }
+    }
+    Some(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIF: &[u8] = b"GIF89a\x03\x00\x02\x00\x00";
+
+    fn seen(number: usize, hash: &str) -> SeenPicture {
+        let picture = Picture { media_type: Media::Gif, hash: hash.to_owned(), bytes: 11, width: 3, height: 2 };
+        SeenPicture { label: label(number, "a.gif"), url: marker(&picture).into(), picture }
+    }
+
+    fn message(hashes: &[&str]) -> ChatMessage {
+        let pictures: Vec<_> = hashes.iter().zip(1..).map(|(hash, number)| seen(number, hash)).collect();
+        let labels: Vec<&str> = pictures.iter().map(|seen| seen.label.as_str()).collect();
+        ChatMessage::Pictured { content: format!("{}\n\nLook.", labels.join("\n")), pictures }
+    }
+
+    #[test]
+    fn one_that_cannot_be_read_is_told_of_and_the_others_are_sent() {
+        let mut history = [message(&["gone", "here", "text"])];
+        load(&mut history, &|hash| match hash {
+            "here" => Some(GIF.to_vec()),
+            "text" => Some(b"no picture".to_vec()),
+            _ => None,
+        });
+        let [ChatMessage::Pictured { content, pictures }] = &history else { panic!() };
+        assert_eq!(
+            content,
+            "[picture 1: a.gif: its file is missing or is not what was sent]\n[picture 2: a.gif]\n\
+             [picture 3: a.gif: its file is missing or is not what was sent]\n\nLook."
+        );
+        assert_eq!(pictures.iter().map(|seen| &*seen.url).collect::<Vec<_>>(), [data_url(GIF).unwrap()]);
+        assert_eq!(data_url(GIF).unwrap(), "data:image/gif;base64,R0lGODlhAwACAAA=");
+    }
+
+    #[test]
+    fn of_too_many_the_newest_are_sent() {
+        let mut history: Vec<_> = (0..MOST_SENT + 1).map(|_| message(&["x"])).collect();
+        load(&mut history, &|_| Some(GIF.to_vec()));
+        let counts = history.iter().map(|message| of(std::slice::from_ref(message)).len()).collect::<Vec<_>>();
+        assert_eq!(counts, [vec![0], vec![1; MOST_SENT]].concat());
+        let ChatMessage::Pictured { content, .. } = &history[0] else { panic!() };
+        assert!(content.starts_with("[picture 1: a.gif: not sent again"), "{content}");
+    }
+
+    #[test]
+    fn a_record_holds_markers_that_become_the_same_message_again_and_count_by_size() {
+        let mut sent = message(&["x"]);
+        load(std::slice::from_mut(&mut sent), &|_| Some(GIF.to_vec()));
+        let pictures = of(std::slice::from_ref(&sent));
+        let whole = serde_json::json!({"role": "user", "content": [{"type": "text", "text": "picture:image/png;1x1;x"},
+            {"type": "image_url", "image_url": {"url": data_url(GIF)}}]});
+        let mut kept = whole.clone();
+        without_bytes(&mut kept, &pictures);
+        assert_eq!(kept["content"][1]["image_url"]["url"], "picture:image/gif;3x2;x");
+        assert_eq!(tokens(&kept), 85);
+        assert_eq!(with_bytes(kept.clone(), &|hash| (hash == "x").then(|| GIF.to_vec())), Some(whole));
+        assert_eq!(with_bytes(kept, &|_| None), None);
+    }
+}

@@ -1,0 +1,129 @@
+//! `sessions/pictures/{session}/{hash}.{png|jpg|webp|gif}`: the pictures that were sent along with messages, each under the
+//! hash of its bytes and once, however many messages show it.
+//!
+//! A file is there before a message names it, and it proves itself by its hash whenever it is read: one that is missing or
+//! was changed is none. The folder goes where its session goes.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use cap_std::fs::Dir;
+use sha2::{Digest, Sha256};
+
+use super::error::StoreError;
+use super::home::Home;
+use super::{aside, atomic};
+use crate::domain::picture::{Media, head};
+use crate::domain::{NewPicture, SessionId};
+
+pub(super) const FOLDER: &str = "pictures";
+
+/// SHA-256 in hexadecimal: what a picture is called.
+pub fn picture_hash(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl Home {
+    /// Keeps pictures of a session. What is no picture, or is not what its hash says, is left out.
+    ///
+    /// # Errors
+    /// When one cannot be written; those before it are kept.
+    pub fn keep_pictures(&self, session: &SessionId, pictures: &[NewPicture]) -> Result<(), StoreError> {
+        if pictures.is_empty() {
+            return Ok(());
+        }
+        let doing = || format!("keeping a picture of {session}");
+        let folder = format!("{FOLDER}/{session}");
+        self.sessions_dir().create_dir_all(&folder).map_err(StoreError::io(doing()))?;
+        let dir = self.sessions_dir().open_dir(&folder).map_err(StoreError::io(doing()))?;
+        for NewPicture { hash, bytes } in pictures {
+            let Some(head) = head(bytes).filter(|_| picture_hash(bytes) == *hash) else { continue };
+            if read(&dir, hash).is_none() {
+                let name = format!("{hash}.{}", head.media.extension());
+                atomic::replace(&dir, &name, bytes, 0o600).map_err(StoreError::io(doing()))?;
+            }
+        }
+        // A power cut may not take the folder of a file that a message names.
+        let above = self.sessions_dir().open_dir(FOLDER).and_then(|above| atomic::sync_dir(&above));
+        above.and_then(|()| atomic::sync_dir(self.sessions_dir())).map_err(StoreError::io(doing()))
+    }
+
+    /// The bytes of a picture, where they are what the hash says.
+    pub fn picture(&self, session: &SessionId, hash: &str) -> Option<Vec<u8>> {
+        read(&self.sessions_dir().open_dir(format!("{FOLDER}/{session}")).ok()?, hash)
+    }
+
+    /// All pictures of a session by their hashes.
+    pub fn pictures(&self, session: &SessionId) -> BTreeMap<String, Vec<u8>> {
+        let Ok(dir) = self.sessions_dir().open_dir(format!("{FOLDER}/{session}")) else { return BTreeMap::new() };
+        let names = dir.entries().into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let hashes = names.filter_map(|name| Some(name.split_once('.')?.0.to_owned()));
+        hashes.filter_map(|hash| read(&dir, &hash).map(|bytes| (hash, bytes))).collect()
+    }
+
+    pub(super) fn put_pictures_aside(&self, session: &SessionId) -> io::Result<()> {
+        aside::put(self.sessions_dir(), FOLDER, session)
+    }
+
+    pub(super) fn bring_pictures_back(&self, session: &SessionId) -> io::Result<()> {
+        aside::bring_back(self.sessions_dir(), FOLDER, session)
+    }
+}
+
+fn read(dir: &Dir, hash: &str) -> Option<Vec<u8>> {
+    if hash.len() != 64 || !hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+        return None;
+    }
+    let names = Media::ALL.into_iter().map(|media| format!("{hash}.{}", media.extension()));
+    let mut found = names.filter_map(|name| dir.read(name).ok());
+    found.find(|bytes| picture_hash(bytes) == hash && head(bytes).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIF: &[u8] = b"GIF89a\x03\x00\x02\x00\x00";
+
+    fn new(bytes: &[u8]) -> NewPicture {
+        NewPicture { hash: picture_hash(bytes), bytes: bytes.into() }
+    }
+
+    #[test]
+    fn a_picture_is_kept_under_its_hash_proves_itself_and_is_put_right_when_it_comes_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(folder.path()).unwrap();
+        let session = SessionId::parse("s").unwrap();
+        let gif = new(GIF);
+        let other = NewPicture { hash: picture_hash(b"x"), bytes: GIF.into() };
+        home.keep_pictures(&session, &[gif.clone(), other.clone(), new(b"no picture")]).unwrap();
+        let file = folder.path().join(format!("sessions/pictures/s/{}.gif", gif.hash));
+        assert_eq!(std::fs::read(&file).unwrap(), GIF);
+        assert_eq!(home.pictures(&session), BTreeMap::from([(gif.hash.clone(), GIF.to_vec())]));
+        for missing in [other.hash.as_str(), "", "..", "../s", &gif.hash.to_uppercase()] {
+            assert_eq!(home.picture(&session, missing), None, "{missing}");
+        }
+        std::fs::write(&file, [GIF, b"more"].concat()).unwrap();
+        assert_eq!(home.picture(&session, &gif.hash), None);
+        home.keep_pictures(&session, std::slice::from_ref(&gif)).unwrap();
+        assert_eq!(home.picture(&session, &gif.hash).as_deref(), Some(GIF));
+    }
+
+    #[test]
+    fn the_pictures_of_a_session_go_and_come_back_with_it_and_are_let_go_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(folder.path()).unwrap();
+        let session = SessionId::parse("s").unwrap();
+        let save = || std::fs::write(folder.path().join("sessions/s.json"), "{}").unwrap();
+        save();
+        let gif = new(GIF);
+        home.keep_pictures(&session, std::slice::from_ref(&gif)).unwrap();
+        assert!(home.delete_session(&session).unwrap());
+        assert_eq!(home.picture(&session, &gif.hash), None);
+        assert!(home.restore_session(&session).unwrap());
+        assert_eq!(home.picture(&session, &gif.hash).as_deref(), Some(GIF));
+        assert!(home.delete_session(&session).unwrap());
+        assert!(home.forget_session(&session).unwrap());
+        assert!(!folder.path().join("sessions/archive/deleted/pictures/s").exists());
+    }
+}
