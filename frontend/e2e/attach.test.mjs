@@ -46,7 +46,7 @@ async function accessible(page) {
 
 async function choose(page, ...files) {
   const opened = page.waitForEvent('filechooser')
-  await page.getByRole('button', { name: 'Attach text files' }).click()
+  await page.getByRole('button', { name: 'Attach files' }).click()
   await (await opened).setFiles(files)
 }
 
@@ -219,7 +219,7 @@ test('each conversation has its own files, on a small screen too', async () => {
 test('in Chinese and in the dark it is all there, too, and what the model cannot read any more is told', async () => {
   const { page, close } = await openPage(browser, app, { ...STILL, ...MOBILE, lang: 'zh', theme: 'dark' })
   const opened = page.waitForEvent('filechooser')
-  await page.getByRole('button', { name: '添加文本文件' }).click()
+  await page.getByRole('button', { name: '添加文件' }).click()
   await (await opened).setFiles([file('日志.txt', '一二三四五 '.repeat(12_000)), file('b.md', 'b')])
   await page.getByText(/而模型最多读 32,768/).waitFor()
   await page.getByRole('button', { name: '移除 日志.txt' }).waitFor()

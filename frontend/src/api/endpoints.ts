@@ -94,16 +94,23 @@ export interface Accepted {
   work_id: string
   after: string
 }
+/** A file on the wire: a text, the bytes of a picture, or the hash of one that the session has already. */
+export interface SentFile {
+  name: string
+  extension?: string
+  content: string
+  encoding?: 'text' | 'base64' | 'kept'
+}
 export interface Outgo {
   message: string
-  attachments: readonly { name: string; extension: string; content: string }[]
+  attachments: readonly SentFile[]
   idempotency_key: string
 }
 export const sendMessage = (id: string, body: Outgo) =>
   call<Accepted>(`${session(id)}/messages`, { method: 'POST', body })
 /** What a file would cost as a part of a message, and how it would be called. */
-export const countAttachment = (name: string, content: string) =>
-  call<AttachmentTokens>('/api/tokens/attachment', { method: 'POST', body: { name, content } })
+export const countAttachment = (file: SentFile) =>
+  call<AttachmentTokens>('/api/tokens/attachment', { method: 'POST', body: file })
 /** Puts a message and all that follow aside, and the way that begins with `to` in their place. */
 export const rewind = (id: string, message_id: string, to: string | null) =>
   call<{ session_id: string }>(`${session(id)}/rewind`, { method: 'POST', body: { message_id, to } })

@@ -61,10 +61,20 @@ const mark = (session: string, key: string, state: Outgoing['state']): void =>
 /** A model that was just chosen answers what is sent right after. */
 const choosing = new Map<string, Promise<unknown>>()
 
+const onWire = ({ name, extension, content, picture }: Attachment): api.SentFile => {
+  if (!picture) return { name, extension, content }
+  const { kept } = picture
+  return { name, content: kept?.hash ?? content, encoding: kept ? 'kept' : 'base64' }
+}
+
 async function post(session: string, { key, content, attachments }: Outgoing): Promise<void> {
   try {
     await choosing.get(session)
-    const accepted = await api.sendMessage(session, { message: content, attachments, idempotency_key: key })
+    const accepted = await api.sendMessage(session, {
+      message: content,
+      attachments: attachments.map(onWire),
+      idempotency_key: key,
+    })
     mark(session, key, { kind: 'accepted', workId: accepted.work_id })
   } catch (error) {
     mark(session, key, { kind: 'failed', reason: reasonOf(error) })

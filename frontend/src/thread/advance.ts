@@ -63,8 +63,21 @@ export function outcomeOf({ reason, detail, by }: Ended): Outcome {
 
 const NOTHING: readonly Attachment[] = []
 
-export const attachmentsOf = ({ attachments }: Pick<Message, 'attachments'>): readonly Attachment[] =>
-  attachments?.map(({ name, extension = '', content = '' }) => ({ name, extension, content })) ?? NOTHING
+export const attachmentsOf = (
+  { attachments }: Pick<Message, 'attachments'>,
+  sessionId: string,
+): readonly Attachment[] =>
+  attachments?.map(({ name, extension = '', content = '', picture: of }) => {
+    if (!of) return { name, extension, content }
+    const { media_type, hash, bytes, width, height } = of
+    const url = `/api/sessions/${encodeURIComponent(sessionId)}/pictures/${encodeURIComponent(hash)}`
+    return {
+      name,
+      extension,
+      content,
+      picture: { type: media_type, kept: { hash, url }, bytes, width, height },
+    }
+  }) ?? NOTHING
 
 function begin(thread: Thread, frame: FrameOf<'user_message'>): Thread {
   if (thread.entries.some(e => e.kind === 'assistant' && e.workId === frame.work_id)) return thread
@@ -79,7 +92,7 @@ function begin(thread: Thread, frame: FrameOf<'user_message'>): Thread {
         id: frame.message_id,
         workId: frame.work_id,
         content: frame.content,
-        attachments: attachmentsOf(frame),
+        attachments: attachmentsOf(frame, thread.sessionId),
         createdAt: null,
       },
       openAssistant(frame.work_id, frame.model ?? null),

@@ -105,7 +105,7 @@ export function fromHistory(history: History): Thread {
         id,
         workId,
         content: message.content ?? '',
-        attachments: attachmentsOf(message),
+        attachments: attachmentsOf(message, history.session_id),
         createdAt: message.created_at ?? null,
       })
     } else if (message.role === 'assistant') addAssistant(entries, message, id, models)

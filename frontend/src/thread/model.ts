@@ -46,12 +46,24 @@ export type Outcome =
   | { kind: 'cut'; reason: string; detail: string | null }
   | { kind: 'error'; message: string; code: string; retryable: boolean }
 
-/** A text file that went along with a message. */
+/** What is known of a picture before it is looked at. Sizes are pixels. */
+export interface Picture {
+  type: string
+  /** Where the server keeps it; null for one that was not sent yet. */
+  kept: { hash: string; url: string } | null
+  bytes: number
+  width: number
+  height: number
+}
+
+/** A text file or a picture that went along with a message. */
 export interface Attachment {
   name: string
   /** Without the dot. */
   extension: string
+  /** Of a picture that was not sent yet its bytes in base64; of one that was, nothing. */
   content: string
+  picture?: Picture | undefined
 }
 
 export interface UserEntry {

@@ -5,7 +5,7 @@ import type { Attaching } from '@/features/attach/useAttaching'
 import { Composer } from '@/features/chat/Composer'
 import { RenameField } from '@/features/sessions/RenameField'
 
-const NONE: Attaching = { count: 0, onFiles: () => {}, onPaste: () => false, chips: null }
+const NONE: Attaching = { count: 0, pictures: false, onFiles: () => {}, onPaste: () => false, chips: null }
 interface HostProps {
   onSend: () => void
   blocked?: string | null

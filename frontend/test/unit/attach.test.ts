@@ -1,6 +1,7 @@
 import { beforeEach, expect, it, vi } from 'vitest'
 import * as api from '@/api/endpoints'
-import { fits, isBigPaste, MOST_BYTES, MOST_FILES, overflow } from '@/features/attach/limits'
+import { send } from '@/app/threads'
+import { fits, isBigPaste, MOST_BYTES, MOST_FILES, MOST_TOGETHER, overflow } from '@/features/attach/limits'
 import { attach, attachPasted, takeOne } from '@/features/attach/take'
 import { draftFiles, setDraftFiles, useAttachments } from '@/stores/attachments'
 import { useToasts } from '@/stores/toasts'
@@ -17,7 +18,7 @@ const names = () => draftFiles('s').map(({ name }) => name)
 
 beforeEach(() => {
   vi.restoreAllMocks()
-  vi.spyOn(api, 'countAttachment').mockImplementation(async (name, content) => ({
+  vi.spyOn(api, 'countAttachment').mockImplementation(async ({ name, content }) => ({
     name,
     extension: 'txt',
     bytes: content.length,
@@ -35,7 +36,6 @@ it('only texts are taken, and the others say what to do', async () => {
     false,
   ])
   expect(await reason(file('a.bin', 'a\0b'))).toEqual([expect.stringContaining('no text'), false])
-  expect(await reason(file('a.png', 'x', 'image/png'))).toEqual([expect.stringContaining('Pictures'), false])
   expect(await reason(file('a.log', 'x'.repeat(MOST_BYTES + 1)))).toEqual([
     expect.stringContaining('256 KB'),
     true,
@@ -120,5 +120,41 @@ it('a live frame and a history show the same files', () => {
   })
   expect(live.entries[0]).toEqual(loaded.entries[0])
   expect(live.entries[0]).toMatchObject({ attachments: [{ name: 'a.md', extension: 'md', content: 'x' }] })
-  expect(attachmentsOf({})).toEqual([])
+  expect(attachmentsOf({}, 's')).toEqual([])
+})
+
+const head = { media_type: 'image/png', hash: 'ab', bytes: 9, width: 3, height: 2 } as const
+
+it('a picture of a message is seen at the address of its session, and sent again by its hash alone', async () => {
+  const [seen] = attachmentsOf({ attachments: [{ name: 'a.png', extension: 'png', picture: head }] }, 'a b')
+  expect(seen?.picture).toMatchObject({
+    kept: { hash: 'ab', url: '/api/sessions/a%20b/pictures/ab' },
+    width: 3,
+  })
+  vi.spyOn(api, 'getHistory').mockReturnValue(new Promise(() => {}))
+  const sent = vi.spyOn(api, 'sendMessage').mockResolvedValue({ session_id: 's', work_id: 'w', after: '' })
+  const drawn = { type: 'image/png', kept: null, bytes: 9, width: 3, height: 2 }
+  const draft = { name: 'b.png', extension: 'png', content: 'AAAA', picture: drawn }
+  send('s', 'look', [...(seen ? [seen] : []), draft, { name: 'c.md', extension: 'md', content: 'x' }])
+  await vi.waitFor(() => expect(sent).toHaveBeenCalled())
+  expect(sent.mock.calls[0]?.[1].attachments).toEqual([
+    { name: 'a.png', content: 'ab', encoding: 'kept' },
+    { name: 'b.png', content: 'AAAA', encoding: 'base64' },
+    { name: 'c.md', extension: 'md', content: 'x' },
+  ])
+})
+
+it('the room of texts is not the room of pictures', () => {
+  const drawn = { type: 'image/png', kept: null, bytes: MOST_TOGETHER, width: 3, height: 2 }
+  const picture = { content: 'A'.repeat(MOST_TOGETHER), picture: drawn }
+  expect(fits([picture], 'x'.repeat(MOST_TOGETHER))).toBe(true)
+  expect(fits([picture, { content: 'y' }], 'x'.repeat(MOST_TOGETHER))).toBe(false)
+})
+
+it('what the browser cannot read as a picture is named with what to do', async () => {
+  vi.stubGlobal('createImageBitmap', () => Promise.reject(new Error('no picture')))
+  await attach('s', [file('a.tiff', 'x', 'image/tiff')])
+  expect(names()).toEqual([])
+  expect(useToasts.getState().list[0]?.text).toContain('a.tiff: The browser cannot read this')
+  vi.unstubAllGlobals()
 })

@@ -1,12 +1,15 @@
+import { useRoute } from 'wouter'
 import type { Message } from '@/api/types'
 import { Markdown } from '@/components/markdown/Markdown'
 import { SentFiles } from '@/features/attach/SentFiles'
 import { useT } from '@/lib/i18n'
 import { attachmentsOf } from '@/thread/advance'
 
-/** Messages as they were before a summary took their place. */
+/** Messages of the open conversation as they were before a summary took their place. */
 export function ArchivedMessages({ messages }: { messages: Message[] }) {
   const t = useT()
+  const [, params] = useRoute<{ id: string }>('/s/:id/*?')
+  const sessionId = params?.id ?? ''
   return (
     <ol className="space-y-2">
       {messages.map((message, i) => (
@@ -19,7 +22,7 @@ export function ArchivedMessages({ messages }: { messages: Message[] }) {
           ) : (
             <Markdown text={message.content ?? ''} />
           )}
-          <SentFiles files={attachmentsOf(message)} />
+          <SentFiles files={attachmentsOf(message, sessionId)} />
           {message.tool_calls?.map((call, at) => (
             <p key={call.id ?? at} className="truncate font-mono text-[12px] text-fg-2" title={call.input}>
               {call.tool} {call.input}

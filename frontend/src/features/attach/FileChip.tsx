@@ -4,25 +4,28 @@ import { count, kilobytes } from '@/lib/format'
 import { useLang, useT } from '@/lib/i18n'
 import type { Attachment } from '@/thread/model'
 import { bytesOf } from './limits'
+import { Thumbnail } from './Thumbnail'
 
 const ViewFile = lazy(() => import('./ViewFile'))
 
 interface Props {
   file: Attachment
-  /** Null where it is not known. */
+  /** Of one that is not sent yet; null where it is not known. */
   tokens?: number | null
   /** What else can be done with it. */
   children?: ReactNode
 }
 
-/** A file by its name and size; a click shows what is in it. */
-export function FileChip({ file, tokens = null, children }: Props) {
+/** A file by its name and size, a picture that was sent by itself; a click shows what is in it. */
+export function FileChip({ file, tokens, children }: Props) {
   const t = useT()
   const lang = useLang()
   const [open, setOpen] = useState(false)
-  const bytes = bytesOf(file.content)
+  const { picture } = file
+  const alone = picture !== undefined && tokens === undefined
+  const bytes = picture ? picture.bytes : bytesOf(file.content)
   const size = bytes < 1024 ? t('bytes', { n: bytes }) : kilobytes(bytes, lang)
-  const cost = tokens === null ? '' : ` · ${t('fileTokens', { n: count(tokens, lang) })}`
+  const cost = tokens == null ? '' : ` · ${t('fileTokens', { n: count(tokens, lang) })}`
   return (
     <span className="inline-flex max-w-full items-center rounded-lg border bg-card text-fg text-small">
       <button
@@ -31,14 +34,22 @@ export function FileChip({ file, tokens = null, children }: Props) {
         className="flex min-h-7 min-w-0 items-center gap-1.5 rounded-lg px-2 py-1 text-start hover:bg-hover pointer-coarse:min-h-10"
         onClick={() => setOpen(true)}
       >
-        <FileText size={14} aria-hidden className="shrink-0 text-fg-3" />
-        <span className="min-w-0 truncate font-medium">
-          <bdi>{file.name}</bdi>
-        </span>
-        <span className="shrink-0 text-fg-2 text-meta tabular-nums">
-          {size}
-          {cost}
-        </span>
+        {picture ? (
+          <Thumbnail file={file} picture={picture} size={alone ? 'sent' : 'draft'} />
+        ) : (
+          <FileText size={14} aria-hidden className="shrink-0 text-fg-3" />
+        )}
+        {!alone && (
+          <>
+            <span className="min-w-0 truncate font-medium">
+              <bdi>{file.name}</bdi>
+            </span>
+            <span className="shrink-0 text-fg-2 text-meta tabular-nums">
+              {size}
+              {cost}
+            </span>
+          </>
+        )}
       </button>
       {children}
       {open && (

@@ -2,10 +2,21 @@ import { CopyButton } from '@/components/ui/CopyButton'
 import { Dialog } from '@/components/ui/Dialog'
 import { useT } from '@/lib/i18n'
 import type { Attachment } from '@/thread/model'
+import { Thumbnail } from './Thumbnail'
 
-/** What is in a file, as it is: plain text, to read and to copy. */
+/** What is in a file, as it is: plain text, to read and to copy, or a picture, to look at. */
 export default function ViewFile({ file, onClose }: { file: Attachment; onClose: () => void }) {
   const t = useT()
+  const { picture } = file
+  if (picture)
+    return (
+      <Dialog open onOpenChange={open => open || onClose()} title={file.name} size="widest">
+        <p className="pb-2 text-fg-2 text-small">
+          {t('pictureSize', { width: picture.width, height: picture.height })} · {t('viewFileHint')}
+        </p>
+        <Thumbnail file={file} picture={picture} size="view" />
+      </Dialog>
+    )
   return (
     <Dialog open onOpenChange={open => open || onClose()} title={file.name} size="widest">
       <div className="flex items-center justify-between gap-2 pb-1 text-fg-2 text-small">

@@ -1,7 +1,10 @@
+import type { Attachment } from '@/thread/model'
+
 /** What may go along with one message, as the server has it. Bytes. */
 export const MOST_FILES = 10
 export const MOST_BYTES = 256 * 1024
 export const MOST_TOGETHER = 1024 * 1024
+export const MOST_PICTURES = 6 * 1024 * 1024
 
 /** From here on a pasted text is easier to handle as a file. */
 const LONG = 8000
@@ -15,13 +18,26 @@ export const isBigPaste = (text: string): boolean =>
   bytesOf(text) <= MOST_BYTES &&
   !text.includes('\0')
 
+type Attached = Pick<Attachment, 'content' | 'picture'>
+
+export const textBytes = (files: readonly Attached[]): number =>
+  files.reduce((sum, file) => (file.picture ? sum : sum + bytesOf(file.content)), 0)
+
+export const pictureBytes = (files: readonly Attached[]): number =>
+  files.reduce((sum, file) => sum + (file.picture?.bytes ?? 0), 0)
+
 /** Whether a text can go along with these files. */
-export const fits = (files: readonly { content: string }[], text: string): boolean =>
-  files.length < MOST_FILES &&
-  files.reduce((sum, file) => sum + bytesOf(file.content), bytesOf(text)) <= MOST_TOGETHER
+export const fits = (files: readonly Attached[], text: string): boolean =>
+  files.length < MOST_FILES && textBytes(files) + bytesOf(text) <= MOST_TOGETHER
 
 /** What the next request comes to with these files, where the model cannot read as much. `window` is 0 where it is not known. */
 export function overflow(files: readonly { tokens: number | null }[], used: number, window: number) {
   const tokens = files.reduce((sum, file) => sum + (file.tokens ?? 0), used)
   return window > 0 && tokens > window ? { tokens, window } : null
+}
+
+/** Sizes with the same shape, the longer side `longest` at most. */
+export function within(width: number, height: number, longest: number): { width: number; height: number } {
+  const by = Math.min(1, longest / Math.max(width, height))
+  return { width: Math.max(1, Math.round(width * by)), height: Math.max(1, Math.round(height * by)) }
 }

@@ -1,21 +1,36 @@
-/** Files on their way into a message: only texts, within the limits, and each one that cannot go says why and what to do. */
+/** Files on their way into a message: texts and pictures, within the limits, and each one that cannot go says why and what to do. */
 import * as api from '@/api/endpoints'
 import { t } from '@/lib/i18n'
 import { randomId } from '@/lib/ids'
 import { announce } from '@/stores/announcer'
 import { type DraftFile, draftFiles, setDraftFiles } from '@/stores/attachments'
 import { toast } from '@/stores/toasts'
-import { bytesOf, MOST_BYTES, MOST_FILES, MOST_TOGETHER } from './limits'
+import type { Picture } from '@/thread/model'
+import { MOST_BYTES, MOST_FILES, MOST_PICTURES, MOST_TOGETHER, pictureBytes, textBytes } from './limits'
+import { MOST_SOURCE, shrink } from './picture'
 
 export type Taken =
   | { kind: 'text'; content: string }
+  | { kind: 'picture'; content: string; picture: Picture }
   | { kind: 'refused'; reason: string /** It would be searched there. */; forKnowledge: boolean }
 
 const refused = (reason: string, forKnowledge = false): Taken => ({ kind: 'refused', reason, forKnowledge })
 
+/** A vector graphic is a text. */
+const isPicture = (file: File) => file.type.startsWith('image/') && file.type !== 'image/svg+xml'
+
+/** Reads one picture, `room` bytes at most once it is small enough for a model. */
+async function takePicture(file: File, room: number): Promise<Taken> {
+  if (file.size > MOST_SOURCE) return refused(t('attachPictureLarge'))
+  const shrunk = await shrink(file)
+  if (!shrunk) return refused(t('attachNoPicture'))
+  const { base64, ...told } = shrunk
+  if (told.bytes > room) return refused(t('attachPictures', { n: MOST_PICTURES / 1024 / 1024 }))
+  return { kind: 'picture', content: base64, picture: { ...told, kept: null } }
+}
+
 /** Reads one file, `room` bytes at most. */
 export async function takeOne(file: File, room: number): Promise<Taken> {
-  if (file.type.startsWith('image/') && file.type !== 'image/svg+xml') return refused(t('attachImage'))
   if (file.size > MOST_BYTES) return refused(t('attachTooLarge', { n: MOST_BYTES / 1024 }), true)
   if (file.size > room) return refused(t('attachTogether', { n: MOST_TOGETHER / 1024 / 1024 }), true)
   let bytes: ArrayBuffer
@@ -32,18 +47,23 @@ export async function takeOne(file: File, room: number): Promise<Taken> {
   }
 }
 
+const takeAny = (file: File, there: readonly DraftFile[]): Promise<Taken> =>
+  isPicture(file)
+    ? takePicture(file, MOST_PICTURES - pictureBytes(there))
+    : takeOne(file, MOST_TOGETHER - textBytes(there))
+
 export async function attach(session: string, files: readonly File[]): Promise<void> {
   const reasons: string[] = []
   const large: File[] = []
   for (const file of files) {
     const there = draftFiles(session)
-    const used = there.reduce((sum, other) => sum + bytesOf(other.content), 0)
-    const taken =
-      there.length >= MOST_FILES
-        ? refused(t('attachTooMany', { n: MOST_FILES }))
-        : await takeOne(file, MOST_TOGETHER - used)
-    if (taken.kind === 'text') add(session, file.name, taken.content, false)
-    else {
+    const full = there.length >= MOST_FILES
+    const taken = full ? refused(t('attachTooMany', { n: MOST_FILES })) : await takeAny(file, there)
+    if (taken.kind === 'text') add(session, { name: file.name, content: taken.content })
+    else if (taken.kind === 'picture') {
+      const { content, picture } = taken
+      add(session, { name: file.name, content, picture })
+    } else {
       reasons.push(`${file.name}: ${taken.reason}`)
       if (taken.forKnowledge) large.push(file)
     }
@@ -60,22 +80,29 @@ export function attachPasted(session: string, text: string): void {
   const taken = new Set(draftFiles(session).map(file => file.name))
   let name = t('pastedName')
   for (let n = 2; taken.has(name); n += 1) name = t('pastedNameAgain', { n })
-  add(session, name, text, true)
+  add(session, { name, content: text, pasted: true })
 }
 
-function add(session: string, name: string, content: string, pasted: boolean): void {
+type Added = Pick<DraftFile, 'name' | 'content' | 'picture'> & { pasted?: boolean }
+
+function add(session: string, added: Added): void {
+  const { name } = added
   const dot = name.lastIndexOf('.')
   const extension = dot > 0 ? name.slice(dot + 1) : ''
-  const file: DraftFile = { id: randomId(), name, extension, content, tokens: null, pasted }
+  const file: DraftFile = { pasted: false, ...added, id: randomId(), extension, tokens: null }
   setDraftFiles(session, [...draftFiles(session), file])
   announce(t('attachedNow', { name }))
   void count(session, file)
 }
 
 /** What it costs, and what it will be called. Where the server cannot say, sending it will tell. */
-async function count(session: string, { id, name, content }: DraftFile): Promise<void> {
+async function count(session: string, { id, name, content, picture }: DraftFile): Promise<void> {
   try {
-    const { tokens, ...counted } = await api.countAttachment(name, content)
+    const { tokens, ...counted } = await api.countAttachment({
+      name,
+      content,
+      encoding: picture ? 'base64' : 'text',
+    })
     const files = draftFiles(session)
     const told = { name: counted.name, extension: counted.extension, tokens }
     if (files.some(file => file.id === id)) {

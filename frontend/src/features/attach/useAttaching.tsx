@@ -11,6 +11,8 @@ const take = () => import('./take')
 export interface Attaching {
   /** Files that would go along. */
   count: number
+  /** Whether a picture is among them. */
+  pictures: boolean
   onFiles: (files: File[]) => void
   /** True where it took what was pasted, so that the field does not. */
   onPaste: (data: DataTransfer) => boolean
@@ -68,5 +70,5 @@ export function useAttaching(
       />
     </Suspense>
   )
-  return { count: drafted.length, onFiles, onPaste, chips }
+  return { count: drafted.length, pictures: drafted.some(file => file.picture), onFiles, onPaste, chips }
 }

@@ -75,7 +75,10 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
   const find = useFind(thread)
   const attaching = useAttaching(sessionId, input)
   const onSend = async (text: string) => {
-    const files = draftFiles(draftKey).map(({ name, extension, content }) => ({ name, extension, content }))
+    const files = draftFiles(draftKey).map(({ name, extension, content, picture }) => ({
+      ...{ name, extension, content },
+      ...(picture ? { picture } : {}),
+    }))
     if (sessionId) {
       clearDraft(draftKey)
       return send(sessionId, text, files)
@@ -121,7 +124,9 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
               reason: t('cannotSendGone', { name: answers.id }),
               remedy: { words: t('modelUseDefault'), run: () => void choose(sessionId, {}) },
             }
-          : null
+          : attaching.pictures && answers?.candidate?.vision === false
+            ? { reason: t('cannotSendPictures', { name: answers.candidate.label }) }
+            : null
   const title = session?.title || thread?.title || (sessionId ? t('untitled') : t('newChat'))
   return (
     <section

@@ -47,7 +47,11 @@ function RawMessage({ message }: { message: Message }) {
       </div>
       {thinking && <Raw name="thinking" text={thinking} />}
       {attachments?.map((file, at) => (
-        <Raw key={at} name={file.name} text={file.content ?? ''} />
+        <Raw
+          key={at}
+          name={file.name}
+          text={file.picture ? JSON.stringify(file.picture, null, 2) : (file.content ?? '')}
+        />
       ))}
       {content && <Raw text={content} />}
       {tool_calls && tool_calls.length > 0 && (

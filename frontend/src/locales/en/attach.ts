@@ -1,7 +1,7 @@
 /** Files that go along with a message. */
 export const attach = {
-  attachFiles: 'Attach text files',
-  attachHere: 'Drop to attach to your message (text files)',
+  attachFiles: 'Attach files',
+  attachHere: 'Drop to attach to your message (text files and pictures)',
   attachedFiles: 'Attached files',
   attachedNow: 'Attached: {name}',
   attachTooMany: 'A message takes at most {n} files. Send the others with the next one.',
@@ -11,7 +11,14 @@ export const attach = {
     'All attached files may have {n} MB together. Let this one be searched in Knowledge instead.',
   attachNoText:
     'This is no text. Copy a PDF or another document into the folder knowledge/: its text is searched there.',
-  attachImage: 'Pictures cannot be attached: only text reaches the model. Attach or type what it says.',
+  attachNoPicture: 'The browser cannot read this as a picture. Attach it as PNG, JPEG, WebP or GIF.',
+  attachPictureLarge: 'This picture is too large. Make it smaller first.',
+  attachPictures:
+    'All pictures of a message may have {n} MB together. Send the others with the next message.',
+  cannotSendPictures:
+    '{name} cannot see pictures. Choose a model that can, or remove them. If it can, say vision: true for it in config.yml.',
+  pictureGone: '{name}: its file is missing or was changed',
+  pictureSize: '{width} × {height} pixels',
   attachToKnowledge: 'Put into Knowledge',
   pastedName: 'pasted text.txt',
   pastedNameAgain: 'pasted text {n}.txt',

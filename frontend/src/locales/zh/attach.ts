@@ -1,15 +1,21 @@
 import type { attach as en } from '../en/attach'
 
 export const attach: Record<keyof typeof en, string> = {
-  attachFiles: '添加文本文件',
-  attachHere: '松开以随消息发送（文本文件）',
+  attachFiles: '添加文件',
+  attachHere: '松开以随消息发送（文本文件和图片）',
   attachedFiles: '附件',
   attachedNow: '已添加：{name}',
   attachTooMany: '一条消息最多 {n} 个文件，其余请随下一条发送。',
   attachTooLarge: '单个附件最大 {n} KB。请只附上需要的部分，或放入知识库供检索。',
   attachTogether: '附件合计最大 {n} MB。请改为放入知识库供检索。',
   attachNoText: '不是文本。PDF 等文档请复制到 knowledge/ 文件夹，其中的文字可被检索。',
-  attachImage: '不能添加图片：只有文字会发给模型。请附上或输入图中的文字。',
+  attachNoPicture: '浏览器无法将其读作图片。请添加 PNG、JPEG、WebP 或 GIF。',
+  attachPictureLarge: '这张图片太大，请先缩小。',
+  attachPictures: '一条消息的图片合计最大 {n} MB，其余请随下一条发送。',
+  cannotSendPictures:
+    '{name} 看不到图片。请选择能看图的模型，或移除图片。如果它能看图，请在 config.yml 中为它写上 vision: true。',
+  pictureGone: '{name}：文件缺失或已被改动',
+  pictureSize: '{width} × {height} 像素',
   attachToKnowledge: '放入知识库',
   pastedName: '粘贴的文本.txt',
   pastedNameAgain: '粘贴的文本 {n}.txt',

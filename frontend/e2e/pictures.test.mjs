@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict'
+import { readdir, readFile, rm } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import {
+  answers,
+  ask,
+  MOBILE,
+  openPage,
+  say,
+  settled,
+  shot,
+  startBrowser,
+  startMiniclaw,
+  until,
+} from './harness.mjs'
+
+let app
+let browser
+let axe
+const asking = `find_local_models: false
+models:
+  - {id: eyes, name: Eyes, api_url: '\${OPENAI_BASE_URL}', api_key: x, vision: true}
+default_model: eyes
+`
+before(async () => {
+  app = await startMiniclaw([], {}, asking)
+  browser = await startBrowser()
+  axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+})
+after(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+const STILL = { reducedMotion: 'reduce' }
+const attached = (page, name = 'Attached files') => page.locator('form').getByRole('list', { name })
+const sent = page => page.getByRole('article', { name: 'You' }).getByRole('list', { name: 'Attached files' })
+
+async function accessible(page) {
+  await page.evaluate(axe)
+  const { violations } = await page.evaluate(() => window.axe.run(document))
+  assert.deepEqual(
+    violations.map(({ id, nodes }) => `${id}: ${nodes.map(node => node.target).join(', ')}`),
+    [],
+  )
+}
+
+/** A picture that the page draws, brought as a paste or a drop does. */
+const bring = (page, type, { name, mime, width, height }) =>
+  page.locator('[data-composer]').evaluate(
+    async (element, { type, name, mime, width, height }) => {
+      const canvas = Object.assign(document.createElement('canvas'), { width, height })
+      const context = canvas.getContext('2d')
+      context.fillStyle = '#2a6'
+      context.fillRect(0, 0, width, height)
+      context.fillStyle = '#fc3'
+      context.fillRect(width / 4, height / 4, width / 2, height / 2)
+      const blob = await new Promise(done => canvas.toBlob(done, mime))
+      const data = new DataTransfer()
+      data.items.add(new File([blob], name, { type: mime }))
+      const given = { bubbles: true, cancelable: true }
+      const event =
+        type === 'paste'
+          ? new ClipboardEvent(type, { ...given, clipboardData: data })
+          : new DragEvent(type, { ...given, dataTransfer: data })
+      element.dispatchEvent(event)
+    },
+    { type, name, mime, width, height },
+  )
+
+/** Whether a picture is there and was read. */
+const shown = image =>
+  until(
+    () => image.evaluate(i => i.complete && i.naturalWidth),
+    n => n > 0,
+    'the picture',
+  )
+
+const lastAsked = async () =>
+  (await app.requests())
+    .filter(body => body.tools)
+    .at(-1)
+    .messages.at(-1).content
+
+test('a pasted picture is made small enough, reaches the model, and is seen after a reload and larger on a click', async () => {
+  const { page, close } = await openPage(browser, app, STILL)
+  await bring(page, 'paste', { name: 'image.png', mime: 'image/png', width: 3136, height: 1200 })
+  const chip = attached(page).getByRole('img', { name: 'image.png' })
+  await shown(chip)
+  await attached(page)
+    .getByText(/1,?\d* tokens|\d+ tokens/)
+    .waitFor()
+  await bring(page, 'drop', { name: 'photo.jpg', mime: 'image/jpeg', width: 300, height: 400 })
+  await shown(attached(page).getByRole('img', { name: 'photo.jpg' }))
+  await shot(page, 'picture-composer')
+  await accessible(page)
+  await page.reload()
+  await shown(attached(page).getByRole('img', { name: 'photo.jpg' }))
+  await say(page, 'What is this?')
+  await answers(page).getByText('All right.').waitFor()
+  await settled(page)
+  assert.equal(await attached(page).count(), 0)
+  const content = await lastAsked()
+  assert.ok(Array.isArray(content), content)
+  const [text, first, second] = content
+  assert.equal(text.text, '[picture 1: image.png]\n[picture 2: photo.jpg]\n\nWhat is this?')
+  const size = await page.evaluate(async url => {
+    const image = Object.assign(new Image(), { src: url })
+    await image.decode()
+    return [image.naturalWidth, image.naturalHeight]
+  }, first.image_url.url)
+  assert.deepEqual(size, [1568, 600])
+  assert.match(second.image_url.url, /^data:image\/jpeg;base64,/)
+  await page.reload()
+  const seen = sent(page).getByRole('img', { name: 'image.png' })
+  await shown(seen)
+  await shown(sent(page).getByRole('img', { name: 'photo.jpg' }))
+  await shot(page, 'picture-sent')
+  await accessible(page)
+  await sent(page).getByRole('button', { name: 'image.png' }).click()
+  const view = page.getByRole('dialog', { name: 'image.png' })
+  await shown(view.getByRole('img', { name: 'image.png' }))
+  await view.getByText('1568 × 600 pixels').waitFor()
+  await shot(page, 'picture-view')
+  await accessible(page)
+  await page.keyboard.press('Escape')
+  await view.waitFor({ state: 'detached' })
+
+  await answers(page).hover()
+  await answers(page).getByRole('button', { name: 'Answer again' }).click()
+  await page.getByText('Way 2 of 2').waitFor({ state: 'attached' })
+  await settled(page)
+  assert.deepEqual(await lastAsked(), [text, first, second], 'asked again with the same pictures')
+  await shown(seen)
+
+  const folder = join(app.home, 'sessions/pictures', new URL(page.url()).pathname.split('/')[2])
+  const png = (await readdir(folder)).find(name => name.endsWith('.png'))
+  await rm(join(folder, png))
+  const path = new URL(page.url()).pathname
+  await close()
+  // This browser has not seen it: its address says what is in it, so one that has keeps it.
+  const other = await openPage(browser, app, { ...STILL, path })
+  await sent(other.page).getByText('image.png: its file is missing or was changed').waitFor()
+  await shown(sent(other.page).getByRole('img', { name: 'photo.jpg' }))
+  await shot(other.page, 'picture-missing')
+  await accessible(other.page)
+  await other.close()
+})
+
+test('where the model cannot see, the page says so before anything is sent', async () => {
+  const { page, close } = await openPage(browser, app, { ...STILL, ...MOBILE, theme: 'dark' })
+  await say(page, 'first')
+  await answers(page).getByText('All right.').waitFor()
+  await settled(page)
+  const session = new URL(page.url()).pathname.split('/')[2]
+  const chosen = await ask(app, `/api/sessions/${session}/model`, {
+    method: 'PUT',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ model: 'other/mock' }),
+  })
+  assert.equal(chosen.error, undefined)
+  await page.reload()
+  await bring(page, 'paste', { name: 'image.png', mime: 'image/png', width: 60, height: 40 })
+  await shown(attached(page).getByRole('img', { name: 'image.png' }))
+  await page.getByText(/mock cannot see pictures\. Choose a model that can/).waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Send', exact: true }).isDisabled(), true)
+  await shot(page, 'picture-blind-mobile-dark')
+  await accessible(page)
+  await attached(page).getByRole('button', { name: 'Remove image.png' }).click()
+  await page.getByText(/cannot see pictures/).waitFor({ state: 'detached' })
+  await close()
+})
+
+test('in Chinese, on a small screen and in the dark a picture is sent and shown, too', async () => {
+  const { page, close } = await openPage(browser, app, { ...STILL, ...MOBILE, lang: 'zh', theme: 'dark' })
+  await bring(page, 'paste', { name: '图.webp', mime: 'image/webp', width: 800, height: 2000 })
+  await shown(attached(page, '附件').getByRole('img', { name: '图.webp' }))
+  await page.locator('[data-composer]').fill('这是什么？')
+  await page.getByRole('button', { name: '发送', exact: true }).click()
+  await answers(page).getByText('All right.').waitFor()
+  const seen = page.getByRole('article').getByRole('img', { name: '图.webp' })
+  await shown(seen)
+  await shot(page, 'picture-sent-mobile-zh-dark')
+  await accessible(page)
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth)
+  assert.equal(wide, false, 'nothing sticks out')
+  await page.getByRole('button', { name: '图.webp' }).click()
+  await shown(page.getByRole('dialog', { name: '图.webp' }).getByRole('img'))
+  await shot(page, 'picture-view-mobile-zh-dark')
+  await close()
+})

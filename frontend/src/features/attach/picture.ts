@@ -1,0 +1,74 @@
+/**
+ * Pictures made fit to be sent: no larger than models read them, and without what a camera writes into them besides.
+ * The browser does it, so that no picture is ever unpacked by the server.
+ */
+
+import { within } from './limits'
+
+/** Pixels of the longer side; models read no more. */
+const LONGEST = 1568
+/** Bytes that a picture should have. */
+const MOST = 1024 * 1024
+/** A file of more is not even looked at. */
+export const MOST_SOURCE = 50 * 1024 * 1024
+
+export interface Shrunk {
+  type: string
+  base64: string
+  bytes: number
+  width: number
+  height: number
+}
+
+/** As they come: a photo may say where it was taken, and is always drawn anew. */
+const AS_IT_IS = ['image/png', 'image/webp', 'image/gif']
+
+/** Null where the browser cannot read it as a picture, or it stays too large. */
+export async function shrink(file: File): Promise<Shrunk | null> {
+  let bitmap: ImageBitmap
+  try {
+    bitmap = await createImageBitmap(file)
+  } catch {
+    return null
+  }
+  const { width, height } = bitmap
+  try {
+    if (AS_IT_IS.includes(file.type) && file.size <= MOST && Math.max(width, height) <= LONGEST)
+      return { type: file.type, base64: await base64Of(file), bytes: file.size, width, height }
+    return await drawn(bitmap, file.type === 'image/jpeg')
+  } finally {
+    bitmap.close()
+  }
+}
+
+/** Letters stay sharp as PNG; where that is too much, and for photos, JPEG on white. */
+async function drawn(bitmap: ImageBitmap, photo: boolean): Promise<Shrunk | null> {
+  for (const longest of [LONGEST, LONGEST / 2]) {
+    const size = within(bitmap.width, bitmap.height, longest)
+    const canvas = Object.assign(document.createElement('canvas'), size)
+    const context = canvas.getContext('2d')
+    if (!context) return null
+    const tries: [string, number][] = [
+      ['image/jpeg', 0.9],
+      ['image/jpeg', 0.75],
+    ]
+    if (!photo) tries.unshift(['image/png', 1])
+    for (const [type, quality] of tries) {
+      context.fillStyle = '#fff'
+      if (type === 'image/jpeg') context.fillRect(0, 0, size.width, size.height)
+      context.drawImage(bitmap, 0, 0, size.width, size.height)
+      const blob = await new Promise<Blob | null>(done => canvas.toBlob(done, type, quality))
+      if (blob && blob.type === type && blob.size <= MOST)
+        return { type, base64: await base64Of(blob), bytes: blob.size, ...size }
+    }
+  }
+  return null
+}
+
+const base64Of = (blob: Blob): Promise<string> =>
+  new Promise((done, failed) => {
+    const reader = new FileReader()
+    reader.onload = () => done(String(reader.result).replace(/^[^,]*,/, ''))
+    reader.onerror = () => failed(reader.error)
+    reader.readAsDataURL(blob)
+  })
