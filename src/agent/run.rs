@@ -198,9 +198,6 @@ pub fn prepare(home: &Home, history: Vec<ChatMessage>, hits: Option<&[Hit]>, fit
     if !system.text.is_empty() {
         messages.push(ChatMessage::System(system.text.clone()));
     }
-    if let Some(session) = fitting.pictures_of {
-        pictures::load(&mut history, &|hash| home.picture(session, hash));
-    }
     messages.extend(history);
     let request = ModelRequest { messages, tools: fitting.tools.clone(), ..ModelRequest::default() };
     Prepared { request, system, dropped }
@@ -211,8 +208,6 @@ pub struct Fitting<'a> {
     pub context_window: u32,
     pub tools: Arc<[ToolSpec]>,
     pub tokens: &'a Counter,
-    /// Whose pictures are put in; without it, what stands for them is left.
-    pub pictures_of: Option<&'a SessionId>,
 }
 
 impl Fitting<'_> {
@@ -302,7 +297,6 @@ impl Run {
             context_window: ask.client.endpoint().context_window,
             tools: self.tasks.registry.specs(),
             tokens: &self.tokens,
-            pictures_of: Some(&self.tasks.session_id),
         };
         let prepared = prepare(&self.tasks.home, history, ask.hits, &fitting);
         if prepared.dropped > 0 {
@@ -328,9 +322,22 @@ impl Run {
         self.send(prepared, recorder, Ask { attempt: ask.attempt + SECOND, ..ask }).await
     }
 
+    /// The bytes of its pictures are many: they are read beside the runtime.
+    async fn with_pictures(&self, mut request: ModelRequest) -> ModelRequest {
+        if pictures::of(&request.messages).is_empty() {
+            return request;
+        }
+        let (home, session) = (self.tasks.home.clone(), self.tasks.session_id.clone());
+        let read = tokio::task::spawn_blocking(move || {
+            pictures::load(&mut request.messages, &|hash| home.picture(&session, hash));
+            request
+        });
+        read.await.expect("reading pictures does not panic")
+    }
+
     /// One request and its answer; the request is kept for those who want to look at it later.
     async fn send(&self, prepared: Prepared, recorder: &mut Recorder, ask: Ask<'_>) -> Result<Answer, NoAnswer> {
-        let request = Arc::new(prepared.request);
+        let request = Arc::new(self.with_pictures(prepared.request).await);
         let keeper = Keeper {
             home: self.tasks.home.clone(),
             session: self.tasks.session_id.clone(),

@@ -90,7 +90,6 @@ pub(super) fn next_request(services: &Services, session: Option<&Arc<Session>>) 
         context_window: if window == 0 { u32::MAX } else { window },
         tools: services.registry.specs(),
         tokens: &services.tokens,
-        pictures_of: None,
     };
     let history = session.map(|session| transcript(session, Sight::of(model.vision))).unwrap_or_default();
     let prepared = prepare(&services.home, history, retrieved.then_some(&[]), &fitting);

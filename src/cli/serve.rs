@@ -310,7 +310,7 @@ impl Materials<'_> {
         let context_window = embedded.context_window;
         let shared_prefix = move || {
             let retrieved = home.settings().rag_mode;
-            let fitting = Fitting { context_window, tools: registry.specs(), tokens: &tokens, pictures_of: None };
+            let fitting = Fitting { context_window, tools: registry.specs(), tokens: &tokens };
             prepare(&home, Vec::new(), retrieved.then_some(&[]), &fitting).request
         };
         Models::new(hub.clone(), local, Box::new(shared_prefix))

@@ -190,7 +190,8 @@ async fn status_models_and_health_say_what_is_there() {
     assert_eq!(health, json!({"status": "ok", "version": env!("CARGO_PKG_VERSION"), "quarantine": []}));
     let status = server.get("/api/status").await.ok();
     let model = json!({"provider": status["model"]["provider"], "model": "mock", "label": status["model"]["label"],
-        "state": "ready", "progress": null, "detail": null, "small": false, "context_window": 32768});
+        "state": "ready", "progress": null, "detail": null, "small": false, "context_window": 32768,
+        "vision": false});
     assert_eq!(status["model"], model);
     let names: Vec<_> = status["tools"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
     for tool in ["terminal", "python_repl", "read_file", "search_knowledge_base"] {

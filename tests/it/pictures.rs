@@ -251,3 +251,21 @@ async fn a_run_that_was_given_a_picture_asks_about_what_ran_unseen() {
     server.decide(&asked, "deny").await;
     server.settled("s").await;
 }
+
+#[tokio::test]
+async fn a_picture_that_was_said_is_there_after_a_crash_and_only_for_who_may_look() {
+    let world = world([json!({"steps": [{"text": "Half"}, {"gate": "never"}]}), always(says(["Yes."]))]).await;
+    let server = world.serve().await;
+    let cat = png(3, 2);
+    let body = json!({"message": "go", "attachments": [sent("cat.png", &cat)], "idempotency_key": "k1"});
+    assert_eq!(server.post("/api/sessions/s/messages", body.clone()).await.status(), 202);
+    drop(server);
+    let server = world.serve().await;
+    let history = server.settled("s").await;
+    assert_eq!(history["messages"][0]["attachments"][0], kept("cat.png", &cat, 3, 2));
+    let path = format!("/api/sessions/s/pictures/{}", hash(&cat));
+    assert_eq!(server.get(&path).await.status(), 200);
+    for (header, value) in [("Sec-Fetch-Site", "cross-site"), ("Origin", "https://elsewhere.example")] {
+        assert_eq!(server.send("GET", &path, &[(header, value)], b"").await.status(), 403, "{header}");
+    }
+}
