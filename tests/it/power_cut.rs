@@ -54,7 +54,8 @@ impl Disk {
 
     async fn power_on(&self) {
         // What watched over the server's commands ends a moment after the server.
-        eventually("nobody uses the disk any more", async || run("umount", &[&self.on.to_string_lossy()]).is_ok()).await;
+        eventually("nobody uses the disk any more", async || run("umount", &[&self.on.to_string_lossy()]).is_ok())
+            .await;
         self.mount().expect("it can be mounted again");
     }
 }
