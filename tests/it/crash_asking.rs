@@ -144,8 +144,7 @@ fn effect(world: &World, call: &Value, done: bool, approved: bool) {
     };
     let read = |path: String| std::fs::read_to_string(world.path(&path)).ok();
     let (before, after, now) = match call["tool"].as_str().unwrap() {
-        // A command that is killed between making the file and writing to it leaves it empty.
-        "terminal" => (None, Some("ran\n"), read(format!("scratch/ran-{n}.txt")).filter(|text| !text.is_empty())),
+        "terminal" => (None, Some("ran\n"), read(format!("scratch/ran-{n}.txt"))),
         "edit_file" => (Some("before\n"), Some("after\n"), read(format!("knowledge/edited-{n}.md"))),
         "create_file" => (None, Some("created\n"), read(format!("knowledge/created-{n}.md"))),
         "delete_file" => (Some("there\n"), None, read(format!("knowledge/deleted-{n}.md"))),
@@ -155,7 +154,9 @@ fn effect(world: &World, call: &Value, done: bool, approved: bool) {
     if done {
         assert_eq!(now, after, "{call}");
     } else if approved {
-        assert!(now == before || now == after, "neither as it was nor as it was shown: {now:?} {call}");
+        // A shell that is killed between making the file and writing to it leaves it empty.
+        let begun = call["tool"] == "terminal" && now == Some("");
+        assert!(begun || now == before || now == after, "neither as it was nor as it was shown: {now:?} {call}");
     } else {
         assert_eq!(now, before, "{call}");
     }
