@@ -1,7 +1,7 @@
-import { ArrowUp, Square } from 'lucide-react'
+import { ArrowUp, Paperclip, Square } from 'lucide-react'
 import { type KeyboardEvent, type ReactNode, type RefObject, useLayoutEffect } from 'react'
+import { FilesButton } from '@/components/FilesButton'
 import { Button } from '@/components/ui/Button'
-import { AttachButton } from '@/features/attach/AttachButton'
 import type { Attaching } from '@/features/attach/useAttaching'
 import { useT } from '@/lib/i18n'
 import { useComposition } from '@/lib/ime'
@@ -81,7 +81,11 @@ export function Composer(props: Props) {
         />
         <div className="flex items-center gap-1.5 pt-1">
           <div className="flex min-w-0 flex-1 flex-wrap items-center gap-1.5">
-            <AttachButton onFiles={attaching.onFiles} />
+            <FilesButton
+              label={t('attachFiles')}
+              icon={<Paperclip size={16} aria-hidden />}
+              onFiles={attaching.onFiles}
+            />
             {children}
           </div>
           {onStop && (

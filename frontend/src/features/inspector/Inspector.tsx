@@ -1,10 +1,11 @@
-import { FilePlus2, Rows3, Search } from 'lucide-react'
+import { FilePlus2, Rows3, Search, Upload } from 'lucide-react'
 import { Tabs } from 'radix-ui'
 import { lazy, Suspense, useEffect, useMemo, useState } from 'react'
 import { useShallow } from 'zustand/react/shallow'
 import type { Root } from '@/api/endpoints'
 import { useFiles, useIndex, useSkills, useUntrusted } from '@/api/queries'
 import { DropZone } from '@/components/DropZone'
+import { FilesButton } from '@/components/FilesButton'
 import { Button, IconButton } from '@/components/ui/Button'
 import { create, open, remove, rename } from '@/features/editor/actions'
 import { isDirty } from '@/features/editor/buffer'
@@ -14,7 +15,6 @@ import { useT } from '@/lib/i18n'
 import { useBuffers } from '@/stores/buffers'
 import { openFile, useUi } from '@/stores/ui'
 import { Files } from './Files'
-import { UploadButton } from './UploadButton'
 import { upload } from './upload'
 
 const NewFile = lazy(() => import('./NewFile'))
@@ -108,7 +108,12 @@ export function Inspector({ onChunks }: Props) {
             >
               <FilePlus2 size={15} aria-hidden />
             </IconButton>
-            <UploadButton onFiles={chosen => void upload(tab, chosen)} />
+            <FilesButton
+              label={t('uploadFiles')}
+              icon={<Upload size={15} aria-hidden />}
+              className="size-7!"
+              onFiles={chosen => void upload(tab, chosen)}
+            />
           </div>
           {index && indexed && <IndexLine status={indexed} model={index.model} />}
           {!index && hasIndex(tab) && <div aria-hidden className="h-[30px] shrink-0" />}
