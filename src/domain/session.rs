@@ -337,6 +337,7 @@ impl Session {
         work.finished_at = Some(at);
         work.requested.clear();
         work.outcome = Some(outcome.clone());
+        self.give_back(work_id);
         if *outcome == Outcome::Done {
             return;
         }
@@ -356,6 +357,19 @@ impl Session {
                 | Outcome::Limit { .. } => None,
             };
         }
+    }
+
+    /// Room that the texts of an answer grew into and do not need any more: most conversations only wait.
+    fn give_back(&mut self, work_id: &WorkId) {
+        let answers = self.messages.iter_mut().rev().take_while(|m| m.work_id.as_ref() == Some(work_id));
+        for message in answers.filter(|m| m.role == Role::Assistant).map(Arc::make_mut) {
+            message.content.shrink_to_fit();
+            message.tool_calls.shrink_to_fit();
+            if let Some(thinking) = &mut message.thinking {
+                thinking.shrink_to_fit();
+            }
+        }
+        self.messages.shrink_to(self.messages.len() + 8);
     }
 
     fn work_mut(&mut self, work_id: &WorkId) -> Option<&mut Work> {
@@ -388,6 +402,10 @@ impl Session {
     fn push_call(&mut self, work_id: &WorkId, call: ToolCall) {
         let Some(message) = self.segment_mut(work_id) else { return };
         let calls = &mut message.tool_calls;
+        // Most messages have one, and room for the four that a list begins with is three kilobytes.
+        if calls.is_empty() {
+            calls.reserve_exact(1);
+        }
         let after = calls.iter().rev().take_while(|other| other.dialogue == call.dialogue && other.index > call.index);
         let place = calls.len() - after.count();
         calls.insert(place, call);
