@@ -1,12 +1,11 @@
 //! Streams that observe: one session's frames, or everything a tab needs. Ids resume without a gap.
 
-use std::convert::Infallible;
-use std::time::Duration;
+use std::sync::Arc;
 
+use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
 use axum::http::HeaderMap;
-use axum::response::Sse;
-use axum::response::sse::{Event as SseEvent, KeepAlive};
+use axum::response::Response;
 use futures_util::{Stream, StreamExt, stream};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
@@ -14,14 +13,12 @@ use tokio_util::sync::CancellationToken;
 use super::app::App;
 use super::error::ApiError;
 use super::frame::{Frame, project};
+use super::sse::{self, respond};
 use crate::domain::SessionId;
 use crate::engine::hub::{EventId, Hub, Published, Subscription, What};
 use crate::engine::model_status::ModelStatus;
 use crate::engine::{self, ChangedBy};
 use crate::tools::library::{IndexState, Progress};
-
-/// A comment line so often keeps proxies and browsers from giving up; it carries no id.
-const HEARTBEAT: Duration = Duration::from_secs(15);
 
 #[derive(Deserialize, utoipa::IntoParams)]
 pub struct After {
@@ -90,11 +87,7 @@ impl Notice {
 /// One multiplexed stream for a tab: the frames of all sessions, and notices.
 #[utoipa::path(get, path = "/api/events", params(After), tag = "events",
     responses((status = 200, description = "SSE of Notice", content_type = "text/event-stream", body = Notice)))]
-pub async fn all_events(
-    State(app): State<App>,
-    Query(query): Query<After>,
-    headers: HeaderMap,
-) -> Sse<impl Stream<Item = Result<SseEvent, Infallible>>> {
+pub async fn all_events(State(app): State<App>, Query(query): Query<After>, headers: HeaderMap) -> Response {
     let services = app.engine.services();
     // A page was opened: a model that must start can start now.
     services.models.wake();
@@ -105,13 +98,14 @@ pub async fn all_events(
     };
     let hub = services.hub.clone();
     let hello = Notice::Hello { boot_id: hub.boot().to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
-    let mut first = vec![sse(hello.name(), &hello)];
+    let mut first = vec![Bytes::from(sse::event(hello.name(), None, &hello))];
     if subscription.gap {
-        first.push(sse("gap", &Notice::Gap {}));
+        first.push(sse::event("gap", None, &Notice::Gap {}).into());
     }
     let events = published(subscription, app.stopping.clone()).filter_map(move |published| {
-        let event = notice(&published).map(|event| sse(event.name(), &event).id(hub.id(published.number).to_string()));
-        std::future::ready(event)
+        let id = hub.id(published.number);
+        let event = || notice(&published).map(|event| sse::event(event.name(), Some(&id), &event));
+        std::future::ready(published.to_all.bytes(event))
     });
     respond(stream::iter(first).chain(events))
 }
@@ -125,7 +119,7 @@ pub async fn session_events(
     Path(id): Path<String>,
     Query(query): Query<After>,
     headers: HeaderMap,
-) -> Result<Sse<impl Stream<Item = Result<SseEvent, Infallible>>>, ApiError> {
+) -> Result<Response, ApiError> {
     let id = SessionId::parse(&id)?;
     let engine = &app.engine;
     engine.view(&id).await?;
@@ -136,7 +130,7 @@ pub async fn session_events(
         Asked::Unreadable => Subscription { gap: true, ..hub.follow(&id, None) },
     };
     let until_settled = query.until.as_deref() == Some("settled");
-    let first = subscription.gap.then(|| sse("gap", &Frame::Gap {}));
+    let first = subscription.gap.then(|| Bytes::from(sse::event("gap", None, &Frame::Gap {})));
     let waits_for = subscription.unsettled.clone();
     let missed_only = until_settled && waits_for.is_none();
     let (missed, live) = parts(subscription, app.stopping.clone());
@@ -150,22 +144,16 @@ pub async fn session_events(
 }
 
 /// Frames of published events, with their ids.
-pub(super) fn frames(
-    published: impl Stream<Item = std::sync::Arc<Published>>,
-    hub: std::sync::Arc<Hub>,
-) -> impl Stream<Item = SseEvent> {
+pub(super) fn frames(published: impl Stream<Item = Arc<Published>>, hub: Arc<Hub>) -> impl Stream<Item = Bytes> {
     published.filter_map(move |published| {
-        let frame = project(&published);
-        let event = frame.map(|frame| sse(frame.name(), &frame).id(hub.id(published.number).to_string()));
-        std::future::ready(event)
+        let id = hub.id(published.number);
+        let frame = || project(&published).map(|frame| sse::event(frame.name(), Some(&id), &frame));
+        std::future::ready(published.to_session.bytes(frame))
     })
 }
 
 /// What a subscription missed and what comes, until it is dropped for not reading or the server stops.
-pub(super) fn published(
-    subscription: Subscription,
-    stopping: CancellationToken,
-) -> impl Stream<Item = std::sync::Arc<Published>> {
+pub(super) fn published(subscription: Subscription, stopping: CancellationToken) -> impl Stream<Item = Arc<Published>> {
     let (missed, live) = parts(subscription, stopping);
     stream::iter(missed).chain(live)
 }
@@ -173,21 +161,9 @@ pub(super) fn published(
 fn parts(
     subscription: Subscription,
     stopping: CancellationToken,
-) -> (Vec<std::sync::Arc<Published>>, impl Stream<Item = std::sync::Arc<Published>>) {
+) -> (Vec<Arc<Published>>, impl Stream<Item = Arc<Published>>) {
     let live = tokio_stream::wrappers::ReceiverStream::new(subscription.live);
     (subscription.missed, live.take_until(stopping.cancelled_owned()))
-}
-
-pub(super) fn respond<S>(events: S) -> Sse<impl Stream<Item = Result<SseEvent, Infallible>>>
-where
-    S: Stream<Item = SseEvent> + Send + 'static,
-{
-    Sse::new(events.map(Ok)).keep_alive(KeepAlive::new().interval(HEARTBEAT))
-}
-
-pub(super) fn sse(name: &str, data: &impl Serialize) -> SseEvent {
-    let data = serde_json::to_string(data).expect("frames have string keys and finite numbers, so they are JSON");
-    SseEvent::default().event(name).data(data)
 }
 
 fn notice(published: &Published) -> Option<Notice> {
@@ -222,26 +198,5 @@ fn asked(headers: &HeaderMap, query: &After) -> Asked {
     match header.or(query.after.as_deref()).filter(|text| !text.is_empty()) {
         None => Asked::FromNow,
         Some(text) => EventId::parse(text).map_or(Asked::Unreadable, Asked::After),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use axum::body::to_bytes;
-    use axum::response::IntoResponse;
-
-    /// A client that came back with an id of a heartbeat would miss what happened before it.
-    #[tokio::test(start_paused = true)]
-    async fn a_heartbeat_keeps_a_stream_open_and_has_no_id() {
-        let told = stream::iter([SseEvent::default().id("7").data("said")]);
-        let silence = stream::once(tokio::time::sleep(4 * HEARTBEAT)).map(|()| SseEvent::default().id("8").data("end"));
-        let answer = respond(told.chain(silence)).into_response();
-        let bytes = to_bytes(answer.into_body(), usize::MAX).await.unwrap();
-        let frames: Vec<&str> = str::from_utf8(&bytes).unwrap().split_terminator("\n\n").collect();
-        let (first, rest) = frames.split_first().unwrap();
-        let (last, beats) = rest.split_last().unwrap();
-        assert!(first.contains("id: 7") && last.contains("id: 8"), "{frames:?}");
-        assert!(beats.len() >= 3 && beats.iter().all(|beat| *beat == ":"), "{frames:?}");
     }
 }

@@ -28,6 +28,7 @@ mod routes;
 mod server;
 mod sessions;
 mod settings;
+mod sse;
 mod status;
 mod tokens;
 mod transfer;

@@ -11,15 +11,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc;
 
 use super::notice::Notice;
+use super::outgoing::Outgoing;
 use crate::domain::{Event, SessionId, WorkId};
 
-/// Publications kept of one session.
-const KEPT: usize = 20_000;
-/// Publications kept over all sessions together, at most: about 30 MB of tokens. Without it, many sessions at work at once
-/// would each fill their own measure.
-const KEPT_OVER_ALL: u64 = 50_000;
+/// Bytes kept of what was published of late, over all sessions together: some 30,000 tokens, or a few long outputs of tools.
+const KEPT: usize = 8 << 20;
 /// How many more there may be until those beyond are dropped, so that not every publication looks at every session.
-const SWEPT_AT_ONCE: u64 = 5_000;
+const SWEPT_AT_ONCE: usize = 1 << 20;
 /// What a subscriber may leave unread before it is dropped.
 const UNREAD: usize = 8_192;
 
@@ -48,6 +46,9 @@ pub struct Published {
     pub number: u64,
     pub session: Option<SessionId>,
     pub what: What,
+    /// As those are sent it who follow its session, and as those who follow everything.
+    pub to_session: Outgoing,
+    pub to_all: Outgoing,
 }
 
 #[derive(Debug)]
@@ -57,6 +58,41 @@ pub enum What {
     Settled(WorkId),
     /// Not about one session's content.
     Notice(Notice),
+}
+
+impl Published {
+    fn new(number: u64, session: Option<&SessionId>, what: What) -> Self {
+        let (to_session, to_all) = Default::default();
+        Self { number, session: session.cloned(), what, to_session, to_all }
+    }
+
+    /// About how many bytes it takes: its own, and those of the texts it holds.
+    fn weight(&self) -> usize {
+        let texts = match &self.what {
+            What::Event(event @ Event::WorkFinished { content, .. }) => json_length(event) + content.len(),
+            What::Event(event) => json_length(event),
+            What::Settled(_) | What::Notice(_) => 0,
+        };
+        size_of::<Self>() + texts
+    }
+}
+
+/// How long an event is as JSON, which nobody keeps.
+fn json_length(event: &Event) -> usize {
+    struct Length(usize);
+    impl std::io::Write for Length {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut length = Length(0);
+    // What cannot be JSON has no texts that could be long.
+    let _ = serde_json::to_writer(&mut length, event);
+    length.0
 }
 
 /// What a new subscriber gets: what it missed, and a channel for what comes.
@@ -77,6 +113,9 @@ pub struct Hub {
 #[derive(Default)]
 struct Inner {
     last: u64,
+    /// Of the last publications, in their order: what each of them weighs, and what all of them do.
+    weights: VecDeque<usize>,
+    weight: usize,
     sessions: HashMap<SessionId, Log>,
     notices: Log,
     everything: Vec<mpsc::Sender<Arc<Published>>>,
@@ -104,11 +143,6 @@ impl Log {
             What::Settled(work_id) if self.unsettled.as_ref() == Some(work_id) => self.unsettled = None,
             What::Event(_) | What::Settled(_) | What::Notice(_) => {}
         }
-        if self.kept.len() == KEPT
-            && let Some(oldest) = self.kept.pop_front()
-        {
-            self.dropped = oldest.number;
-        }
         self.kept.push_back(published.clone());
         tell(&mut self.subscribers, published);
     }
@@ -131,13 +165,33 @@ impl Log {
 }
 
 impl Inner {
-    /// Keeps memory flat, however many sessions are at work: numbers are dense, so the oldest of all are known by theirs.
-    fn sweep(&mut self) {
-        if self.last.is_multiple_of(SWEPT_AT_ONCE)
-            && let Some(oldest) = self.last.checked_sub(KEPT_OVER_ALL)
-        {
-            self.sessions.values_mut().chain([&mut self.notices]).for_each(|log| log.drop_until(oldest));
+    fn publish(&mut self, session: Option<&SessionId>, what: What) {
+        self.last += 1;
+        let published = Arc::new(Published::new(self.last, session, what));
+        let log = match session {
+            None => &mut self.notices,
+            Some(session) => self.sessions.entry(session.clone()).or_default(),
+        };
+        log.push(&published);
+        tell(&mut self.everything, &published);
+        self.weigh(published.weight());
+    }
+
+    /// Keeps memory flat, however much is said in however many sessions: numbers are dense, so the oldest of all are known
+    /// by theirs.
+    fn weigh(&mut self, weight: usize) {
+        self.weights.push_back(weight);
+        self.weight += weight;
+        if self.weight <= KEPT + SWEPT_AT_ONCE {
+            return;
         }
+        while self.weight > KEPT
+            && let Some(oldest) = self.weights.pop_front()
+        {
+            self.weight -= oldest;
+        }
+        let oldest = self.last - self.weights.len() as u64;
+        self.sessions.values_mut().chain([&mut self.notices]).for_each(|log| log.drop_until(oldest));
     }
 }
 
@@ -167,25 +221,12 @@ impl Hub {
     /// Publishes to the session's subscribers and to those of everything; returns its number.
     pub fn publish(&self, session: &SessionId, what: What) -> u64 {
         let mut inner = self.inner();
-        inner.last += 1;
-        let published = Arc::new(Published { number: inner.last, session: Some(session.clone()), what });
-        if let Some(log) = inner.sessions.get_mut(session) {
-            log.push(&published);
-        } else {
-            inner.sessions.entry(session.clone()).or_default().push(&published);
-        }
-        tell(&mut inner.everything, &published);
-        inner.sweep();
+        inner.publish(Some(session), what);
         inner.last
     }
 
     pub fn notice(&self, notice: Notice) {
-        let mut inner = self.inner();
-        inner.last += 1;
-        let published = Arc::new(Published { number: inner.last, session: None, what: What::Notice(notice) });
-        inner.notices.push(&published);
-        tell(&mut inner.everything, &published);
-        inner.sweep();
+        self.inner().publish(None, What::Notice(notice));
     }
 
     /// The number of the last publication of all.
@@ -305,30 +346,48 @@ mod tests {
     fn what_was_dropped_is_a_gap_not_a_silence() {
         let hub = Hub::new();
         let a = session("a");
-        for n in 0..KEPT + 10 {
-            hub.publish(&a, titled(&n.to_string()));
+        hub.publish(&a, titled("first"));
+        let long = "x".repeat(KEPT / 4);
+        for _ in 0..8 {
+            hub.publish(&a, titled(&long));
         }
-        assert!(hub.follow(&a, Some(&hub.id(5))).gap);
-        assert_eq!(hub.follow(&a, Some(&hub.id(10))).missed.len(), KEPT);
+        assert!(hub.follow(&a, Some(&hub.id(1))).gap);
+        assert_eq!(numbers(&hub.follow(&a, Some(&hub.id(6))).missed), [7, 8, 9]);
         hub.forget(&a);
-        assert!(hub.follow(&a, Some(&hub.id(10))).gap);
+        assert!(hub.follow(&a, Some(&hub.id(8))).gap);
     }
 
     #[test]
     fn many_sessions_together_keep_no_more_than_their_common_measure() {
         let hub = Hub::new();
         let sessions: Vec<SessionId> = (0..50).map(|n| session(&format!("s{n}"))).collect();
-        let all = KEPT_OVER_ALL + 5 * SWEPT_AT_ONCE;
-        for n in 0..all {
-            hub.publish(&sessions[n as usize % sessions.len()], titled("x"));
+        let text = "x".repeat(1000);
+        for n in 0..3 * KEPT / text.len() {
+            hub.publish(&sessions[n % sessions.len()], titled(&text));
         }
-        let kept: usize = hub.inner().sessions.values().map(|log| log.kept.len()).sum();
-        assert_eq!(kept as u64, KEPT_OVER_ALL);
-        let oldest = all - KEPT_OVER_ALL;
+        let kept = |inner: &Inner| -> Vec<usize> {
+            inner.sessions.values().flat_map(|log| log.kept.iter().map(|published| published.weight())).collect()
+        };
+        let weights = kept(&hub.inner());
+        let weight: usize = weights.iter().sum();
+        assert!((KEPT - 2000..=KEPT + SWEPT_AT_ONCE).contains(&weight), "{weight}");
+        let last = hub.last();
+        let oldest = last - weights.len() as u64;
         assert!(hub.follow(&sessions[0], Some(&hub.id(oldest - 100))).gap);
         assert!(hub.follow_all(Some(&hub.id(oldest - 1))).gap);
         let whole = hub.follow_all(Some(&hub.id(oldest)));
-        assert_eq!((whole.gap, numbers(&whole.missed)), (false, (oldest + 1..=all).collect::<Vec<_>>()));
+        assert_eq!((whole.gap, numbers(&whole.missed)), (false, (oldest + 1..=last).collect::<Vec<_>>()));
+    }
+
+    #[test]
+    fn a_long_output_weighs_what_it_is_long() {
+        let weight = |what| Published::new(1, None, what).weight();
+        let work_id = crate::domain::WorkId::new("w");
+        let (text, bytes) = ("x".repeat(5000), 5000);
+        let done = Event::WorkFinished { work_id, outcome: crate::domain::Outcome::Done, content: text.clone().into() };
+        assert!(weight(What::Event(done)) > bytes);
+        assert!(weight(titled(&text)) > bytes);
+        assert!(weight(titled("")) < 400);
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub mod model_status;
 pub mod models;
 pub mod notice;
 mod opening;
+mod outgoing;
 pub mod skills;
 pub mod watch;
 mod work;
