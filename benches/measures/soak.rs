@@ -23,6 +23,11 @@ const STREAMS: usize = 1_000;
 const TABS: usize = 20;
 const TOKENS: usize = 200;
 const PER_SECOND: u32 = 10;
+/// After so many answers an agent has the older half of its conversation archived, as a person would: what is said is kept
+/// on disk, not in memory.
+const COMPRESSED_EVERY: u64 = 10;
+/// In MB; half of the time is enough for a leak to show.
+const GROWN: f64 = 3.0;
 const HEALTH_EVERY: Duration = Duration::from_millis(100);
 const MEMORY_EVERY: Duration = Duration::from_secs(1);
 
@@ -108,6 +113,7 @@ pub async fn measure(bench: &Bench, minutes: f64, report: &mut Report) -> io::Re
     report.figure("resident halfway", halfway, "MB").note(format!("of {minutes} minutes"));
     report.figure("resident at most", memory.percentile(1.0), "MB");
     report.figure("resident at the end", at_end, "MB");
+    report.figure("grown in the second half", at_end - halfway, "MB").at_most(GROWN);
     report.figure("processor time of the server, of one core", share, "%");
     report.show();
     Ok(())
@@ -133,6 +139,8 @@ fn replies(rounds: usize) -> Value {
     let question = |agent, round| json!({"match": question(agent, round), "steps": look});
     let calls = (0..rounds).flat_map(|round| (0..AGENTS).map(move |agent| (agent, round)));
     let mut replies: Vec<Value> = calls.map(|(agent, round)| question(agent, round)).collect();
+    let summary = json!([{"text": "They counted."}, {"finish": "stop"}]);
+    replies.push(json!({"match": "Summarise the conversation above", "repeat": true, "steps": summary}));
     let words = json!({"count": TOKENS, "per_second": PER_SECOND, "text": "{n} "});
     replies.push(json!({"repeat": true, "steps": [{"tokens": words}, {"finish": "stop"}]}));
     Value::Array(replies)
@@ -161,6 +169,12 @@ async fn work(mut connection: Connection, Agent { agent, id, until }: Agent) -> 
             return Err(Error::other(format!("an answer that is none: {answer}")));
         }
         rounds += 1;
+        if rounds % COMPRESSED_EVERY == 0 {
+            let done = connection.post(&format!("/api/sessions/{id}/compress"), &json!({})).await?;
+            if done.status != 200 {
+                return Err(Error::other(format!("a compression that is none: {}", done.json()?)));
+            }
+        }
     }
     Ok(rounds)
 }
