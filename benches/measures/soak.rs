@@ -69,7 +69,7 @@ pub async fn measure(bench: &Bench, minutes: f64, report: &mut Report) -> io::Re
     }
     let health = tokio::spawn(ask_health(server.connect().await?, soak.clone()));
     let mut memory = Samples::default();
-    let (mut halfway, mut ticks) = (f64::NAN, interval(MEMORY_EVERY));
+    let (mut halfway, mut ticks) = ((f64::NAN, f64::NAN), interval(MEMORY_EVERY));
     while !agents.is_empty() {
         tokio::select! {
             Some(ended) = agents.join_next() => {
@@ -78,14 +78,14 @@ pub async fn measure(bench: &Bench, minutes: f64, report: &mut Report) -> io::Re
             }
             _ = ticks.tick() => {
                 memory.push(server.memory()?.0);
-                if halfway.is_nan() && before.1.elapsed() > time / 2 {
-                    halfway = server.memory()?.0;
+                if halfway.0.is_nan() && before.1.elapsed() > time / 2 {
+                    halfway = server.memory()?;
                 }
             }
         }
     }
     let share = (server.cpu()? - before.0).as_secs_f64() / before.1.elapsed().as_secs_f64() * 100.0;
-    let at_end = server.memory()?.0;
+    let at_end = server.memory()?;
     soak.over.store(true, Ordering::Relaxed);
     let health = health.await.map_err(Error::other)??;
     // Every stream must have seen every round of what it follows.
@@ -110,10 +110,10 @@ pub async fn measure(bench: &Bench, minutes: f64, report: &mut Report) -> io::Re
     report.figure("/health meanwhile, p99", health.p99(), "ms").at_most(50.0).note(note);
     report.figure("resident at the start", at_start, "MB");
     report.figure("resident with all streams open", opened, "MB");
-    report.figure("resident halfway", halfway, "MB").note(format!("of {minutes} minutes"));
+    report.figure("resident halfway", halfway.0, "MB").note(format!("of {minutes} minutes"));
     report.figure("resident at most", memory.percentile(1.0), "MB");
-    report.figure("resident at the end", at_end, "MB");
-    report.figure("grown in the second half", at_end - halfway, "MB").at_most(GROWN);
+    report.figure("resident at the end", at_end.0, "MB");
+    report.figure("grown in the second half, without file pages", at_end.1 - halfway.1, "MB").at_most(GROWN);
     report.figure("processor time of the server, of one core", share, "%");
     report.show();
     Ok(())
