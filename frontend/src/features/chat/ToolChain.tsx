@@ -48,7 +48,7 @@ function Chain({ id, steps, running }: Props) {
           <Wrench size={14} aria-hidden />
           <span className="font-medium">{t(active ? 'chainRunning' : 'chain')}</span>
           <span className="me-auto text-fg-3 tabular-nums">
-            {steps.length === 1 ? t('step') : t('steps', { n: steps.length })}
+            {t('steps', { n: steps.length })}
             {total > 0 && ` · ${duration(total)}`}
             {failed > 0 && <span className="text-bad"> · {t('stepFailed', { n: failed })}</span>}
           </span>

@@ -24,8 +24,8 @@ export function IndexLine({ status, model }: Props) {
   const { files, chunks, embedded, state } = status
   const folder = folderNamed(status.folder)
   const parts = [
-    files === 1 ? t('indexFile') : t('indexFiles', { n: n(files) }),
-    chunks === 1 ? t('indexChunk') : t('indexChunks', { n: n(chunks) }),
+    t('indexFiles', { n: n(files) }),
+    t('indexChunks', { n: n(chunks) }),
   ]
   if (model.state === 'ready') parts.push(t('indexVectors', { done: n(embedded), total: n(chunks) }))
   if (isWithoutMeaning(model)) parts.push(t('indexWordsOnly'))
@@ -81,7 +81,7 @@ function Unreadable({ files, folder }: { files: FolderStatus['unreadable']; fold
       open={open}
       onToggle={setOpen}
       summaryClass="w-fit rounded-md py-0.5 text-warn"
-      summary={files.length === 1 ? t('unreadableOne') : t('unreadable', { n: files.length })}
+      summary={t('unreadable', { n: files.length })}
     >
       <ul className="scroll max-h-32 space-y-0.5 pb-1">
         {files.map(({ path, reason }) => (

@@ -103,7 +103,7 @@ function Terms({ leg }: { leg: LexicalScore }) {
           <Bar className="w-16" parts={[{ share: term.score / most, className: 'bg-accent' }]} />
           <span className="w-8 text-end">{points(term.score)}</span>
           <span className="text-fg-3">
-            {t(term.texts === 1 ? 'termTimesOne' : 'termTimes', { times: term.times, texts: term.texts })}
+            {t('termTimes', { times: term.times, texts: term.texts })}
           </span>
         </li>
       ))}

@@ -4,7 +4,7 @@ export const attach = {
   attachHere: 'Drop to attach to your message (text files and pictures)',
   attachedFiles: 'Attached files',
   attachedNow: 'Attached: {name}',
-  attachTooMany: 'A message takes at most {n} files. Send the others with the next one.',
+  attachTooMany: 'A message takes at most {n} {n|file|files}. Send the others with the next one.',
   attachTooLarge:
     'An attached file may have {n} KB. Attach the part that matters, or let it be searched in Knowledge.',
   attachTogether:
@@ -29,6 +29,6 @@ export const attach = {
   emptyFile: '(empty)',
   filesNotKept: 'These files are too large for the browser to keep: a reload of the page drops them.',
   filesTooLong:
-    'With these files the request has about {n} tokens, and the model reads at most {of}. Attach less, or put them into Knowledge.',
-  fileTokens: '{n} tokens',
+    'With these files the request has about {n} {n|token|tokens}, and the model reads at most {of}. Attach less, or put them into Knowledge.',
+  fileTokens: '{n} {n|token|tokens}',
 }
