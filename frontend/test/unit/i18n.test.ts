@@ -42,7 +42,9 @@ it('fills in what is given', () => {
 const alwaysPlural = (texts: [string, string][]): string[] =>
   texts
     .map(([key, text]) => [key, text.replace(/\{\w+\|[^|]*\|(?:[^{}]|\{\w+\})*\}/g, '')])
-    .filter(([, text]) => /\{(n|all|total|before|after|window|limit|texts)\} (\w+ )?[a-z]{3,}s\b/.test(text ?? ''))
+    .filter(([, text]) =>
+      /\{(n|all|total|before|after|window|limit|texts)\} (\w+ )?[a-z]{3,}s\b/.test(text ?? ''),
+    )
     .map(([key]) => key ?? '')
 
 it('what is counted in English has a form for one', () => {

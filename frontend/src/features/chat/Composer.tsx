@@ -54,7 +54,7 @@ export function Composer(props: Props) {
     event.preventDefault()
     if (ready) onSend()
   }
-  const placeholder = onStop ? 'placeholderBusy' : touch ? 'placeholderShort' : 'placeholder'
+  const placeholder = `placeholder${onStop ? 'Busy' : ''}${touch ? 'Short' : ''}` as const
   return (
     <form
       className="mx-auto w-full max-w-[784px] px-3 pb-3 max-md:px-2"

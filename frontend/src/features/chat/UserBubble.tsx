@@ -1,5 +1,6 @@
 import { Pencil } from 'lucide-react'
 import { memo, useState } from 'react'
+import type { Anew } from '@/app/threads'
 import { IconButton } from '@/components/ui/Button'
 import { CopyButton } from '@/components/ui/CopyButton'
 import { SentFiles } from '@/features/attach/SentFiles'
@@ -15,7 +16,7 @@ interface Props {
   ways: readonly string[]
   id: string
   /** Null while the session is at work. */
-  onEdit: ((text: string) => void) | null
+  onEdit: ((said: Anew) => void) | null
   onWay: ((to: string) => void) | null
 }
 
@@ -29,9 +30,9 @@ export const UserBubble = memo(function UserBubble(props: Props) {
       <EditForm
         text={content}
         attachments={attachments}
-        onSend={text => {
+        onSend={said => {
           setEditing(false)
-          onEdit(text)
+          onEdit(said)
         }}
         onCancel={() => setEditing(false)}
       />

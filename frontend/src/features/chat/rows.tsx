@@ -73,7 +73,7 @@ function makeRow(thread: Thread, at: number, actions: RowActions, t: Translate):
           content={content}
           attachments={attachments}
           ways={waysFrom(thread, at)}
-          onEdit={idle ? text => actions.onAnew(id, { content: text, attachments }) : null}
+          onEdit={idle ? said => actions.onAnew(id, said) : null}
           onWay={idle ? to => actions.onWay(id, to) : null}
         />
       )

@@ -17,7 +17,7 @@ export function FileMenu({ path, onRename, onDelete }: FileActions & { path: str
         <IconButton
           label={t('fileMenu', { path })}
           size="smallIcon"
-          className="opacity-0 focus-visible:opacity-100 group-hover:opacity-100 aria-expanded:opacity-100 pointer-coarse:opacity-100"
+          className="pointer-fine:absolute pointer-fine:end-1 opacity-0 focus-visible:opacity-100 group-hover:opacity-100 aria-expanded:opacity-100 pointer-coarse:opacity-100"
         >
           <Ellipsis size={15} aria-hidden />
         </IconButton>

@@ -127,7 +127,7 @@ function Row({ item, index, active, heading, onPick, onHover }: RowProps) {
         <Icon size={15} aria-hidden className="shrink-0 text-fg-3" />
         <span className="min-w-0 flex-1 truncate">{item.text}</span>
         {item.keys.length > 0 && (
-          <span className="flex gap-1">
+          <span className="flex gap-1 pointer-coarse:hidden">
             {item.keys.map(key => (
               <Kbd key={key}>{key}</Kbd>
             ))}

@@ -15,8 +15,9 @@ export interface Item {
   run: () => void
 }
 
-/** More of one kind than this is a list, not an answer. */
+/** More of one kind than this is a list, not an answer; before anything is asked for, a look at each kind. */
 const MOST = 12
+const FIRST = 5
 
 export function useItems(query: string, commands: Commands, onOpenSession: (id: string) => void): Item[] {
   const t = useT()
@@ -90,6 +91,6 @@ export function useItems(query: string, commands: Commands, onOpenSession: (id: 
   ]
   const found = all.filter(item => matches(item.text, query))
   return (['commands', 'sessions', 'files'] as const).flatMap(group =>
-    found.filter(item => item.group === group).slice(0, MOST),
+    found.filter(item => item.group === group).slice(0, query.trim() === '' ? FIRST : MOST),
   )
 }

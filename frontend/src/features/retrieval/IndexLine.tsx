@@ -23,10 +23,7 @@ export function IndexLine({ status, model }: Props) {
   const n = (value: number) => count(value, locale(lang))
   const { files, chunks, embedded, state } = status
   const folder = folderNamed(status.folder)
-  const parts = [
-    t('indexFiles', { n: n(files) }),
-    t('indexChunks', { n: n(chunks) }),
-  ]
+  const parts = [t('indexFiles', { n: n(files) }), t('indexChunks', { n: n(chunks) })]
   if (model.state === 'ready') parts.push(t('indexVectors', { done: n(embedded), total: n(chunks) }))
   if (isWithoutMeaning(model)) parts.push(t('indexWordsOnly'))
   if (model.id) parts.push(model.id)

@@ -102,9 +102,7 @@ function Terms({ leg }: { leg: LexicalScore }) {
           </code>
           <Bar className="w-16" parts={[{ share: term.score / most, className: 'bg-accent' }]} />
           <span className="w-8 text-end">{points(term.score)}</span>
-          <span className="text-fg-3">
-            {t('termTimes', { times: term.times, texts: term.texts })}
-          </span>
+          <span className="text-fg-3">{t('termTimes', { times: term.times, texts: term.texts })}</span>
         </li>
       ))}
     </ul>

@@ -56,7 +56,7 @@ export function SessionRow(props: Props) {
   return (
     <div
       className={cn(
-        'group flex items-center rounded-md pe-0.5 transition-colors',
+        'group relative flex items-center rounded-md transition-colors',
         current ? 'bg-sel' : 'focus-within:bg-hover hover:bg-hover',
       )}
     >
@@ -65,17 +65,19 @@ export function SessionRow(props: Props) {
         aria-current={current ? 'page' : undefined}
         onClick={onOpen}
         onDoubleClick={onStartRename}
-        className="flex min-w-0 flex-1 items-center gap-2 rounded-md py-1.5 ps-2 max-md:min-h-11 pointer-coarse:min-h-11"
+        className="flex min-w-0 flex-1 items-center gap-2 rounded-md px-2 py-1.5 pointer-fine:group-hover:pe-8 max-md:min-h-11 pointer-coarse:min-h-11"
       >
         <span className="min-w-0 flex-1 truncate">{title}</span>
-        <StateMark state={state} />
+        <span className="beside-menu flex shrink-0">
+          <StateMark state={state} />
+        </span>
       </Link>
       <Menu
         trigger={
           <IconButton
             label={t('sessionMenu', { title })}
             size="smallIcon"
-            className="opacity-0 focus-visible:opacity-100 group-hover:opacity-100 aria-expanded:opacity-100 pointer-coarse:opacity-100"
+            className="pointer-fine:absolute pointer-fine:end-1 opacity-0 focus-visible:opacity-100 group-hover:opacity-100 aria-expanded:opacity-100 pointer-coarse:opacity-100"
           >
             <Ellipsis size={15} aria-hidden />
           </IconButton>

@@ -55,7 +55,7 @@ export function Sidebar({ sessionId, onNew }: Props) {
       id="pane-left"
       aria-label={t('sessions')}
       tabIndex={-1}
-      className="pane flex h-full min-h-0 flex-col overflow-hidden rounded-xl outline-none max-md:rounded-none max-md:border-0"
+      className="@container pane flex h-full min-h-0 flex-col overflow-hidden rounded-xl outline-none max-md:rounded-none max-md:border-0"
     >
       <div className="flex items-center gap-2 p-3 pb-2">
         <span
@@ -73,14 +73,14 @@ export function Sidebar({ sessionId, onNew }: Props) {
         </span>
       </div>
       <div className="flex gap-2 px-3">
-        <Button className="flex-1 justify-start" onClick={onNew}>
-          <MessageSquarePlus size={15} aria-hidden />
+        <Button className="min-w-0 flex-1 shrink! justify-start" onClick={onNew}>
+          <MessageSquarePlus size={15} aria-hidden className="@max-[230px]:hidden shrink-0" />
           {t('newChat')}
         </Button>
         <Button title={t('palette')} onClick={() => set({ dialog: 'palette' })}>
           <Search size={14} aria-hidden className="text-fg-3" />
           <span className="sr-only">{t('search')}</span>
-          <span className="pointer-coarse:hidden">
+          <span className="@max-[255px]:hidden pointer-coarse:hidden">
             <Kbd>{MOD} K</Kbd>
           </span>
         </Button>

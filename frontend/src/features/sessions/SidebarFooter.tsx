@@ -41,10 +41,11 @@ export function SidebarFooter(props: Props) {
           on={status?.rag_mode ?? false}
           onChange={onRag}
           disabled={!status}
+          label={t('rag')}
           hint={t('ragHint')}
           icon={<BookOpen size={13} aria-hidden />}
         >
-          {t('rag')}
+          {t('ragShort')}
         </Switch>
         <Button
           size="small"
@@ -52,15 +53,16 @@ export function SidebarFooter(props: Props) {
           look={raw?.shown ? 'soft' : 'ghost'}
           aria-pressed={raw?.shown ?? false}
           disabled={!raw}
+          aria-label={t('raw')}
           title={t('rawHint')}
           onClick={() => raw?.toggle()}
         >
           <Code size={13} aria-hidden />
-          {t('raw')}
+          {t('rawShort')}
         </Button>
-        <Button size="small" round look="ghost" title={t('xrayHint')} onClick={onXray}>
+        <Button size="small" round look="ghost" aria-label={t('xray')} title={t('xrayHint')} onClick={onXray}>
           <ScanSearch size={13} aria-hidden />
-          {t('xray')}
+          {t('xrayShort')}
         </Button>
       </div>
       <ContextMeter count={tokens} window={status?.model.context_window ?? 0} onCompress={onCompress} />

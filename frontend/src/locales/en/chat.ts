@@ -6,6 +6,7 @@ export const chat = {
   placeholder: 'Ask miniclaw… (Enter to send, Shift+Enter for a new line)',
   placeholderShort: 'Ask miniclaw…',
   placeholderBusy: 'Write to stop what runs and say something else…',
+  placeholderBusyShort: 'Write to stop it and go on…',
   message: 'Message',
   send: 'Send',
   stop: 'Stop',

@@ -1,8 +1,10 @@
 /** The line below the conversation: retrieval, how full the context is, compression, the connection. */
 export const context = {
   rag: 'Memory retrieval',
+  ragShort: 'Retrieval',
   ragHint: 'Search the memory for each question instead of sending all of it',
   raw: 'Raw messages',
+  rawShort: 'Raw',
   rawHint: 'What the model is sent, with the system prompt',
   rawEmpty: 'Nothing has been said in this conversation yet.',
   context: 'Context',

@@ -1,6 +1,7 @@
 /** What a request holds: the next one and those that were sent. */
 export const xray = {
   xray: 'Prompt X-ray',
+  xrayShort: 'X-ray',
   xrayHint: 'The next request as it would be sent now: where each piece comes from, and what it costs',
   xrayTotal: '{tokens} {tokens|token|tokens}, {bytes} {bytes|byte|bytes}',
   xrayDropped: '{n} oldest {n|message|messages} left out',
@@ -28,7 +29,8 @@ export const xray = {
   sentDiffOf: 'What changed: {name}',
   sentFirst: 'It is the first request of this conversation that is kept.',
   sentGoesOn: 'It goes on where the request before ended: the provider’s cache can be used for all of that.',
-  sentKept: 'The first {n} of {all} {all|token|tokens} are the same; from there the provider’s cache cannot be used.',
+  sentKept:
+    'The first {n} of {all} {all|token|tokens} are the same; from there the provider’s cache cannot be used.',
   sentParted: 'They part at',
   sentEnd: 'the end',
   sentSettings: 'Model and settings',

@@ -7,6 +7,7 @@ export const chat: Record<keyof typeof en, string> = {
   placeholder: '问问 miniclaw…（回车发送，Shift+回车换行）',
   placeholderShort: '问问 miniclaw…',
   placeholderBusy: '发送新消息会停止当前运行…',
+  placeholderBusyShort: '发送新消息会停止当前运行…',
   message: '消息',
   send: '发送',
   stop: '停止',
