@@ -41,7 +41,7 @@ export function Shell() {
   const title = useSessions().data?.find(session => session.id === sessionId)?.title
   useEffect(() => {
     if (sessionId) ensureThread(sessionId)
-    useUi.getState().set({ view: 'chat', find: null })
+    useUi.getState().set({ view: 'chat', find: null, editing: null })
   }, [sessionId])
   useEffect(() => {
     const { set } = useUi.getState()
@@ -155,9 +155,13 @@ export function Shell() {
         {beside}
       </Sheet>
       <Dialogs sessionId={sessionId} />
-      {ui.dialog === 'palette' && (
+      {(ui.dialog === 'palette' || ui.dialog === 'files') && (
         <Suspense>
-          <Palette commands={commands} onOpenSession={id => navigate(`/s/${id}`)} />
+          <Palette
+            only={ui.dialog === 'files' ? 'files' : null}
+            commands={commands}
+            onOpenSession={id => navigate(`/s/${id}`)}
+          />
         </Suspense>
       )}
       <Toasts />

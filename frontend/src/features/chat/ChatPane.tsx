@@ -163,7 +163,7 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
           sessionId={sessionId}
           loaded={loaded}
           outbox={outbox}
-          target={find.target ?? target}
+          target={find.target ?? ui.editing ?? target}
           actions={actions}
           input={input}
           draft={draft}

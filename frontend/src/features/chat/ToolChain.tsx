@@ -41,7 +41,7 @@ function Chain({ id, steps, running }: Props) {
     <Disclosure
       open={open}
       onToggle={setOpen}
-      className="rounded-lg border bg-pane-2 text-[13px]"
+      className="chain rounded-lg border bg-pane-2 text-[13px]"
       summaryClass="rounded-lg px-3 py-2 text-fg-2 hover:bg-hover"
       summary={
         <>

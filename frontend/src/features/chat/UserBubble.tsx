@@ -1,10 +1,11 @@
 import { Pencil } from 'lucide-react'
-import { memo, useState } from 'react'
+import { memo } from 'react'
 import type { Anew } from '@/app/threads'
 import { IconButton } from '@/components/ui/Button'
 import { CopyButton } from '@/components/ui/CopyButton'
 import { SentFiles } from '@/features/attach/SentFiles'
 import { useT } from '@/lib/i18n'
+import { useUi } from '@/stores/ui'
 import type { Attachment } from '@/thread/model'
 import { EditForm } from './EditForm'
 import { Siblings } from './Siblings'
@@ -24,7 +25,8 @@ interface Props {
 export const UserBubble = memo(function UserBubble(props: Props) {
   const { content, attachments, ways, id, onEdit, onWay } = props
   const t = useT()
-  const [editing, setEditing] = useState(false)
+  const editing = useUi(s => s.editing === id)
+  const setEditing = (on: boolean) => useUi.setState({ editing: on ? id : null })
   if (editing && onEdit) {
     return (
       <EditForm

@@ -1,5 +1,6 @@
 import { useLocation } from 'wouter'
 import { useFiles, useSessions } from '@/api/queries'
+import { chordOf, keysOf, useChords } from '@/app/chords'
 import { SHORTCUTS } from '@/app/shortcuts'
 import type { Commands } from '@/app/useShortcuts'
 import { PLAYGROUND, playgroundHref } from '@/features/retrieval/address'
@@ -22,6 +23,7 @@ const FIRST = 5
 export function useItems(query: string, commands: Commands, onOpenSession: (id: string) => void): Item[] {
   const t = useT()
   const [, navigate] = useLocation()
+  const chosen = useChords()
   const sessions = useSessions().data ?? []
   const memory = useFiles('memory').data ?? []
   const workspace = useFiles('workspace').data ?? []
@@ -32,13 +34,17 @@ export function useItems(query: string, commands: Commands, onOpenSession: (id: 
     useUi.setState({ pane: 'chat' })
   }
   const all: Item[] = [
-    ...SHORTCUTS.filter(s => s.command !== 'palette').map(s => ({
-      id: s.command,
-      group: 'commands' as const,
-      text: t(s.label),
-      keys: s.shown,
-      run: commands[s.command],
-    })),
+    // What belongs to the message with the focus has nothing to work on here.
+    ...SHORTCUTS.filter(s => s.command !== 'palette' && s.when !== 'message').map(s => {
+      const chord = chordOf(s, chosen)
+      return {
+        id: s.command,
+        group: 'commands' as const,
+        text: t(s.label),
+        keys: chord ? keysOf(chord) : [],
+        run: commands[s.command],
+      }
+    }),
     {
       id: 'model',
       group: 'commands',

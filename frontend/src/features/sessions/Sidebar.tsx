@@ -2,6 +2,7 @@ import { Archive, Ellipsis, FileUp, Languages, MessageSquarePlus, Search } from 
 import { lazy, Suspense, useMemo, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import { useApprovals, usePinned, useSessions, useStatus, useTokens } from '@/api/queries'
+import { useHint } from '@/app/hint'
 import { pin, remove, rename, switchRag } from '@/app/threads'
 import { Button, IconButton } from '@/components/ui/Button'
 import { Kbd } from '@/components/ui/Kbd'
@@ -26,6 +27,7 @@ interface Props {
 
 export function Sidebar({ sessionId, onNew }: Props) {
   const t = useT()
+  const hint = useHint()
   const lang = useLang()
   const [, navigate] = useLocation()
   const { view, set } = useUi()
@@ -73,11 +75,15 @@ export function Sidebar({ sessionId, onNew }: Props) {
         </span>
       </div>
       <div className="flex gap-2 px-3">
-        <Button className="min-w-0 flex-1 shrink! justify-start" onClick={onNew}>
+        <Button
+          className="min-w-0 flex-1 shrink! justify-start"
+          title={hint(t('newChat'), 'newChat')}
+          onClick={onNew}
+        >
           <MessageSquarePlus size={15} aria-hidden className="@max-[230px]:hidden shrink-0" />
           {t('newChat')}
         </Button>
-        <Button title={t('palette')} onClick={() => set({ dialog: 'palette' })}>
+        <Button title={hint(t('palette'), 'palette')} onClick={() => set({ dialog: 'palette' })}>
           <Search size={14} aria-hidden className="text-fg-3" />
           <span className="sr-only">{t('search')}</span>
           <span className="@max-[255px]:hidden pointer-coarse:hidden">

@@ -1,6 +1,7 @@
 import { BookOpen, Code, Keyboard, ScanSearch, Settings } from 'lucide-react'
 import type { TokenCount } from '@/api/endpoints'
 import type { Status } from '@/api/types'
+import { useHint } from '@/app/hint'
 import { Button, IconButton } from '@/components/ui/Button'
 import { Switch } from '@/components/ui/Switch'
 import { ModelLine } from '@/features/model/ModelLine'
@@ -33,6 +34,7 @@ export function SidebarFooter(props: Props) {
   const { status, tokens, connection, raw, onRag, onCompress, onModel, onXray, onShortcuts, onSettings } =
     props
   const t = useT()
+  const hint = useHint()
   const { word, dot } = LINK[connection]
   return (
     <div className="space-y-2.5 border-t p-3">
@@ -71,10 +73,20 @@ export function SidebarFooter(props: Props) {
         <span aria-hidden className={cn('size-2 shrink-0 rounded-full', dot)} />
         <span className="me-auto">{t(word)}</span>
         {status && <span className="tabular-nums">v{status.version}</span>}
-        <IconButton label={t('shortcuts')} size="smallIcon" onClick={onShortcuts}>
+        <IconButton
+          label={t('shortcuts')}
+          title={hint(t('shortcuts'), 'shortcuts')}
+          size="smallIcon"
+          onClick={onShortcuts}
+        >
           <Keyboard size={15} aria-hidden />
         </IconButton>
-        <IconButton label={t('settings')} size="smallIcon" onClick={onSettings}>
+        <IconButton
+          label={t('settings')}
+          title={hint(t('settings'), 'settings')}
+          size="smallIcon"
+          onClick={onSettings}
+        >
           <Settings size={15} aria-hidden />
         </IconButton>
       </div>

@@ -16,7 +16,7 @@ export const attach = {
   attachPictures:
     'All pictures of a message may have {n} MB together. Send the others with the next message.',
   cannotSendPictures:
-    '{name} cannot see pictures. Choose a model that can, or remove them. If it can, say vision: true for it in config.yml.',
+    '{name} cannot see pictures. Choose a model that can, or remove them. If it can, name it in MINICLAW_VISION_MODELS (.env) or under vision_models (config.yml), and start miniclaw again.',
   pictureGone: '{name}: its file is missing or was changed',
   pictureSize: '{width} × {height} pixels',
   attachToKnowledge: 'Put into Knowledge',
