@@ -11,7 +11,8 @@ import { PLAYGROUND } from '@/features/retrieval/address'
 import { Sidebar } from '@/features/sessions/Sidebar'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
-import { useWidth } from '@/lib/useMedia'
+import { useHidden, useWidth } from '@/lib/useMedia'
+import { see } from '@/stores/seen'
 import { CHUNKS, LEFT, RIGHT, useUi } from '@/stores/ui'
 import { BottomBar } from './BottomBar'
 import { Dialogs } from './Dialogs'
@@ -38,7 +39,12 @@ export function Shell() {
   const commands = useCommands({ sessionId, width, input })
   useShortcuts(commands)
 
-  const title = useSessions().data?.find(session => session.id === sessionId)?.title
+  const sessions = useSessions().data
+  const title = sessions?.find(session => session.id === sessionId)?.title
+  const hidden = useHidden()
+  useEffect(() => {
+    if (sessions) see(sessions, hidden ? null : sessionId)
+  }, [sessions, sessionId, hidden])
   useEffect(() => {
     if (sessionId) ensureThread(sessionId)
     useUi.getState().set({ view: 'chat', find: null, editing: null })

@@ -1,6 +1,6 @@
 import { fireEvent, render, screen } from '@testing-library/react'
 import { expect, it, vi } from 'vitest'
-import { EditForm } from '@/features/chat/EditForm'
+import EditForm from '@/features/chat/EditForm'
 
 const FILES = [
   { name: 'a.txt', extension: 'txt', content: 'a' },

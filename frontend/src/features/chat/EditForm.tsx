@@ -15,7 +15,7 @@ interface Props {
 }
 
 /** A message to be asked differently. The conversation goes on from there; what followed is kept. */
-export function EditForm({ text, attachments, onSend, onCancel }: Props) {
+export default function EditForm({ text, attachments, onSend, onCancel }: Props) {
   const t = useT()
   const composition = useComposition()
   const [draft, setDraft] = useState(text)

@@ -1,5 +1,5 @@
 import { Pencil } from 'lucide-react'
-import { memo } from 'react'
+import { lazy, memo, Suspense } from 'react'
 import type { Anew } from '@/app/threads'
 import { IconButton } from '@/components/ui/Button'
 import { CopyButton } from '@/components/ui/CopyButton'
@@ -7,8 +7,9 @@ import { SentFiles } from '@/features/attach/SentFiles'
 import { useT } from '@/lib/i18n'
 import { useUi } from '@/stores/ui'
 import type { Attachment } from '@/thread/model'
-import { EditForm } from './EditForm'
 import { Siblings } from './Siblings'
+
+const EditForm = lazy(() => import('./EditForm'))
 
 interface Props {
   content: string
@@ -29,15 +30,17 @@ export const UserBubble = memo(function UserBubble(props: Props) {
   const setEditing = (on: boolean) => useUi.setState({ editing: on ? id : null })
   if (editing && onEdit) {
     return (
-      <EditForm
-        text={content}
-        attachments={attachments}
-        onSend={said => {
-          setEditing(false)
-          onEdit(said)
-        }}
-        onCancel={() => setEditing(false)}
-      />
+      <Suspense>
+        <EditForm
+          text={content}
+          attachments={attachments}
+          onSend={said => {
+            setEditing(false)
+            onEdit(said)
+          }}
+          onCancel={() => setEditing(false)}
+        />
+      </Suspense>
     )
   }
   return (

@@ -25,6 +25,7 @@ interface Props {
   session: SessionSummary
   state: State
   current: boolean
+  unread: boolean
   renaming: boolean
   pinned: boolean
   onOpen: () => void
@@ -41,6 +42,7 @@ export function SessionRow(props: Props) {
     session,
     state,
     current,
+    unread,
     renaming,
     onOpen,
     onStartRename,
@@ -67,9 +69,10 @@ export function SessionRow(props: Props) {
         onDoubleClick={onStartRename}
         className="flex min-w-0 flex-1 items-center gap-2 rounded-md px-2 py-1.5 pointer-fine:group-hover:pe-8 max-md:min-h-11 pointer-coarse:min-h-11"
       >
-        <span className="min-w-0 flex-1 truncate">{title}</span>
+        <span className={cn('min-w-0 flex-1 truncate', unread && 'font-semibold')}>{title}</span>
         <span className="beside-menu flex shrink-0">
           <StateMark state={state} />
+          {unread && <Unread />}
         </span>
       </Link>
       <Menu
@@ -103,6 +106,15 @@ export function SessionRow(props: Props) {
         </MenuItem>
       </Menu>
     </div>
+  )
+}
+
+function Unread() {
+  const t = useT()
+  return (
+    <span title={t('unread')} className="ms-1 size-2 self-center rounded-full bg-accent">
+      <span className="sr-only">{t('unread')}</span>
+    </span>
   )
 }
 

@@ -23,6 +23,7 @@ export const sessions = {
   earlier: 'Earlier',
   noSessions: 'No conversations yet.',
   running: 'Running',
+  unread: 'Unread',
   failed: 'Failed',
   untitled: 'New chat',
   sessionMenu: 'Actions for {title}',
