@@ -14,7 +14,7 @@ interface Props {
 }
 
 /** Why a passage stands where it stands: what each side says of it, and how that adds up. */
-export function Why({ how, score, foreign }: Props) {
+export default function Why({ how, score, foreign }: Props) {
   const t = useT()
   const { lexical, vector, late } = how
   return (
