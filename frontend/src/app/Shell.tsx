@@ -20,6 +20,7 @@ import { SandboxBanner } from './SandboxBanner'
 import { StatusRegion } from './StatusRegion'
 import { ensureThread } from './threads'
 import { useCommands } from './useCommands'
+import { useFileAddress } from './useFileAddress'
 import { useShortcuts } from './useShortcuts'
 
 const Palette = lazy(() => import('@/features/palette/Palette'))
@@ -38,6 +39,7 @@ export function Shell() {
   const input = useRef<HTMLTextAreaElement>(null)
   const commands = useCommands({ sessionId, width, input })
   useShortcuts(commands)
+  useFileAddress()
 
   const sessions = useSessions().data
   const title = sessions?.find(session => session.id === sessionId)?.title
@@ -51,7 +53,13 @@ export function Shell() {
   }, [sessionId])
   useEffect(() => {
     const { set } = useUi.getState()
-    set(playing ? { pane: 'chat', sheetOpen: false, beside: 'chunks' } : { lastChat: path })
+    set(
+      playing
+        ? { pane: 'chat', sheetOpen: false, beside: 'chunks' }
+        : path.startsWith('/f/')
+          ? {}
+          : { lastChat: path },
+    )
   }, [playing, path])
   const heading = playing ? t('playground') : title
   const asked = (useApprovals().data?.length ?? 0) > 0

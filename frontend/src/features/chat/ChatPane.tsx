@@ -134,7 +134,8 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
           : attaching.pictures && answers?.candidate?.vision === false
             ? { reason: t('cannotSendPictures', { name: answers.candidate.label }) }
             : null
-  const title = session?.title || thread?.title || (sessionId ? t('untitled') : t('newChat'))
+  const title =
+    session?.title || thread?.title || session?.begins || (sessionId ? t('untitled') : t('newChat'))
   return (
     <section
       id="pane-chat"

@@ -83,7 +83,7 @@ export function useItems(query: string, commands: Commands, onOpenSession: (id: 
     ...sessions.map(s => ({
       id: s.id,
       group: 'sessions' as const,
-      text: s.title || t('untitled'),
+      text: s.title || s.begins || t('untitled'),
       keys: [],
       run: () => onOpenSession(s.id),
     })),

@@ -53,7 +53,7 @@ export function SessionRow(props: Props) {
     onExport,
   } = props
   const t = useT()
-  const title = session.title || t('untitled')
+  const title = session.title || session.begins || t('untitled')
   if (renaming) return <RenameField title={title} onDone={onRename} />
   return (
     <div

@@ -48,6 +48,7 @@ export const files = {
   fileMenu: 'What to do with {path}',
   renameFile: 'Rename {path}',
   renameTo: 'New name',
+  copyLink: 'Copy link',
   fileDeleted: 'Deleted {path}',
   uploadFiles: 'Upload text files',
   uploadHere: 'Drop text files to put them into {name}',
