@@ -7,9 +7,9 @@ use std::time::SystemTime;
 use cap_std::fs::{Dir, MetadataExt};
 use serde::{Deserialize, Serialize};
 
+use super::beginning::{Messages, beginning};
 use super::error::StoreError;
 use super::home::Home;
-use super::beginning::{Messages, beginning};
 use super::{Durability, Journal, atomic, journal, session_file};
 use crate::clock;
 use crate::domain::{Fact, Message, Outcome, Session, SessionId};
