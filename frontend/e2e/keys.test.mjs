@@ -51,7 +51,7 @@ test('the arrow up in an empty field edits the last message, and letters work on
   await close()
 })
 
-test('the last block of code is copied, and all steps fold, by keys', async () => {
+test('the last block of code is copied by keys', async () => {
   const { page, close } = await openPage(world.browser, world.app, {
     permissions: ['clipboard-read', 'clipboard-write'],
   })
