@@ -2,6 +2,7 @@
 
 mod approvals;
 mod embedding;
+mod vision;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -19,6 +20,8 @@ use crate::sandbox::Level;
 use crate::store;
 use crate::tools::Policy;
 
+pub use vision::Seeing;
+
 /// What config.yml may say. A field that is not listed here is an error, so that a typo does not go unseen.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -32,6 +35,7 @@ struct File {
     default_model: Option<String>,
     fallback_model: Option<String>,
     find_local_models: Option<bool>,
+    vision_models: Vec<String>,
     embedded_model: EmbeddedModel,
     embedding: embedding::Entry,
     sandbox: SandboxLevel,
@@ -96,6 +100,8 @@ pub struct Config {
     pub wanted: Option<String>,
     /// The model that is asked when another does not answer, as it is sent, or `local`.
     pub fallback: Option<String>,
+    /// Models that see pictures, also among those that are found.
+    pub seeing: Seeing,
     /// Look for Ollama and LM Studio on this machine.
     pub find_local: bool,
     pub embedded: EmbeddedPaths,
@@ -199,6 +205,8 @@ impl Config {
                 Err(warning) => warnings.push(warning),
             }
         }
+        let seeing = Seeing::of(file.vision_models.clone(), environment);
+        endpoints.iter_mut().for_each(|(endpoint, _)| seeing.mark(endpoint));
         let wanted = choose(&mut endpoints, &file);
         let fallback = file.fallback_model.as_ref().map(|id| model_of(&file, id).to_owned());
         let embedding = embedding::source(&file.embedding, environment)?.unwrap_or_else(|warning| {
@@ -218,6 +226,7 @@ impl Config {
             endpoints,
             wanted,
             fallback,
+            seeing,
             find_local: file.find_local_models.unwrap_or(true),
             embedded: embedded(&file.embedded_model, environment),
             embedding,
@@ -427,7 +436,7 @@ pub fn models_dir(environment: &Environment) -> PathBuf {
 
 /// What `doctor` shows of the variables: which are set and where, never their values.
 pub fn known_variables(environment: &Environment) -> BTreeMap<&'static str, &'static str> {
-    const NAMES: [&str; 9] = [
+    const NAMES: [&str; 10] = [
         "DEEPSEEK_API_KEY",
         "DEEPSEEK_BASE_URL",
         "DEEPSEEK_MODEL",
@@ -436,6 +445,7 @@ pub fn known_variables(environment: &Environment) -> BTreeMap<&'static str, &'st
         "OPENAI_MODEL",
         "EMBEDDING_MODEL",
         "MINICLAW_MODELS",
+        "MINICLAW_VISION_MODELS",
         "MINICLAW_TOKEN",
     ];
     NAMES.into_iter().filter_map(|name| environment.get(name).map(|(_, from)| (name, from))).collect()

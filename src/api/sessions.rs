@@ -25,6 +25,9 @@ pub struct SessionSummary {
     id: String,
     /// Empty until it has one.
     title: String,
+    /// How its first message begins, for as long as it has no title.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    begins: String,
     created_at: f64,
     updated_at: f64,
     message_count: usize,
@@ -170,8 +173,16 @@ pub struct Titled {
 /// All sessions, newest first.
 #[utoipa::path(get, path = "/api/sessions", tag = "sessions", responses((status = 200, body = SessionList)))]
 pub async fn list(State(app): State<App>) -> Result<Json<SessionList>, ApiError> {
-    let sessions = app.engine.list().await?;
+    let mut sessions = app.engine.list().await?;
     let busy = Busy::of(&app);
+    // The file of a session that works for the first time says nothing yet.
+    for summary in sessions.iter_mut().filter(|it| it.title.is_empty() && it.message_count == 0 && busy.holds(&it.id)) {
+        if let Ok(id) = SessionId::parse(&summary.id)
+            && let Ok(view) = app.engine.view(&id).await
+        {
+            summary.begins = store::SessionSummary::of(&id, &view.session).begins;
+        }
+    }
     let sessions = sessions.into_iter().map(|summary| shown(&busy, summary)).collect();
     let home = app.engine.services().home.clone();
     let pinned = blocking(move || Ok(home.pinned())).await?;
@@ -334,6 +345,10 @@ pub(super) struct Busy {
 }
 
 impl Busy {
+    fn holds(&self, id: &str) -> bool {
+        self.running.contains(id) || self.asking.contains(id)
+    }
+
     pub(super) fn of(app: &App) -> Self {
         let services = app.engine.services();
         let running = services.runs.list().iter().map(ToString::to_string).collect();
@@ -353,6 +368,7 @@ pub(super) fn shown(busy: &Busy, summary: store::SessionSummary) -> SessionSumma
     };
     SessionSummary {
         id: summary.id,
+        begins: if summary.title.is_empty() { summary.begins } else { String::new() },
         title: summary.title,
         created_at: summary.created_at,
         updated_at: summary.updated_at,

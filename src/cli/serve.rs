@@ -336,7 +336,10 @@ fn choose_model(models: &Arc<Models>, config: Config) {
         return;
     }
     tokio::spawn(async move {
-        let found = find_local().await.into_iter().map(|endpoint| (endpoint, "found on this machine".to_owned()));
+        let found = find_local().await.into_iter().map(|mut endpoint| {
+            config.seeing.mark(&mut endpoint);
+            (endpoint, "found on this machine".to_owned())
+        });
         let mut all = config.endpoints;
         all.extend(found);
         if let Some(wanted) = config.wanted {

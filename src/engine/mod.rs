@@ -94,8 +94,8 @@ pub enum EngineError {
     #[error(transparent)]
     NoAnswer(#[from] approvals::NoAnswer),
     #[error(
-        "{0} cannot see pictures: choose a model that can, or take the pictures out; if it can, say `vision: true` for it \
-         in config.yml and start miniclaw again"
+        "{0} cannot see pictures: choose a model that can, or take the pictures out; if it can, name \
+         it under `vision_models` in config.yml, or in MINICLAW_VISION_MODELS, and start miniclaw again"
     )]
     CannotSee(String),
     #[error("there is too little to compress: a session needs at least 4 messages")]

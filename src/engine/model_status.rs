@@ -19,7 +19,7 @@ pub struct ModelStatus {
     /// The embedded demo model: small, slow, often wrong.
     pub small: bool,
     pub context_window: u32,
-    /// It sees pictures: config.yml says so (`vision`), or its server does.
+    /// It sees pictures: a person says so (`vision`, `vision_models`), or its server does.
     pub vision: bool,
 }
 

@@ -44,11 +44,22 @@ async fn ollama(origin: &str) -> Vec<Endpoint> {
 }
 
 async fn lm_studio(origin: &str) -> Vec<Endpoint> {
-    let Some(models) = get(origin, "/v1/models").await else { return Vec::new() };
-    items(&models, "data")
-        .filter(|model| !is_embedding(model))
-        .filter_map(|model| endpoint(ProfileKind::LmStudio, origin, name_of(model)?, None))
-        .collect()
+    // The second list is LM Studio's own and says which models see pictures (`vlm`); older ones do not have it.
+    let (Some(models), kinds) = tokio::join!(get(origin, "/v1/models"), get(origin, "/api/v0/models")) else {
+        return Vec::new();
+    };
+    let kinds = kinds.unwrap_or(Value::Null);
+    let sees = |name| {
+        let mut those = items(&kinds, "data").filter(|model| name_of(model) == Some(name));
+        those.any(|model| model.get("type").is_some_and(|kind| kind == "vlm"))
+    };
+    let found = items(&models, "data").filter(|model| !is_embedding(model)).filter_map(|model| {
+        let name = name_of(model)?;
+        let mut endpoint = endpoint(ProfileKind::LmStudio, origin, name, None)?;
+        endpoint.profile.vision = sees(name);
+        Some(endpoint)
+    });
+    found.collect()
 }
 
 fn endpoint(kind: ProfileKind, origin: &str, model: &str, window: Option<u64>) -> Option<Endpoint> {
@@ -139,6 +150,15 @@ mod tests {
         let origin = served(Router::new().route("/v1/models", document(models))).await;
         let found = lm_studio(&origin).await;
         assert_eq!(found.iter().map(|e| e.model.as_str()).collect::<Vec<_>>(), ["qwen/qwen3-8b"]);
+    }
+
+    #[tokio::test]
+    async fn an_lm_studio_says_which_models_see_pictures() {
+        let models = json!({"data": [{"id": "qwen2-vl-7b"}, {"id": "qwen3-8b"}]});
+        let kinds = json!({"data": [{"id": "qwen2-vl-7b", "type": "vlm"}, {"id": "qwen3-8b", "type": "llm"}]});
+        let router = Router::new().route("/v1/models", document(models)).route("/api/v0/models", document(kinds));
+        let found = lm_studio(&served(router).await).await;
+        assert_eq!(found.iter().map(|e| e.profile.vision).collect::<Vec<_>>(), [true, false]);
     }
 
     #[tokio::test]

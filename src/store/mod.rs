@@ -5,6 +5,7 @@
 
 mod aside;
 mod atomic;
+mod beginning;
 mod cache;
 mod changes;
 mod error;

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use cap_std::fs::{Dir, MetadataExt};
 use serde::{Deserialize, Serialize};
 
+use super::beginning::{Messages, beginning};
 use super::error::StoreError;
 use super::home::Home;
 use super::{Durability, Journal, atomic, journal, session_file};
@@ -18,6 +19,8 @@ use crate::domain::{Fact, Message, Outcome, Session, SessionId};
 pub struct SessionSummary {
     pub id: String,
     pub title: String,
+    /// How its first message begins, on one line: what it can be told by while it has no title.
+    pub begins: String,
     pub created_at: f64,
     pub updated_at: f64,
     pub message_count: usize,
@@ -31,6 +34,7 @@ impl SessionSummary {
         Self {
             id: id.to_string(),
             title: String::new(),
+            begins: String::new(),
             created_at: 0.0,
             updated_at: 0.0,
             message_count: 0,
@@ -42,6 +46,7 @@ impl SessionSummary {
         Self {
             id: id.to_string(),
             title: session.title.clone(),
+            begins: session.messages.first().map(|message| beginning(&message.content)).unwrap_or_default(),
             created_at: session.created_at,
             updated_at: session.updated_at,
             message_count: session.messages.len(),
@@ -76,7 +81,7 @@ struct Head {
     created_at: f64,
     #[serde(default)]
     updated_at: f64,
-    messages: Vec<serde::de::IgnoredAny>,
+    messages: Messages,
     #[serde(default)]
     works: Vec<WorkHead>,
 }
@@ -117,9 +122,10 @@ impl Home {
             return Ok(Some(SessionSummary {
                 id: id.to_string(),
                 title: head.title,
+                begins: beginning(&head.messages.first),
                 created_at: head.created_at,
                 updated_at: head.updated_at,
-                message_count: head.messages.len(),
+                message_count: head.messages.count,
                 failed: failed(head.works.last().and_then(|work| work.outcome.as_ref())),
             }));
         }

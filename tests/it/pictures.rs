@@ -144,7 +144,7 @@ async fn a_model_that_cannot_see_is_sent_none_and_told_of_those_there_are() {
     let body = json!({"message": "This?", "attachments": [sent("dog.png", &png(5, 5))]});
     let refused = server.post("/api/sessions/s/messages", body).await;
     assert_eq!(refused.refused(), (422, "cannot_see".to_owned()));
-    assert!(refused.text().contains("vision: true"), "{}", refused.text());
+    assert!(refused.text().contains("vision_models"), "{}", refused.text());
     say(&server, "Well?", json!([])).await;
     let note = "[picture cat.png: this model cannot see pictures]\n\nLook.".to_owned();
     assert_eq!(asked(&world), [(note, Vec::new()), ("Well?".to_owned(), Vec::new())]);

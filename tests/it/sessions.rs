@@ -334,6 +334,21 @@ async fn a_file_edited_by_a_person_while_a_work_runs_is_kept_aside() {
 }
 
 #[tokio::test]
+async fn a_session_without_a_title_is_told_by_how_it_begins_also_while_it_works() {
+    let held = steps([json!({"text": "a"}), json!({"gate": "g"}), json!({"finish": "stop"})]);
+    let world = World::new(script([held])).await;
+    let server = world.serve().await;
+    let mut run = server.open_chat("s", "tidy the\n invoices").await;
+    run.until("token").await;
+    let listed = async || server.get("/api/sessions").await.ok()["sessions"][0].clone();
+    assert_eq!((&listed().await["title"], &listed().await["begins"]), (&json!(""), &json!("tidy the invoices")));
+    world.provider.open_gate("g");
+    server.settled("s").await;
+    let named = listed().await;
+    assert!(named.get("begins").is_none() || named["title"] == "", "{named}");
+}
+
+#[tokio::test]
 async fn a_new_session_can_be_named_listed_and_filled() {
     let world = World::new(script([says(["Yes."])])).await;
     let server = world.serve().await;

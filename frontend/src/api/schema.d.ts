@@ -1826,7 +1826,7 @@ export interface components {
             small: boolean;
             /** Format: int32 */
             context_window: number;
-            /** @description It sees pictures: config.yml says so (`vision`), or its server does. */
+            /** @description It sees pictures: a person says so (`vision`, `vision_models`), or its server does. */
             vision: boolean;
         };
         Models: {
@@ -2245,6 +2245,8 @@ export interface components {
             id: string;
             /** @description Empty until it has one. */
             title: string;
+            /** @description How its first message begins, for as long as it has no title. */
+            begins?: string;
             /** Format: double */
             created_at: number;
             /** Format: double */

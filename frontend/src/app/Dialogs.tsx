@@ -1,12 +1,12 @@
 import { lazy, Suspense } from 'react'
 import { ApiError } from '@/api/client'
 import { useStatus } from '@/api/queries'
-import { SignIn } from '@/features/auth/SignIn'
 import { useT } from '@/lib/i18n'
 import { type DialogName, useUi } from '@/stores/ui'
 import { reconnect } from './follow'
 import { acceptSummary, bringBack, restore, signIn } from './threads'
 
+const SignIn = lazy(() => import('@/features/auth/SignIn'))
 const ModelDialog = lazy(() => import('@/features/model/ModelDialog'))
 const ShortcutSheet = lazy(() => import('./ShortcutSheet'))
 const Archive = lazy(() => import('@/features/archive/Archive'))
@@ -27,13 +27,15 @@ export function Dialogs({ sessionId }: { sessionId: string | null }) {
   return (
     <>
       {signedOut && (
-        <SignIn
-          onSignIn={async token => {
-            const problem = await signIn(token)
-            if (problem === null) reconnect()
-            return problem
-          }}
-        />
+        <Suspense>
+          <SignIn
+            onSignIn={async token => {
+              const problem = await signIn(token)
+              if (problem === null) reconnect()
+              return problem
+            }}
+          />
+        </Suspense>
       )}
       {dialog === 'shortcuts' && (
         <Suspense>

@@ -11,7 +11,8 @@ import { PLAYGROUND } from '@/features/retrieval/address'
 import { Sidebar } from '@/features/sessions/Sidebar'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
-import { useWidth } from '@/lib/useMedia'
+import { useHidden, useWidth } from '@/lib/useMedia'
+import { see } from '@/stores/seen'
 import { CHUNKS, LEFT, RIGHT, useUi } from '@/stores/ui'
 import { BottomBar } from './BottomBar'
 import { Dialogs } from './Dialogs'
@@ -19,6 +20,7 @@ import { SandboxBanner } from './SandboxBanner'
 import { StatusRegion } from './StatusRegion'
 import { ensureThread } from './threads'
 import { useCommands } from './useCommands'
+import { useFileAddress } from './useFileAddress'
 import { useShortcuts } from './useShortcuts'
 
 const Palette = lazy(() => import('@/features/palette/Palette'))
@@ -37,15 +39,27 @@ export function Shell() {
   const input = useRef<HTMLTextAreaElement>(null)
   const commands = useCommands({ sessionId, width, input })
   useShortcuts(commands)
+  useFileAddress()
 
-  const title = useSessions().data?.find(session => session.id === sessionId)?.title
+  const sessions = useSessions().data
+  const title = sessions?.find(session => session.id === sessionId)?.title
+  const hidden = useHidden()
+  useEffect(() => {
+    if (sessions) see(sessions, hidden ? null : sessionId)
+  }, [sessions, sessionId, hidden])
   useEffect(() => {
     if (sessionId) ensureThread(sessionId)
-    useUi.getState().set({ view: 'chat', find: null })
+    useUi.getState().set({ view: 'chat', find: null, editing: null })
   }, [sessionId])
   useEffect(() => {
     const { set } = useUi.getState()
-    set(playing ? { pane: 'chat', sheetOpen: false, beside: 'chunks' } : { lastChat: path })
+    set(
+      playing
+        ? { pane: 'chat', sheetOpen: false, beside: 'chunks' }
+        : path.startsWith('/f/')
+          ? {}
+          : { lastChat: path },
+    )
   }, [playing, path])
   const heading = playing ? t('playground') : title
   const asked = (useApprovals().data?.length ?? 0) > 0
@@ -155,9 +169,13 @@ export function Shell() {
         {beside}
       </Sheet>
       <Dialogs sessionId={sessionId} />
-      {ui.dialog === 'palette' && (
+      {(ui.dialog === 'palette' || ui.dialog === 'files') && (
         <Suspense>
-          <Palette commands={commands} onOpenSession={id => navigate(`/s/${id}`)} />
+          <Palette
+            only={ui.dialog === 'files' ? 'files' : null}
+            commands={commands}
+            onOpenSession={id => navigate(`/s/${id}`)}
+          />
         </Suspense>
       )}
       <Toasts />

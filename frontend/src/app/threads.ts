@@ -242,6 +242,23 @@ export async function undo(session: string, call: string): Promise<void> {
   await attempt(() => api.undoChange(session, call))
 }
 
+/** Undoes the changes of a work, the last one first, and stops at one that cannot be undone: what was edited since stays. */
+export async function undoAll(session: string, calls: readonly string[]): Promise<void> {
+  const done: string[] = []
+  await attempt(async () => {
+    for (const call of calls.toReversed()) {
+      await api.undoChange(session, call)
+      done.unshift(call)
+    }
+  })
+  const redo = () =>
+    attempt(async () => {
+      for (const call of done) await api.undoChange(session, call)
+    })
+  if (done.length > 0)
+    toast(t('workUndone', { n: done.length }), { action: { label: t('redo'), run: () => void redo() } })
+}
+
 /** Null when it worked, else why it did not. */
 export async function signIn(token: string): Promise<string | null> {
   try {

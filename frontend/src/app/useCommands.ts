@@ -93,6 +93,15 @@ export function useCommands({ sessionId, width, input }: Context): Commands {
       const thread = sessionId ? shownThread(useLive.getState().threads[sessionId]) : null
       if (sessionId && thread?.running) void stop(sessionId)
     },
+    openFile: () => set({ dialog: 'files' }),
+    copyLastCode: () => void import('./messages').then(({ copyLastCode }) => copyLastCode(sessionId)),
+    foldChains: () => void import('./messages').then(({ foldChains }) => foldChains()),
+    previousMessage: () => void import('./messages').then(({ step }) => step(-1)),
+    nextMessage: () => void import('./messages').then(({ step }) => step(1)),
+    copyMessage: () => void import('./messages').then(({ press }) => press('copyMessage')),
+    editMessage: () => void import('./messages').then(({ press }) => press('editMessage')),
+    regenerate: () => void import('./messages').then(({ press }) => press('regenerate')),
+    branchHere: () => void import('./messages').then(({ press }) => press('branchHere')),
     findInChat: () => {
       if (sessionId) set({ pane: 'chat', view: 'chat', find: useUi.getState().find ?? '' })
     },

@@ -1,5 +1,6 @@
 import { PanelLeft, PanelRight } from 'lucide-react'
 import type { ReactNode } from 'react'
+import { useHint } from '@/app/hint'
 import { IconButton } from '@/components/ui/Button'
 import { useT } from '@/lib/i18n'
 
@@ -17,10 +18,12 @@ interface Props {
 /** The top of the middle pane: what it shows, and the switches of the panes beside it. */
 export function PaneHeader({ id, title, children, leftOpen, rightOpen, onLeft, onRight }: Props) {
   const t = useT()
+  const hint = useHint()
   return (
     <header className="flex h-11 shrink-0 items-center gap-1 border-b px-2 max-md:h-12">
       <IconButton
         label={t('toggleSessions')}
+        title={hint(t('toggleSessions'), 'toggleSessions')}
         aria-expanded={leftOpen}
         aria-controls={leftOpen ? 'pane-left' : undefined}
         onClick={onLeft}
@@ -35,6 +38,7 @@ export function PaneHeader({ id, title, children, leftOpen, rightOpen, onLeft, o
       </div>
       <IconButton
         label={t('toggleInspector')}
+        title={hint(t('toggleInspector'), 'toggleInspector')}
         aria-expanded={rightOpen}
         aria-controls={rightOpen ? 'pane-right' : undefined}
         onClick={onRight}

@@ -29,8 +29,15 @@ export async function setLang(lang: Lang): Promise<void> {
   for (const listener of listeners) listener()
 }
 
-export const translate = (lang: Lang, key: Key, vars: Vars = {}): string =>
-  (dictionaries[lang] ?? en)[key].replace(/\{(\w+)\}/g, (_, name: string) => String(vars[name] ?? ''))
+/** `{n|file|files}`: the first where `n` is one, else the second, which may have places of its own. */
+const FORMS = /\{(\w+)\|([^|]*)\|((?:[^{}]|\{\w+\})*)\}/g
+
+export function translate(lang: Lang, key: Key, vars: Vars = {}): string {
+  const value = (name: string): string => String(vars[name] ?? '')
+  return (dictionaries[lang] ?? en)[key]
+    .replace(FORMS, (_, name: string, one: string, more: string) => (value(name) === '1' ? one : more))
+    .replace(/\{(\w+)\}/g, (_, name: string) => value(name))
+}
 
 /** For code outside React, which speaks the language of the moment. */
 export const t: Translate = (key, vars) => translate(current, key, vars)

@@ -6,6 +6,7 @@
  * Reference links may be defined after their use; if there are any, the final pass lexes the whole text once.
  */
 import { Lexer, type Token, type TokensList } from 'marked'
+import { mathTokens } from './mathTokens'
 
 export interface Block {
   id: number
@@ -59,7 +60,7 @@ export class IncrementalMarkdown {
   }
 
   private lex(source: string): TokensList {
-    const lexer = new Lexer({ gfm: true })
+    const lexer = new Lexer({ gfm: true, extensions: mathTokens })
     Object.assign(lexer.tokens.links, this.links)
     return lexer.lex(source) as TokensList
   }

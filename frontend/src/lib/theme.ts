@@ -1,3 +1,4 @@
+import { useSyncExternalStore } from 'react'
 import { store, stored } from './storage'
 
 export type Theme = 'light' | 'dark' | 'system'
@@ -17,7 +18,17 @@ function paint(theme: Theme): void {
 export function setTheme(theme: Theme): void {
   store('mc.theme', theme)
   paint(theme)
+  for (const listener of listeners) listener()
 }
+
+const listeners = new Set<() => void>()
+const subscribe = (listener: () => void) => {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
+/** What the person has chosen, wherever they did. */
+export const useTheme = (): Theme => useSyncExternalStore(subscribe, getTheme)
 
 /** Follows the system while the person has not chosen. */
 prefersDark.addEventListener('change', () => paint(getTheme()))

@@ -20,3 +20,11 @@ export function useWidth(): Width {
   const medium = useMedia('(min-width: 768px)')
   return wide ? 'wide' : medium ? 'medium' : 'narrow'
 }
+
+const onVisibility = (listener: () => void) => {
+  document.addEventListener('visibilitychange', listener)
+  return () => document.removeEventListener('visibilitychange', listener)
+}
+
+/** Nobody looks at this tab just now. */
+export const useHidden = (): boolean => useSyncExternalStore(onVisibility, () => document.hidden)

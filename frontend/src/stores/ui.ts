@@ -5,7 +5,15 @@ import type { Lines } from '@/lib/citation'
 import { store, stored } from '@/lib/storage'
 
 export type Pane = 'left' | 'chat' | 'right'
-export type DialogName = 'palette' | 'shortcuts' | 'model' | 'compress' | 'settings' | 'archive' | 'xray'
+export type DialogName =
+  | 'palette'
+  | 'files'
+  | 'shortcuts'
+  | 'model'
+  | 'compress'
+  | 'settings'
+  | 'archive'
+  | 'xray'
 export const LEFT = { min: 200, max: 420, start: 268 } as const
 export const RIGHT = { min: 300, max: 720, start: 400 } as const
 /** The right pane beside the playground, which needs more room to show a file. */
@@ -48,6 +56,8 @@ interface Ui {
   view: 'chat' | 'raw'
   /** What is looked for in the open conversation; null while nobody looks. */
   find: string | null
+  /** The message that is being asked differently. */
+  editing: string | null
   dialog: DialogName | null
   /** The work whose requests the X-ray shows; null for the next request. */
   xrayOf: string | null
@@ -77,6 +87,7 @@ export const useUi = create<Ui>(set => ({
   lastChat: '/',
   view: 'chat',
   find: null,
+  editing: null,
   dialog: null,
   xrayOf: null,
   stale: false,

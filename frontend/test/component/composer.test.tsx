@@ -11,9 +11,16 @@ interface HostProps {
   blocked?: string | null
   attaching?: Attaching
   first?: string
+  onEditLast?: () => void
 }
 
-function Host({ onSend, blocked = null, attaching = NONE, first = '你好' }: HostProps) {
+function Host({
+  onSend,
+  blocked = null,
+  attaching = NONE,
+  first = '你好',
+  onEditLast = () => {},
+}: HostProps) {
   const [text, setText] = useState(first)
   const [input] = useState(() => createRef<HTMLTextAreaElement>())
   return (
@@ -23,6 +30,7 @@ function Host({ onSend, blocked = null, attaching = NONE, first = '你好' }: Ho
       onText={setText}
       onSend={onSend}
       attaching={attaching}
+      onEditLast={onEditLast}
       onStop={null}
       blocked={blocked === null ? null : { reason: blocked }}
     />
@@ -55,6 +63,20 @@ it('Enter that confirms a word of an input method does not send', async () => {
   vi.useRealTimers()
   fireEvent.keyDown(field(), { key: 'Enter' })
   expect(onSend).toHaveBeenCalledOnce()
+})
+
+it('the arrow up in an empty field edits the last message, in a text it moves as ever', () => {
+  const onEditLast = vi.fn()
+  const { unmount } = render(<Host onSend={() => {}} onEditLast={onEditLast} />)
+  fireEvent.keyDown(field(), { key: 'ArrowUp' })
+  expect(onEditLast).not.toHaveBeenCalled()
+  unmount()
+  render(<Host onSend={() => {}} onEditLast={onEditLast} first="" />)
+  fireEvent.keyDown(field(), { key: 'ArrowUp', isComposing: true })
+  fireEvent.keyDown(field(), { key: 'ArrowUp', altKey: true })
+  expect(onEditLast).not.toHaveBeenCalled()
+  fireEvent.keyDown(field(), { key: 'ArrowUp' })
+  expect(onEditLast).toHaveBeenCalledOnce()
 })
 
 it('says why nothing can be sent', () => {

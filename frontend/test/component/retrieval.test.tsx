@@ -31,7 +31,7 @@ describe('the card of passages', () => {
     card('why')
     const first = screen.getAllByRole('listitem')[0] as HTMLElement
     await userEvent.click(within(first).getByText('Why'))
-    const terms = within(first).getByRole('list', { name: 'What each word adds' })
+    const terms = await within(first).findByRole('list', { name: 'What each word adds' })
     expect(terms.textContent).toContain('key8.002× here, in 3 passages')
     expect(first.textContent).toContain('BM25 score 8.00')
     expect(first.textContent).toContain('cosine 0.55')

@@ -37,3 +37,30 @@ it('fills in what is given', () => {
   expect(translate('en', 'steps', { n: 4 })).toBe('4 steps')
   expect(translate('zh', 'steps', { n: 4 })).toBe('4 步')
 })
+
+/** English texts in which a count stands before a word that is always in the plural. */
+const alwaysPlural = (texts: [string, string][]): string[] =>
+  texts
+    .map(([key, text]) => [key, text.replace(/\{\w+\|[^|]*\|(?:[^{}]|\{\w+\})*\}/g, '')])
+    .filter(([, text]) =>
+      /\{(n|all|total|before|after|window|limit|texts)\} (\w+ )?[a-z]{3,}s\b/.test(text ?? ''),
+    )
+    .map(([key]) => key ?? '')
+
+it('what is counted in English has a form for one', () => {
+  expect(alwaysPlural(Object.entries(en))).toEqual([])
+  expect(alwaysPlural([['wrong', '{n} messages archived']])).toEqual(['wrong'])
+})
+
+it('takes the form that the number asks for, also one with a place in it', () => {
+  expect(translate('en', 'bytes', { n: 1 })).toBe('1 byte')
+  expect(translate('en', 'bytes', { n: '1,024' })).toBe('1,024 bytes')
+  expect(translate('en', 'steps', { n: 0 })).toBe('0 steps')
+  expect(translate('en', 'termTimes', { times: 2, texts: 1 })).toBe('2× here, in no other passage')
+  expect(translate('en', 'termTimes', { times: 2, texts: 3 })).toBe('2× here, in 3 passages')
+  expect(translate('zh', 'bytes', { n: 1 })).not.toContain('|')
+})
+
+it('what is filled in is not read as a place', () => {
+  expect(translate('en', 'deleted', { title: '{n|a|b} {title}' })).toBe('Deleted “{n|a|b} {title}”')
+})

@@ -1,6 +1,7 @@
 import { Lexer, type Token } from 'marked'
 import { describe, expect, it } from 'vitest'
 import { IncrementalMarkdown } from '@/lib/incremental'
+import { mathTokens } from '@/lib/mathTokens'
 
 const DOCUMENTS: Record<string, string> = {
   'setext headings': 'Title\n=====\n\npara\n---\n\ntext',
@@ -14,6 +15,8 @@ const DOCUMENTS: Record<string, string> = {
   'no blank lines, an open fence': '# h\ntext\n## h2\n- l\n***\n```\nunclosed',
   'indented code': 'a\nb\nc\n\nd\n\n    code\n\n    more\n\ne',
   'chinese and emphasis': '## 标题\n\n**粗体**和*斜体*，`代码`。\n\n1. 一\n2. 二\n\n> 引用\n',
+  formulas:
+    'so $a_1 < b$ and \\(c\\), $5 or $10\n$$\nx\n+ y\n= z\n$$\nthen\n\n$$a$$ b\n\n\\[\n- q\n\\]\n\n$$\nopen\n\n- end $$\n',
   tasks: '- [ ] open\n- [x] done\n\ntext\n',
 }
 const LONG = Array.from({ length: 40 }, (_, i) =>
@@ -49,7 +52,7 @@ function streamed(source: string, seed: number): Token[] {
 describe('text that comes in pieces gives the same blocks as text that comes at once', () => {
   for (const [name, source] of Object.entries({ ...DOCUMENTS, 'a long document': LONG })) {
     it(name, () => {
-      const whole = drawn(new Lexer({ gfm: true }).lex(source))
+      const whole = drawn(new Lexer({ gfm: true, extensions: mathTokens }).lex(source))
       for (let seed = 1; seed <= 25; seed++)
         expect(drawn(streamed(source, seed)), `seed ${seed}`).toEqual(whole)
     })

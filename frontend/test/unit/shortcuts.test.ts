@@ -1,4 +1,6 @@
 import { expect, it } from 'vitest'
+import { keysOf, useChords } from '@/app/chords'
+import { lastCode } from '@/app/messages'
 import { SHORTCUTS, shortcutOf } from '@/app/shortcuts'
 
 const key = (init: KeyboardEventInit, target: HTMLElement = document.body): string | undefined => {
@@ -31,4 +33,36 @@ it('a single letter does not fire while somebody writes', () => {
 it('a key that belongs to an input method is nobody else’s', () => {
   expect(key({ code: 'Escape', isComposing: true })).toBeUndefined()
   expect(key({ code: 'Escape' })).toBe('stopWork')
+})
+
+it('keys that somebody chose count instead of those of the list, and none where they took them away', () => {
+  useChords.setState({ chosen: { palette: { code: 'KeyJ', mod: true }, focusComposer: null } })
+  expect(key({ code: 'KeyJ', ctrlKey: true })).toBe('palette')
+  expect(key({ code: 'KeyK', ctrlKey: true })).toBeUndefined()
+  expect(key({ code: 'Slash' })).toBeUndefined()
+  expect(JSON.parse(localStorage.getItem('mc.keys') ?? '')).toMatchObject({ focusComposer: null })
+  useChords.setState({ chosen: {} })
+  expect(key({ code: 'Slash' })).toBe('focusComposer')
+})
+
+it('letters work on a message only while it has the focus', () => {
+  const log = document.createElement('div')
+  log.setAttribute('role', 'log')
+  log.innerHTML = '<article><button>x</button></article>'
+  document.body.append(log)
+  const [article, button] = [log.querySelector('article'), log.querySelector('button')]
+  expect(key({ code: 'KeyC' }, article as HTMLElement)).toBe('copyMessage')
+  expect(key({ code: 'KeyC' }, button as HTMLElement)).toBeUndefined()
+  expect(key({ code: 'KeyC' })).toBeUndefined()
+  log.remove()
+})
+
+it('names the keys as they are printed', () => {
+  expect(keysOf({ code: 'Semicolon', mod: true, shift: true })).toEqual(['Ctrl', '⇧', ';'])
+  expect(keysOf({ code: 'KeyC', alt: true })).toEqual(['Alt', 'C'])
+})
+
+it('finds the last block of code, whatever its fence', () => {
+  expect(lastCode('a\n```js\none\n```\n~~~\ntwo ``` \n~~~\nend')).toBe('two ``` \n')
+  expect(lastCode('no code, only `x`')).toBeNull()
 })

@@ -1,7 +1,9 @@
 import type { Token, Tokens } from 'marked'
 import type { ReactNode } from 'react'
 import { useT } from '@/lib/i18n'
+import type { MathToken } from '@/lib/mathTokens'
 import { CodeBlock } from './CodeBlock'
+import { Formula } from './Formula'
 import { inline } from './Inline'
 
 interface Props {
@@ -35,6 +37,10 @@ export function Block({ token, live, level = 0 }: Props): ReactNode {
       return <List token={token as Tokens.List} live={live} />
     case 'table':
       return <Table token={token as Tokens.Table} live={live} />
+    case 'math': {
+      const { tex, raw, open } = token as MathToken
+      return open ? <p>{raw}</p> : <Formula tex={tex} raw={raw} display />
+    }
     case 'hr':
       return <hr />
     case 'space':

@@ -3,6 +3,8 @@ import type { ReactNode } from 'react'
 import { Cited } from '@/components/Cited'
 import { PassageLink } from '@/components/PassageLink'
 import { placeOf } from '@/lib/citation'
+import type { MathToken } from '@/lib/mathTokens'
+import { Formula } from './Formula'
 import { targetOf } from './link'
 
 const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" }
@@ -63,6 +65,8 @@ function one(token: Token, key: number, around: Around): ReactNode {
       return <del key={key}>{inline((token as Tokens.Del).tokens, around)}</del>
     case 'codespan':
       return <code key={key}>{code(plain((token as Tokens.Codespan).text), around)}</code>
+    case 'math':
+      return <Formula key={key} tex={(token as MathToken).tex} raw={token.raw} />
     case 'br':
       return <br key={key} />
     case 'link': {

@@ -8,10 +8,10 @@ const LOOK = {
   danger: 'border border-bad-line bg-bad-soft text-bad hover:brightness-95',
 }
 const SIZE = {
-  small: 'h-7 px-2 text-small pointer-coarse:h-9',
-  medium: 'h-8 px-3 text-[13px] pointer-coarse:h-10',
+  small: 'h-7 px-2 text-small pointer-coarse:h-9 reach',
+  medium: 'h-8 px-3 text-[13px] pointer-coarse:h-10 reach',
   icon: 'size-8 pointer-coarse:size-11',
-  smallIcon: 'size-6 pointer-coarse:size-9',
+  smallIcon: 'size-6 pointer-coarse:size-11',
 }
 
 type Props = ComponentProps<'button'> & {

@@ -17,7 +17,7 @@ export function Disclosure({ summary, open, onToggle, className, summaryClass, c
     <details className={className} open={open}>
       {/* biome-ignore lint/a11y/noStaticElementInteractions: a summary is a button, as the browser has it */}
       <summary
-        className={cn('flex items-center gap-2', summaryClass)}
+        className={cn('flex items-center gap-2 pointer-coarse:min-h-11', summaryClass)}
         onClick={event => {
           event.preventDefault()
           onToggle(!open)

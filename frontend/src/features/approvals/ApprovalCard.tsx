@@ -105,12 +105,14 @@ export function ApprovalCard({ approval, onAnswer, takesFocus }: Props) {
             {t('deny')}
             <Digit n={3} />
           </Button>
-          <Button look="ghost" disabled={busy} onClick={() => setMode('editing')}>
-            {t('editInput')}
-          </Button>
-          <Button look="ghost" disabled={busy} onClick={() => setMode('denying')}>
-            {t('denyWhy')}
-          </Button>
+          <span className="flex">
+            <Button look="ghost" disabled={busy} onClick={() => setMode('editing')}>
+              {t('editInput')}
+            </Button>
+            <Button look="ghost" disabled={busy} onClick={() => setMode('denying')}>
+              {t('denyWhy')}
+            </Button>
+          </span>
         </div>
       )}
       {mode === 'editing' && (

@@ -1,9 +1,10 @@
-import { TextCursorInput, X } from 'lucide-react'
+import { TextCursorInput } from 'lucide-react'
 import { IconButton } from '@/components/ui/Button'
 import { count } from '@/lib/format'
 import { useLang, useT } from '@/lib/i18n'
 import type { DraftFile } from '@/stores/attachments'
 import { FileChip } from './FileChip'
+import { RemoveFile } from './RemoveFile'
 
 interface Props {
   files: readonly DraftFile[]
@@ -30,13 +31,7 @@ export default function DraftFiles({ files, unkept, tooMuch, onRemove, onInsert 
                   <TextCursorInput size={13} aria-hidden />
                 </IconButton>
               )}
-              <IconButton
-                label={t('removeFile', { name: file.name })}
-                size="smallIcon"
-                onClick={() => onRemove(file.id)}
-              >
-                <X size={13} aria-hidden />
-              </IconButton>
+              <RemoveFile name={file.name} onRemove={() => onRemove(file.id)} />
             </FileChip>
           </li>
         ))}

@@ -1,16 +1,25 @@
 import { useT } from '@/lib/i18n'
 import type { Attachment } from '@/thread/model'
 import { FileChip } from './FileChip'
+import { RemoveFile } from './RemoveFile'
+
+interface Props {
+  files: readonly Attachment[]
+  /** Given while the message is being asked differently: it may go without some of them. */
+  onRemove?: (file: Attachment) => void
+}
 
 /** The files that went along with a message. */
-export function SentFiles({ files }: { files: readonly Attachment[] }) {
+export function SentFiles({ files, onRemove }: Props) {
   const t = useT()
   if (files.length === 0) return null
   return (
     <ul aria-label={t('attachedFiles')} className="mb-1 flex flex-wrap justify-end gap-1.5">
       {files.map((file, at) => (
         <li key={at} className="max-w-full">
-          <FileChip file={file} />
+          <FileChip file={file}>
+            {onRemove && <RemoveFile name={file.name} onRemove={() => onRemove(file)} />}
+          </FileChip>
         </li>
       ))}
     </ul>

@@ -4,7 +4,7 @@ import { Button } from '@/components/ui/Button'
 import { useT } from '@/lib/i18n'
 
 /** Over the page, which stays as it is beneath: a draft survives signing in again. */
-export function SignIn({ onSignIn }: { onSignIn: (token: string) => Promise<string | null> }) {
+export default function SignIn({ onSignIn }: { onSignIn: (token: string) => Promise<string | null> }) {
   const t = useT()
   const [token, setToken] = useState('')
   const [problem, setProblem] = useState<string | null>(null)

@@ -22,6 +22,7 @@ interface Props {
   /** Asks the same again; null where that makes no sense. */
   onRetry: ((workId: string) => void) | null
   onUndo: (change: Change) => void
+  onUndoAll: ((changes: Change[]) => void) | null
   /** Null while the session is at work. */
   onRegenerate: (() => void) | null
   onBranch: (() => void) | null
@@ -35,7 +36,7 @@ function isQuiet(entry: AssistantEntry): boolean {
 }
 
 export const AnswerBubble = memo(function AnswerBubble(props: Props) {
-  const { entry, activity, since, onRetry, onUndo, onRegenerate, onBranch } = props
+  const { entry, activity, since, onRetry, onUndo, onUndoAll, onRegenerate, onBranch } = props
   const t = useT()
   const running = entry.outcome.kind === 'running'
   const last = entry.segments.length - 1
@@ -53,7 +54,7 @@ export const AnswerBubble = memo(function AnswerBubble(props: Props) {
           />
         ))}
         {running && (activity || isQuiet(entry)) && <StatusLine activity={activity} since={since} />}
-        <ChangedFiles changes={changesOf(entry)} onUndo={onUndo} />
+        <ChangedFiles changes={changesOf(entry)} onUndo={onUndo} onUndoAll={running ? null : onUndoAll} />
         <OutcomeLine
           outcome={entry.outcome}
           onRetry={onRetry && entry.outcome.kind === 'error' ? () => onRetry(entry.workId) : null}

@@ -7,14 +7,30 @@ import type { Change } from './changes'
 interface Props {
   changes: Change[]
   onUndo: (change: Change) => void
+  /** All of them, the last one first; null while the session is at work. */
+  onUndoAll: ((changes: Change[]) => void) | null
 }
 
 /** What the agent changed, with the way back. */
-export function ChangedFiles({ changes, onUndo }: Props) {
+export function ChangedFiles({ changes, onUndo, onUndoAll }: Props) {
   const t = useT()
   if (changes.length === 0) return null
+  const standing = changes.filter(change => !change.undone)
   return (
     <section aria-label={t('changedFiles')} className="rounded-lg border bg-pane-2 px-3 py-1.5 text-[13px]">
+      {changes.length > 1 && (
+        <div className="flex flex-wrap items-center gap-x-2 border-b pb-1">
+          <h3 className="font-medium">
+            {t('filesChanged', { n: new Set(changes.map(({ path }) => path)).size })}
+          </h3>
+          {standing.length > 1 && onUndoAll && (
+            <Button size="small" look="ghost" className="ms-auto" onClick={() => onUndoAll(standing)}>
+              <Undo2 size={13} aria-hidden />
+              {t('undoWork')}
+            </Button>
+          )}
+        </div>
+      )}
       <ul>
         {changes.map(change => {
           const { callId, path, added, removed, undone } = change

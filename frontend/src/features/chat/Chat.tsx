@@ -4,6 +4,7 @@ import { Skeleton } from '@/components/ui/Skeleton'
 import type { Attaching } from '@/features/attach/useAttaching'
 import { useT } from '@/lib/i18n'
 import { type Outgoing, waiting } from '@/stores/live'
+import { useUi } from '@/stores/ui'
 import { type Loaded, shownThread } from '@/thread/loaded'
 import { type Blocked, Composer } from './Composer'
 import { EmptyState } from './EmptyState'
@@ -51,6 +52,7 @@ export function Chat(props: Props) {
   const t = useT()
   const thread = shownThread(loaded)
   const running = thread?.running != null
+  const last = thread?.entries.findLast(entry => entry.kind === 'user')
   return (
     <DropZone words={t('attachHere')} className="flex-1" onFiles={attaching.onFiles}>
       <Conversation
@@ -63,6 +65,7 @@ export function Chat(props: Props) {
         attaching={attaching}
         onText={onDraft}
         onSend={() => onSend(draft.trim())}
+        onEditLast={last && !running ? () => useUi.setState({ editing: last.id }) : null}
         onStop={running ? onStop : null}
         blocked={blocked}
       >

@@ -13,6 +13,7 @@ import {
   startSession,
   stop,
   undo,
+  undoAll,
 } from '@/app/threads'
 import { useAttaching } from '@/features/attach/useAttaching'
 import { effective } from '@/features/model/choice'
@@ -29,12 +30,12 @@ import { Chat } from './Chat'
 import { ChatHeader } from './ChatHeader'
 import type { Blocked } from './Composer'
 import { ConnectionBanner } from './ConnectionBanner'
-import { FindBar } from './FindBar'
 import type { RowActions } from './rows'
 import { StaleBanner } from './StaleBanner'
 import { useFind } from './useFind'
 import { useTarget } from './useTarget'
 
+const FindBar = lazy(() => import('./FindBar'))
 const RawView = lazy(() => import('./RawView'))
 const FirstModel = lazy(() => import('@/features/model/FirstModel'))
 
@@ -102,6 +103,12 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
       onBranch: workId =>
         sessionId && void branchOff(sessionId, workId).then(id => id && navigate(`/s/${id}`)),
       onUndo: change => sessionId && void undo(sessionId, change.callId),
+      onUndoAll: changes =>
+        sessionId &&
+        void undoAll(
+          sessionId,
+          changes.map(({ callId }) => callId),
+        ),
       onResend: item => sessionId && resend(sessionId, item),
       onDiscard: key => sessionId && discard(sessionId, key),
     }),
@@ -127,7 +134,8 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
           : attaching.pictures && answers?.candidate?.vision === false
             ? { reason: t('cannotSendPictures', { name: answers.candidate.label }) }
             : null
-  const title = session?.title || thread?.title || (sessionId ? t('untitled') : t('newChat'))
+  const title =
+    session?.title || thread?.title || session?.begins || (sessionId ? t('untitled') : t('newChat'))
   return (
     <section
       id="pane-chat"
@@ -146,13 +154,15 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
       <ConnectionBanner connection={connection} />
       <StaleBanner />
       {find.open && (
-        <FindBar
-          {...find}
-          onClose={() => {
-            find.onClose()
-            input.current?.focus()
-          }}
-        />
+        <Suspense>
+          <FindBar
+            {...find}
+            onClose={() => {
+              find.onClose()
+              input.current?.focus()
+            }}
+          />
+        </Suspense>
       )}
       {ui.view === 'raw' && sessionId ? (
         <Suspense fallback={<div className="flex-1" />}>
@@ -163,7 +173,7 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
           sessionId={sessionId}
           loaded={loaded}
           outbox={outbox}
-          target={find.target ?? target}
+          target={find.target ?? ui.editing ?? target}
           actions={actions}
           input={input}
           draft={draft}

@@ -21,6 +21,8 @@ interface Props {
   onText: (text: string) => void
   attaching: Attaching
   onSend: () => void
+  /** Asks the last message differently; null where there is none, or something runs. */
+  onEditLast: (() => void) | null
   /** Null while nothing runs. */
   onStop: (() => void) | null
   /** Why nothing can be sent just now. */
@@ -30,7 +32,7 @@ interface Props {
 }
 
 export function Composer(props: Props) {
-  const { input, text, onText, attaching, onSend, onStop, blocked, children } = props
+  const { input, text, onText, attaching, onSend, onEditLast, onStop, blocked, children } = props
   const t = useT()
   const composition = useComposition()
   const touch = useMedia('(pointer: coarse), (max-width: 767px)')
@@ -50,11 +52,16 @@ export function Composer(props: Props) {
   }, [input, text])
 
   const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>) => {
+    const bare = !event.shiftKey && !event.altKey && !event.ctrlKey && !event.metaKey
+    if (event.key === 'ArrowUp' && bare && !something && onEditLast && !composition.owns(event)) {
+      event.preventDefault()
+      onEditLast()
+    }
     if (event.key !== 'Enter' || event.shiftKey || composition.owns(event)) return
     event.preventDefault()
     if (ready) onSend()
   }
-  const placeholder = onStop ? 'placeholderBusy' : touch ? 'placeholderShort' : 'placeholder'
+  const placeholder = `placeholder${onStop ? 'Busy' : ''}${touch ? 'Short' : ''}` as const
   return (
     <form
       className="mx-auto w-full max-w-[784px] px-3 pb-3 max-md:px-2"

@@ -1,4 +1,5 @@
-import { type FormEvent, type KeyboardEvent, useState } from 'react'
+import { type FormEvent, type KeyboardEvent, useRef, useState } from 'react'
+import type { Anew } from '@/app/threads'
 import { Button } from '@/components/ui/Button'
 import { SentFiles } from '@/features/attach/SentFiles'
 import { useT } from '@/lib/i18n'
@@ -7,19 +8,21 @@ import type { Attachment } from '@/thread/model'
 
 interface Props {
   text: string
-  /** They stay with the message. */
+  /** They stay with the message, unless they are taken off it. */
   attachments: readonly Attachment[]
-  onSend: (text: string) => void
+  onSend: (said: Anew) => void
   onCancel: () => void
 }
 
 /** A message to be asked differently. The conversation goes on from there; what followed is kept. */
-export function EditForm({ text, attachments, onSend, onCancel }: Props) {
+export default function EditForm({ text, attachments, onSend, onCancel }: Props) {
   const t = useT()
   const composition = useComposition()
   const [draft, setDraft] = useState(text)
-  const ready = draft.trim() !== '' || attachments.length > 0
-  const send = () => ready && onSend(draft.trim())
+  const [files, setFiles] = useState(attachments)
+  const field = useRef<HTMLTextAreaElement>(null)
+  const ready = draft.trim() !== '' || files.length > 0
+  const send = () => ready && onSend({ content: draft.trim(), attachments: files })
   const submit = (event: FormEvent) => {
     event.preventDefault()
     send()
@@ -37,8 +40,16 @@ export function EditForm({ text, attachments, onSend, onCancel }: Props) {
   }
   return (
     <form onSubmit={submit} className="ms-auto w-full max-w-[85%] rounded-[18px] border bg-card p-2">
-      <SentFiles files={attachments} />
+      <SentFiles
+        files={files}
+        onRemove={file => {
+          setFiles(files.filter(other => other !== file))
+          // The button that had the focus is gone.
+          field.current?.focus()
+        }}
+      />
       <textarea
+        ref={field}
         // biome-ignore lint/a11y/noAutofocus: the person has just asked to edit it
         autoFocus
         aria-label={t('editMessage')}

@@ -17,7 +17,7 @@ interface Props {
 }
 
 /** The browser's own search sees only the rows that are on the screen. */
-export function FindBar({ query, onQuery, count, at, onStep, onClose }: Props) {
+export default function FindBar({ query, onQuery, count, at, onStep, onClose }: Props) {
   const t = useT()
   const composition = useComposition()
   useEffect(() => {

@@ -75,7 +75,7 @@ interface CardProps {
 
 function Card({ hits, open, onToggle, children }: CardProps) {
   const t = useT()
-  const title = hits === 0 ? t('retrievedNone') : hits === 1 ? t('retrievedOne') : t('retrieved', { n: hits })
+  const title = hits === 0 ? t('retrievedNone') : t('retrieved', { n: hits })
   return (
     <Disclosure
       open={open}

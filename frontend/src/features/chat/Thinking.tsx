@@ -11,7 +11,7 @@ export function Thinking({ id, text, streaming }: { id: string; text: string; st
     <Disclosure
       open={open}
       onToggle={setOpen}
-      className="rounded-lg border bg-pane-2 text-[13px]"
+      className="chain rounded-lg border bg-pane-2 text-[13px]"
       summaryClass="rounded-lg px-3 py-2 text-fg-2 hover:bg-hover"
       summary={
         <>

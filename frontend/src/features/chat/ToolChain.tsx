@@ -41,14 +41,14 @@ function Chain({ id, steps, running }: Props) {
     <Disclosure
       open={open}
       onToggle={setOpen}
-      className="rounded-lg border bg-pane-2 text-[13px]"
+      className="chain rounded-lg border bg-pane-2 text-[13px]"
       summaryClass="rounded-lg px-3 py-2 text-fg-2 hover:bg-hover"
       summary={
         <>
           <Wrench size={14} aria-hidden />
           <span className="font-medium">{t(active ? 'chainRunning' : 'chain')}</span>
           <span className="me-auto text-fg-3 tabular-nums">
-            {steps.length === 1 ? t('step') : t('steps', { n: steps.length })}
+            {t('steps', { n: steps.length })}
             {total > 0 && ` · ${duration(total)}`}
             {failed > 0 && <span className="text-bad"> · {t('stepFailed', { n: failed })}</span>}
           </span>

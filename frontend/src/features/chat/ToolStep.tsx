@@ -37,6 +37,12 @@ function fullInput(step: Step): string {
   return prettyJson(typeof step.arguments === 'string' ? step.arguments : step.input)
 }
 
+/** What tells one call from another in a line: the file it is about rather than all that it says of it. */
+function brief({ arguments: given, input }: Step): string {
+  const path = typeof given === 'object' && given !== null && 'path' in given ? given.path : null
+  return typeof path === 'string' ? path : input
+}
+
 export function ToolStep({ id, step }: { id: string; step: Step }) {
   const t = useT()
   const [open, setOpen] = useFold(id, false)
@@ -54,7 +60,7 @@ export function ToolStep({ id, step }: { id: string; step: Step }) {
           </span>
           <code className="shrink-0 font-mono text-[12px]">{step.tool}</code>
           <span className="min-w-0 flex-1 truncate font-mono text-[12px] text-fg-3">
-            {step.input.replace(/\s+/g, ' ')}
+            {brief(step).replace(/\s+/g, ' ')}
           </span>
           <StateBadge step={step} />
           {step.durationMs !== null && (

@@ -93,6 +93,7 @@ export const Transcript = memo(function Transcript({ rows, sent, target }: Props
                 <article
                   key={item.key}
                   ref={list.measureElement}
+                  tabIndex={-1}
                   data-index={item.index}
                   data-target={row.key === target || undefined}
                   aria-label={row.label}

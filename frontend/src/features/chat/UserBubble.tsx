@@ -1,12 +1,15 @@
 import { Pencil } from 'lucide-react'
-import { memo, useState } from 'react'
+import { lazy, memo, Suspense } from 'react'
+import type { Anew } from '@/app/threads'
 import { IconButton } from '@/components/ui/Button'
 import { CopyButton } from '@/components/ui/CopyButton'
 import { SentFiles } from '@/features/attach/SentFiles'
 import { useT } from '@/lib/i18n'
+import { useUi } from '@/stores/ui'
 import type { Attachment } from '@/thread/model'
-import { EditForm } from './EditForm'
 import { Siblings } from './Siblings'
+
+const EditForm = lazy(() => import('./EditForm'))
 
 interface Props {
   content: string
@@ -15,7 +18,7 @@ interface Props {
   ways: readonly string[]
   id: string
   /** Null while the session is at work. */
-  onEdit: ((text: string) => void) | null
+  onEdit: ((said: Anew) => void) | null
   onWay: ((to: string) => void) | null
 }
 
@@ -23,18 +26,21 @@ interface Props {
 export const UserBubble = memo(function UserBubble(props: Props) {
   const { content, attachments, ways, id, onEdit, onWay } = props
   const t = useT()
-  const [editing, setEditing] = useState(false)
+  const editing = useUi(s => s.editing === id)
+  const setEditing = (on: boolean) => useUi.setState({ editing: on ? id : null })
   if (editing && onEdit) {
     return (
-      <EditForm
-        text={content}
-        attachments={attachments}
-        onSend={text => {
-          setEditing(false)
-          onEdit(text)
-        }}
-        onCancel={() => setEditing(false)}
-      />
+      <Suspense>
+        <EditForm
+          text={content}
+          attachments={attachments}
+          onSend={said => {
+            setEditing(false)
+            onEdit(said)
+          }}
+          onCancel={() => setEditing(false)}
+        />
+      </Suspense>
     )
   }
   return (

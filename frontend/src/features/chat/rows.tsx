@@ -20,6 +20,7 @@ export interface RowActions {
   onWay: (message: string, to: string) => void
   onBranch: (workId: string) => void
   onUndo: (change: Change) => void
+  onUndoAll: (changes: Change[]) => void
   onResend: (item: Outgoing) => void
   onDiscard: (key: string) => void
 }
@@ -73,7 +74,7 @@ function makeRow(thread: Thread, at: number, actions: RowActions, t: Translate):
           content={content}
           attachments={attachments}
           ways={waysFrom(thread, at)}
-          onEdit={idle ? text => actions.onAnew(id, { content: text, attachments }) : null}
+          onEdit={idle ? said => actions.onAnew(id, said) : null}
           onWay={idle ? to => actions.onWay(id, to) : null}
         />
       )
@@ -94,6 +95,7 @@ function makeRow(thread: Thread, at: number, actions: RowActions, t: Translate):
             onRegenerate={idle && before?.kind === 'user' ? () => actions.onAnew(before.id, before) : null}
             onBranch={idle ? () => actions.onBranch(entry.workId) : null}
             onUndo={actions.onUndo}
+            onUndoAll={idle ? actions.onUndoAll : null}
           />
         ),
       }

@@ -28,7 +28,7 @@ export function FileList({ files, root, untrusted, current, dirty, onOpen, actio
           <li
             key={file.path}
             className={cn(
-              'group flex items-center rounded-md pe-0.5',
+              'group relative flex items-center rounded-md',
               current === file.path ? 'bg-sel' : 'focus-within:bg-hover hover:bg-hover',
             )}
           >
@@ -52,7 +52,7 @@ export function FileList({ files, root, untrusted, current, dirty, onOpen, actio
               )}
               {untrusted.includes(file.path) && <Badge tone="warn">{t('untrusted')}</Badge>}
               {file.tokens != null && (
-                <span className="shrink-0 text-fg-3 text-meta tabular-nums">
+                <span className="beside-menu shrink-0 text-fg-3 text-meta tabular-nums">
                   {t('tokens', { n: count(file.tokens, locale(lang)) })}
                 </span>
               )}

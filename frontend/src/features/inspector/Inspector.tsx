@@ -103,7 +103,7 @@ export function Inspector({ onChunks }: Props) {
             </label>
             <IconButton
               label={t(tab === 'skills' ? 'newSkill' : 'newFile')}
-              className="size-7!"
+              className="size-7! max-md:size-11! pointer-coarse:size-11!"
               onClick={() => setMaking(true)}
             >
               <FilePlus2 size={15} aria-hidden />
@@ -111,7 +111,7 @@ export function Inspector({ onChunks }: Props) {
             <FilesButton
               label={t('uploadFiles')}
               icon={<Upload size={15} aria-hidden />}
-              className="size-7!"
+              className="size-7! max-md:size-11! pointer-coarse:size-11!"
               onFiles={chosen => void upload(tab, chosen)}
             />
           </div>

@@ -11,17 +11,20 @@ import { type Item, useItems } from './useItems'
 const ICONS = { commands: Terminal, sessions: MessageSquare, files: FileText }
 
 interface Props {
+  /** One kind to choose from; null for all. */
+  only: Item['group'] | null
   commands: Commands
   onOpenSession: (id: string) => void
 }
 
-export default function Palette({ commands, onOpenSession }: Props) {
+export default function Palette({ only, commands, onOpenSession }: Props) {
   const t = useT()
   const set = useUi(s => s.set)
   const [query, setQuery] = useState('')
   const [at, setAt] = useState(0)
   const list = useRef<HTMLDivElement>(null)
-  const items = useItems(query, commands, onOpenSession)
+  const items = useItems(query, commands, onOpenSession).filter(item => only === null || item.group === only)
+  const hint = only === 'files' ? 'openFileByName' : 'paletteHint'
   const active = Math.min(at, items.length - 1)
   const pick = (item: Item | undefined) => {
     if (!item) return
@@ -56,8 +59,8 @@ export default function Palette({ commands, onOpenSession }: Props) {
               aria-expanded="true"
               aria-controls="palette-list"
               aria-activedescendant={items[active] ? `palette-${active}` : undefined}
-              aria-label={t('paletteHint')}
-              placeholder={t('paletteHint')}
+              aria-label={t(hint)}
+              placeholder={t(hint)}
               value={query}
               onChange={event => {
                 setQuery(event.target.value)
@@ -127,7 +130,7 @@ function Row({ item, index, active, heading, onPick, onHover }: RowProps) {
         <Icon size={15} aria-hidden className="shrink-0 text-fg-3" />
         <span className="min-w-0 flex-1 truncate">{item.text}</span>
         {item.keys.length > 0 && (
-          <span className="flex gap-1">
+          <span className="flex gap-1 pointer-coarse:hidden">
             {item.keys.map(key => (
               <Kbd key={key}>{key}</Kbd>
             ))}

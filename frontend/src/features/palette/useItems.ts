@@ -1,5 +1,6 @@
 import { useLocation } from 'wouter'
 import { useFiles, useSessions } from '@/api/queries'
+import { chordOf, keysOf, useChords } from '@/app/chords'
 import { SHORTCUTS } from '@/app/shortcuts'
 import type { Commands } from '@/app/useShortcuts'
 import { PLAYGROUND, playgroundHref } from '@/features/retrieval/address'
@@ -15,12 +16,14 @@ export interface Item {
   run: () => void
 }
 
-/** More of one kind than this is a list, not an answer. */
+/** More of one kind than this is a list, not an answer; before anything is asked for, a look at each kind. */
 const MOST = 12
+const FIRST = 5
 
 export function useItems(query: string, commands: Commands, onOpenSession: (id: string) => void): Item[] {
   const t = useT()
   const [, navigate] = useLocation()
+  const chosen = useChords()
   const sessions = useSessions().data ?? []
   const memory = useFiles('memory').data ?? []
   const workspace = useFiles('workspace').data ?? []
@@ -31,13 +34,17 @@ export function useItems(query: string, commands: Commands, onOpenSession: (id: 
     useUi.setState({ pane: 'chat' })
   }
   const all: Item[] = [
-    ...SHORTCUTS.filter(s => s.command !== 'palette').map(s => ({
-      id: s.command,
-      group: 'commands' as const,
-      text: t(s.label),
-      keys: s.shown,
-      run: commands[s.command],
-    })),
+    // What belongs to the message with the focus has nothing to work on here.
+    ...SHORTCUTS.filter(s => s.command !== 'palette' && s.when !== 'message').map(s => {
+      const chord = chordOf(s, chosen)
+      return {
+        id: s.command,
+        group: 'commands' as const,
+        text: t(s.label),
+        keys: chord ? keysOf(chord) : [],
+        run: commands[s.command],
+      }
+    }),
     {
       id: 'model',
       group: 'commands',
@@ -76,7 +83,7 @@ export function useItems(query: string, commands: Commands, onOpenSession: (id: 
     ...sessions.map(s => ({
       id: s.id,
       group: 'sessions' as const,
-      text: s.title || t('untitled'),
+      text: s.title || s.begins || t('untitled'),
       keys: [],
       run: () => onOpenSession(s.id),
     })),
@@ -90,6 +97,6 @@ export function useItems(query: string, commands: Commands, onOpenSession: (id: 
   ]
   const found = all.filter(item => matches(item.text, query))
   return (['commands', 'sessions', 'files'] as const).flatMap(group =>
-    found.filter(item => item.group === group).slice(0, MOST),
+    found.filter(item => item.group === group).slice(0, query.trim() === '' ? FIRST : MOST),
   )
 }

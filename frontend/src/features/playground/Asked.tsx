@@ -57,7 +57,7 @@ function Term({ term: { term, texts, idf } }: { term: SearchedTerm }) {
         t('termNowhere')
       ) : (
         <>
-          <span>{t(texts === 1 ? 'inPassage' : 'inPassages', { n: texts })}</span>
+          <span>{t('inPassages', { n: texts })}</span>
           <span>idf {points(idf)}</span>
         </>
       )}

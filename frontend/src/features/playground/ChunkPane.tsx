@@ -40,7 +40,7 @@ export default function ChunkPane() {
         </h2>
         {list && (
           <span className="shrink-0 text-fg-3 text-meta tabular-nums">
-            {list.length === 1 ? t('indexChunk') : t('indexChunks', { n: list.length })}
+            {t('indexChunks', { n: list.length })}
           </span>
         )}
         {path !== null && (

@@ -48,7 +48,7 @@ export function TestsTab({ folder, k }: Props) {
           </PassageLink>
         )}
         <span className="me-auto text-fg-3 text-meta tabular-nums">
-          {cases.length === 1 ? t('testCase') : t('testCases', { n: cases.length })}
+          {t('testCases', { n: cases.length })}
         </span>
         <Button look="solid" disabled={cases.length === 0 || run.isPending} onClick={() => run.mutate()}>
           {run.isPending ? (

@@ -1,3 +1,4 @@
+import { lazy, Suspense } from 'react'
 import type { Place } from '@/api/retrieval'
 import type { Weights } from '@/api/types'
 import { PassageLink } from '@/components/PassageLink'
@@ -5,8 +6,9 @@ import { Disclosure } from '@/components/ui/Disclosure'
 import { useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
 import { isForeign } from './ranking'
-import { Why } from './Why'
 import { placeText, points } from './words'
+
+const Why = lazy(() => import('./Why'))
 
 export type AnyHit = Place & { text?: string }
 
@@ -49,7 +51,13 @@ export function HitItem({ id, hit, weights }: Props) {
           summary={t('why')}
         >
           <div className="pt-1 pb-0.5">
-            <Why how={hit.how} score={hit.score} foreign={weights !== null && isForeign(hit.how, weights)} />
+            <Suspense>
+              <Why
+                how={hit.how}
+                score={hit.score}
+                foreign={weights !== null && isForeign(hit.how, weights)}
+              />
+            </Suspense>
           </div>
         </Disclosure>
       )}

@@ -23,10 +23,7 @@ export function IndexLine({ status, model }: Props) {
   const n = (value: number) => count(value, locale(lang))
   const { files, chunks, embedded, state } = status
   const folder = folderNamed(status.folder)
-  const parts = [
-    files === 1 ? t('indexFile') : t('indexFiles', { n: n(files) }),
-    chunks === 1 ? t('indexChunk') : t('indexChunks', { n: n(chunks) }),
-  ]
+  const parts = [t('indexFiles', { n: n(files) }), t('indexChunks', { n: n(chunks) })]
   if (model.state === 'ready') parts.push(t('indexVectors', { done: n(embedded), total: n(chunks) }))
   if (isWithoutMeaning(model)) parts.push(t('indexWordsOnly'))
   if (model.id) parts.push(model.id)
@@ -81,7 +78,7 @@ function Unreadable({ files, folder }: { files: FolderStatus['unreadable']; fold
       open={open}
       onToggle={setOpen}
       summaryClass="w-fit rounded-md py-0.5 text-warn"
-      summary={files.length === 1 ? t('unreadableOne') : t('unreadable', { n: files.length })}
+      summary={t('unreadable', { n: files.length })}
     >
       <ul className="scroll max-h-32 space-y-0.5 pb-1">
         {files.map(({ path, reason }) => (

@@ -18,7 +18,7 @@ export function NearMisses({ id, misses }: { id: string; misses: Miss[] }) {
       open={open}
       onToggle={setOpen}
       summaryClass="w-fit rounded-md px-1 py-0.5 text-small pointer-coarse:py-2"
-      summary={misses.length === 1 ? t('nearMiss') : t('nearMisses', { n: misses.length })}
+      summary={t('nearMisses', { n: misses.length })}
     >
       <ul className="space-y-1 px-1 pt-0.5 text-fg-2 text-small">
         {misses.map((miss, i) => (

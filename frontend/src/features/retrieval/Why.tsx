@@ -14,7 +14,7 @@ interface Props {
 }
 
 /** Why a passage stands where it stands: what each side says of it, and how that adds up. */
-export function Why({ how, score, foreign }: Props) {
+export default function Why({ how, score, foreign }: Props) {
   const t = useT()
   const { lexical, vector, late } = how
   return (
@@ -102,9 +102,7 @@ function Terms({ leg }: { leg: LexicalScore }) {
           </code>
           <Bar className="w-16" parts={[{ share: term.score / most, className: 'bg-accent' }]} />
           <span className="w-8 text-end">{points(term.score)}</span>
-          <span className="text-fg-3">
-            {t(term.texts === 1 ? 'termTimesOne' : 'termTimes', { times: term.times, texts: term.texts })}
-          </span>
+          <span className="text-fg-3">{t('termTimes', { times: term.times, texts: term.texts })}</span>
         </li>
       ))}
     </ul>

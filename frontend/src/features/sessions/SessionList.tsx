@@ -2,6 +2,7 @@ import { useState } from 'react'
 import type { SessionSummary } from '@/api/types'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
+import { isUnread, useSeen } from '@/stores/seen'
 import { groupsOf } from './groups'
 import { SessionRow } from './SessionRow'
 
@@ -22,6 +23,7 @@ interface Props {
 export function SessionList(props: Props) {
   const { sessions, pinned, error, waiting, current, onOpen, onRename, onDelete, onPin, onExport } = props
   const t = useT()
+  const { counts } = useSeen()
   const [renaming, setRenaming] = useState<string | null>(null)
   if (!sessions) {
     return error ? (
@@ -41,6 +43,7 @@ export function SessionList(props: Props) {
               session={session}
               state={waiting.has(session.id) ? 'approval' : session.state}
               current={session.id === current}
+              unread={session.id !== current && isUnread(counts, session)}
               renaming={renaming === session.id}
               onOpen={onOpen}
               onStartRename={() => setRenaming(session.id)}

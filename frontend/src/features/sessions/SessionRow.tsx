@@ -25,6 +25,7 @@ interface Props {
   session: SessionSummary
   state: State
   current: boolean
+  unread: boolean
   renaming: boolean
   pinned: boolean
   onOpen: () => void
@@ -41,6 +42,7 @@ export function SessionRow(props: Props) {
     session,
     state,
     current,
+    unread,
     renaming,
     onOpen,
     onStartRename,
@@ -51,12 +53,12 @@ export function SessionRow(props: Props) {
     onExport,
   } = props
   const t = useT()
-  const title = session.title || t('untitled')
+  const title = session.title || session.begins || t('untitled')
   if (renaming) return <RenameField title={title} onDone={onRename} />
   return (
     <div
       className={cn(
-        'group flex items-center rounded-md pe-0.5 transition-colors',
+        'group relative flex items-center rounded-md transition-colors',
         current ? 'bg-sel' : 'focus-within:bg-hover hover:bg-hover',
       )}
     >
@@ -65,17 +67,20 @@ export function SessionRow(props: Props) {
         aria-current={current ? 'page' : undefined}
         onClick={onOpen}
         onDoubleClick={onStartRename}
-        className="flex min-w-0 flex-1 items-center gap-2 rounded-md py-1.5 ps-2 max-md:min-h-11 pointer-coarse:min-h-11"
+        className="flex min-w-0 flex-1 items-center gap-2 rounded-md px-2 py-1.5 pointer-fine:group-hover:pe-8 max-md:min-h-11 pointer-coarse:min-h-11"
       >
-        <span className="min-w-0 flex-1 truncate">{title}</span>
-        <StateMark state={state} />
+        <span className={cn('min-w-0 flex-1 truncate', unread && 'font-semibold')}>{title}</span>
+        <span className="beside-menu flex shrink-0">
+          <StateMark state={state} />
+          {unread && <Unread />}
+        </span>
       </Link>
       <Menu
         trigger={
           <IconButton
             label={t('sessionMenu', { title })}
             size="smallIcon"
-            className="opacity-0 focus-visible:opacity-100 group-hover:opacity-100 aria-expanded:opacity-100 pointer-coarse:opacity-100"
+            className="pointer-fine:absolute pointer-fine:end-1 opacity-0 focus-visible:opacity-100 group-hover:opacity-100 aria-expanded:opacity-100 pointer-coarse:opacity-100"
           >
             <Ellipsis size={15} aria-hidden />
           </IconButton>
@@ -101,6 +106,15 @@ export function SessionRow(props: Props) {
         </MenuItem>
       </Menu>
     </div>
+  )
+}
+
+function Unread() {
+  const t = useT()
+  return (
+    <span title={t('unread')} className="ms-1 size-2 self-center rounded-full bg-accent">
+      <span className="sr-only">{t('unread')}</span>
+    </span>
   )
 }
 

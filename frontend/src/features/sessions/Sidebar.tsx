@@ -2,6 +2,7 @@ import { Archive, Ellipsis, FileUp, Languages, MessageSquarePlus, Search } from 
 import { lazy, Suspense, useMemo, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import { useApprovals, usePinned, useSessions, useStatus, useTokens } from '@/api/queries'
+import { useHint } from '@/app/hint'
 import { pin, remove, rename, switchRag } from '@/app/threads'
 import { Button, IconButton } from '@/components/ui/Button'
 import { Kbd } from '@/components/ui/Kbd'
@@ -26,6 +27,7 @@ interface Props {
 
 export function Sidebar({ sessionId, onNew }: Props) {
   const t = useT()
+  const hint = useHint()
   const lang = useLang()
   const [, navigate] = useLocation()
   const { view, set } = useUi()
@@ -55,7 +57,7 @@ export function Sidebar({ sessionId, onNew }: Props) {
       id="pane-left"
       aria-label={t('sessions')}
       tabIndex={-1}
-      className="pane flex h-full min-h-0 flex-col overflow-hidden rounded-xl outline-none max-md:rounded-none max-md:border-0"
+      className="@container pane flex h-full min-h-0 flex-col overflow-hidden rounded-xl outline-none max-md:rounded-none max-md:border-0"
     >
       <div className="flex items-center gap-2 p-3 pb-2">
         <span
@@ -73,14 +75,18 @@ export function Sidebar({ sessionId, onNew }: Props) {
         </span>
       </div>
       <div className="flex gap-2 px-3">
-        <Button className="flex-1 justify-start" onClick={onNew}>
-          <MessageSquarePlus size={15} aria-hidden />
+        <Button
+          className="min-w-0 flex-1 shrink! justify-start"
+          title={hint(t('newChat'), 'newChat')}
+          onClick={onNew}
+        >
+          <MessageSquarePlus size={15} aria-hidden className="@max-[230px]:hidden shrink-0" />
           {t('newChat')}
         </Button>
-        <Button title={t('palette')} onClick={() => set({ dialog: 'palette' })}>
+        <Button title={hint(t('palette'), 'palette')} onClick={() => set({ dialog: 'palette' })}>
           <Search size={14} aria-hidden className="text-fg-3" />
           <span className="sr-only">{t('search')}</span>
-          <span className="pointer-coarse:hidden">
+          <span className="@max-[255px]:hidden pointer-coarse:hidden">
             <Kbd>{MOD} K</Kbd>
           </span>
         </Button>

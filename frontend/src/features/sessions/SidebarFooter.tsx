@@ -1,6 +1,7 @@
 import { BookOpen, Code, Keyboard, ScanSearch, Settings } from 'lucide-react'
 import type { TokenCount } from '@/api/endpoints'
 import type { Status } from '@/api/types'
+import { useHint } from '@/app/hint'
 import { Button, IconButton } from '@/components/ui/Button'
 import { Switch } from '@/components/ui/Switch'
 import { ModelLine } from '@/features/model/ModelLine'
@@ -33,6 +34,7 @@ export function SidebarFooter(props: Props) {
   const { status, tokens, connection, raw, onRag, onCompress, onModel, onXray, onShortcuts, onSettings } =
     props
   const t = useT()
+  const hint = useHint()
   const { word, dot } = LINK[connection]
   return (
     <div className="space-y-2.5 border-t p-3">
@@ -41,10 +43,11 @@ export function SidebarFooter(props: Props) {
           on={status?.rag_mode ?? false}
           onChange={onRag}
           disabled={!status}
+          label={t('rag')}
           hint={t('ragHint')}
           icon={<BookOpen size={13} aria-hidden />}
         >
-          {t('rag')}
+          {t('ragShort')}
         </Switch>
         <Button
           size="small"
@@ -52,15 +55,16 @@ export function SidebarFooter(props: Props) {
           look={raw?.shown ? 'soft' : 'ghost'}
           aria-pressed={raw?.shown ?? false}
           disabled={!raw}
+          aria-label={t('raw')}
           title={t('rawHint')}
           onClick={() => raw?.toggle()}
         >
           <Code size={13} aria-hidden />
-          {t('raw')}
+          {t('rawShort')}
         </Button>
-        <Button size="small" round look="ghost" title={t('xrayHint')} onClick={onXray}>
+        <Button size="small" round look="ghost" aria-label={t('xray')} title={t('xrayHint')} onClick={onXray}>
           <ScanSearch size={13} aria-hidden />
-          {t('xray')}
+          {t('xrayShort')}
         </Button>
       </div>
       <ContextMeter count={tokens} window={status?.model.context_window ?? 0} onCompress={onCompress} />
@@ -69,10 +73,20 @@ export function SidebarFooter(props: Props) {
         <span aria-hidden className={cn('size-2 shrink-0 rounded-full', dot)} />
         <span className="me-auto">{t(word)}</span>
         {status && <span className="tabular-nums">v{status.version}</span>}
-        <IconButton label={t('shortcuts')} size="smallIcon" onClick={onShortcuts}>
+        <IconButton
+          label={t('shortcuts')}
+          title={hint(t('shortcuts'), 'shortcuts')}
+          size="smallIcon"
+          onClick={onShortcuts}
+        >
           <Keyboard size={15} aria-hidden />
         </IconButton>
-        <IconButton label={t('settings')} size="smallIcon" onClick={onSettings}>
+        <IconButton
+          label={t('settings')}
+          title={hint(t('settings'), 'settings')}
+          size="smallIcon"
+          onClick={onSettings}
+        >
           <Settings size={15} aria-hidden />
         </IconButton>
       </div>

@@ -1,9 +1,8 @@
 import { Monitor, Moon, Sun } from 'lucide-react'
-import { useState } from 'react'
 import { IconButton } from '@/components/ui/Button'
 import { Menu, MenuItem } from '@/components/ui/Menu'
 import { useT } from '@/lib/i18n'
-import { getTheme, setTheme, type Theme } from '@/lib/theme'
+import { setTheme, useTheme } from '@/lib/theme'
 
 const CHOICES = [
   ['light', 'themeLight', Sun],
@@ -13,7 +12,7 @@ const CHOICES = [
 
 export function ThemeMenu() {
   const t = useT()
-  const [theme, setShown] = useState<Theme>(getTheme)
+  const theme = useTheme()
   const Icon = CHOICES.find(([value]) => value === theme)?.[2] ?? Monitor
   return (
     <Menu
@@ -28,10 +27,7 @@ export function ThemeMenu() {
           key={value}
           icon={<Choice size={14} aria-hidden />}
           checked={value === theme}
-          onSelect={() => {
-            setTheme(value)
-            setShown(value)
-          }}
+          onSelect={() => setTheme(value)}
         >
           {t(word)}
         </MenuItem>

@@ -3,6 +3,7 @@ import { Dialog } from '@/components/ui/Dialog'
 import { forget } from '@/features/approvals/actions'
 import { useT } from '@/lib/i18n'
 import { AlwaysRules } from './AlwaysRules'
+import { General } from './General'
 
 interface Props {
   open: boolean
@@ -15,7 +16,8 @@ export default function Settings({ open, onOpenChange }: Props) {
   const status = useStatus().data
   return (
     <Dialog size="wide" open={open} onOpenChange={onOpenChange} title={t('settings')}>
-      <section aria-labelledby="settings-approvals">
+      <General />
+      <section aria-labelledby="settings-approvals" className="mt-5">
         <h3 id="settings-approvals" className="font-semibold text-[13.5px]">
           {t('settingsApprovals')}
         </h3>

@@ -68,10 +68,12 @@ export function OriginRow({ origin, colour, onOpen }: Props) {
           )}
         </div>
       </Disclosure>
-      {file?.includes('/') && !absent && (
+      {file?.includes('/') && !absent ? (
         <IconButton label={t('openFile', { path: file })} onClick={() => onOpen({ path: file, lines })}>
           <FileText size={14} aria-hidden />
         </IconButton>
+      ) : (
+        <span aria-hidden className="w-8 shrink-0 pointer-coarse:w-11" />
       )}
     </div>
   )

@@ -4,7 +4,7 @@ export const attach = {
   attachHere: 'Drop to attach to your message (text files and pictures)',
   attachedFiles: 'Attached files',
   attachedNow: 'Attached: {name}',
-  attachTooMany: 'A message takes at most {n} files. Send the others with the next one.',
+  attachTooMany: 'A message takes at most {n} {n|file|files}. Send the others with the next one.',
   attachTooLarge:
     'An attached file may have {n} KB. Attach the part that matters, or let it be searched in Knowledge.',
   attachTogether:
@@ -16,7 +16,7 @@ export const attach = {
   attachPictures:
     'All pictures of a message may have {n} MB together. Send the others with the next message.',
   cannotSendPictures:
-    '{name} cannot see pictures. Choose a model that can, or remove them. If it can, say vision: true for it in config.yml.',
+    '{name} cannot see pictures. Choose a model that can, or remove them. If it can, name it in MINICLAW_VISION_MODELS (.env) or under vision_models (config.yml), and start miniclaw again.',
   pictureGone: '{name}: its file is missing or was changed',
   pictureSize: '{width} × {height} pixels',
   attachToKnowledge: 'Put into Knowledge',
@@ -29,6 +29,6 @@ export const attach = {
   emptyFile: '(empty)',
   filesNotKept: 'These files are too large for the browser to keep: a reload of the page drops them.',
   filesTooLong:
-    'With these files the request has about {n} tokens, and the model reads at most {of}. Attach less, or put them into Knowledge.',
-  fileTokens: '{n} tokens',
+    'With these files the request has about {n} {n|token|tokens}, and the model reads at most {of}. Attach less, or put them into Knowledge.',
+  fileTokens: '{n} {n|token|tokens}',
 }

@@ -10,7 +10,7 @@ export const general = {
   undo: 'Undo',
   loading: 'Loading…',
   loadFailed: 'Could not load: {reason}',
-  tokens: '{n} tokens',
+  tokens: '{n} {n|token|tokens}',
   skipToChat: 'Skip to the conversation',
   panels: 'Panels',
   resizeSessions: 'Resize the session list',

@@ -16,7 +16,7 @@ export const model = {
   modelHelpOpenai: 'OpenAI, or any service that speaks its protocol: set the key and the address in .env',
   modelHelpOllama: 'On this machine with Ollama: start it and pull a model; miniclaw finds it by itself',
   modelHelpRestart: 'Then restart miniclaw',
-  modelWindow: 'Context window: {n} tokens',
+  modelWindow: 'Context window: {n} {n|token|tokens}',
   modelStartingAt: 'Starting, {n} %',
   providerTitle: 'Connect a provider',
   providerAddress: 'Address of its API',

@@ -1,6 +1,8 @@
 /** The settings. */
 export const settings = {
   settings: 'Settings',
+  general: 'General',
+  languages: 'Language',
   settingsApprovals: 'Allowed without asking',
   settingsApprovalsHint:
     'Each line is one exact input to one tool. Everything else follows the policy in config.yml.',

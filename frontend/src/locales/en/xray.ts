@@ -1,14 +1,15 @@
 /** What a request holds: the next one and those that were sent. */
 export const xray = {
   xray: 'Prompt X-ray',
+  xrayShort: 'X-ray',
   xrayHint: 'The next request as it would be sent now: where each piece comes from, and what it costs',
-  xrayTotal: '{tokens} tokens, {bytes} bytes',
-  xrayDropped: '{n} oldest messages left out',
+  xrayTotal: '{tokens} {tokens|token|tokens}, {bytes} {bytes|byte|bytes}',
+  xrayDropped: '{n} oldest {n|message|messages} left out',
   xrayTools: 'Tools offered to the model',
   xrayHistory: 'The conversation',
   xrayCut: 'cut',
   xrayAbsent: 'left out',
-  bytes: '{n} bytes',
+  bytes: '{n} {n|byte|bytes}',
   xrayOfAnswer: 'X-ray of this answer',
   sentHint: 'Exactly what was sent to the model for this answer, as it is kept on disk',
   sentNone:
@@ -17,7 +18,7 @@ export const xray = {
   sentRounds: 'Requests of this answer',
   sentRound: 'Round {n}',
   sentAgain: 'Round {n}, attempt {m}',
-  sentUsage: 'counted by the provider: {n} tokens',
+  sentUsage: 'counted by the provider: {n} {n|token|tokens}',
   sentCached: '{n} of them from its cache',
   sentCopy: 'Copy the request as JSON',
   sentHistory: 'Earlier in the conversation',
@@ -28,7 +29,8 @@ export const xray = {
   sentDiffOf: 'What changed: {name}',
   sentFirst: 'It is the first request of this conversation that is kept.',
   sentGoesOn: 'It goes on where the request before ended: the provider’s cache can be used for all of that.',
-  sentKept: 'The first {n} of {all} tokens are the same; from there the provider’s cache cannot be used.',
+  sentKept:
+    'The first {n} of {all} {all|token|tokens} are the same; from there the provider’s cache cannot be used.',
   sentParted: 'They part at',
   sentEnd: 'the end',
   sentSettings: 'Model and settings',

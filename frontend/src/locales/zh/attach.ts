@@ -13,7 +13,7 @@ export const attach: Record<keyof typeof en, string> = {
   attachPictureLarge: '这张图片太大，请先缩小。',
   attachPictures: '一条消息的图片合计最大 {n} MB，其余请随下一条发送。',
   cannotSendPictures:
-    '{name} 看不到图片。请选择能看图的模型，或移除图片。如果它能看图，请在 config.yml 中为它写上 vision: true。',
+    '{name} 看不到图片。请选择能看图的模型，或移除图片。如果它能看图，请把它的名字写进 MINICLAW_VISION_MODELS（.env）或 vision_models（config.yml），然后重启 miniclaw。',
   pictureGone: '{name}：文件缺失或已被改动',
   pictureSize: '{width} × {height} 像素',
   attachToKnowledge: '放入知识库',

@@ -2,8 +2,10 @@ import type { context as en } from '../en/context'
 
 export const context: Record<keyof typeof en, string> = {
   rag: '记忆检索',
+  ragShort: '检索',
   ragHint: '每次提问先检索记忆，只发送相关的片段',
   raw: '原始消息',
+  rawShort: '原始',
   rawHint: '发给模型的全部内容，含系统提示词',
   rawEmpty: '这个对话里还没有消息。',
   context: '上下文',

@@ -47,6 +47,7 @@ export const files: Record<keyof typeof en, string> = {
   fileMenu: '{path} 的操作',
   renameFile: '重命名 {path}',
   renameTo: '新名称',
+  copyLink: '复制链接',
   fileDeleted: '已删除 {path}',
   uploadFiles: '上传文本文件',
   uploadHere: '松开以放入“{name}”（文本文件）',

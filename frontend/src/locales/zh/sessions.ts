@@ -24,6 +24,7 @@ export const sessions: Record<keyof typeof en, string> = {
   earlier: '更早',
   noSessions: '还没有对话。',
   running: '执行中',
+  unread: '未读',
   failed: '失败',
   untitled: '新对话',
   sessionMenu: '“{title}”的操作',

@@ -2,6 +2,8 @@ import type { settings as en } from '../en/settings'
 
 export const settings: Record<keyof typeof en, string> = {
   settings: '设置',
+  general: '通用',
+  languages: '语言',
   settingsApprovals: '无需询问即允许',
   settingsApprovalsHint: '每一行是某个工具的一个确切输入；其余遵循 config.yml 中的策略。',
   noRules: '除 config.yml 中的策略外，没有无需询问的调用。',

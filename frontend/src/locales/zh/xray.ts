@@ -2,6 +2,7 @@ import type { xray as en } from '../en/xray'
 
 export const xray: Record<keyof typeof en, string> = {
   xray: '提示词透视',
+  xrayShort: '透视',
   xrayHint: '下一次请求的完整内容：每一部分来自哪里、占用多少',
   xrayTotal: '{tokens} 词元，{bytes} 字节',
   xrayDropped: '已略去最早的 {n} 条消息',

@@ -1,0 +1,180 @@
+// What is done by keys, and what a person sees of work that went on without them.
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { answers, composer, openPage, say, settled, shot, until } from './harness.mjs'
+import { faults, stage } from './stage.mjs'
+
+const change = (id, name, args) => ({ tool_call: { id, name, arguments: args } })
+const REPLIES = [
+  {
+    match: 'show me code',
+    repeat: true,
+    steps: [{ text: 'Here:\n\n```sh\necho one\n```\n\nor\n\n```sh\necho two\n```\n' }, { finish: 'stop' }],
+  },
+  { match: 'in the background', steps: [{ text: 'Begun. ' }, { gate: 'later' }, { finish: 'stop' }] },
+  {
+    match: 'what is a half',
+    steps: [{ text: 'It is $\\frac{1}{2}$, not $5 or $6:\n\n$$\nx\n+ y\n$$\n' }, { finish: 'stop' }],
+  },
+  {
+    match: 'change two files',
+    steps: [
+      change('f1', 'create_file', { path: 'memory/one.md', content: 'one\n' }),
+      change('f2', 'create_file', { path: 'memory/two.md', content: 'two\n' }),
+      { finish: 'tool_calls' },
+    ],
+  },
+  { match: 'change two files', steps: [{ text: 'Done.' }, { finish: 'stop' }] },
+]
+const world = stage(REPLIES, {}, 'approvals: {tools: {create_file: unattended}}\n')
+const log = page => page.getByRole('log')
+const sheet = page => page.getByRole('dialog', { name: 'Keyboard shortcuts' })
+
+test('the arrow up in an empty field edits the last message, and letters work on the message with the focus', async () => {
+  const { page, close } = await openPage(world.browser, world.app)
+  await say(page, 'show me code')
+  await answers(page).getByText('echo two').waitFor()
+  await settled(page)
+  await composer(page).press('ArrowUp')
+  const field = page.getByRole('textbox', { name: 'Edit and send again' })
+  assert.equal(await field.inputValue(), 'show me code')
+  await field.press('Escape')
+  await field.waitFor({ state: 'detached' })
+  await page.locator('#pane-chat').focus()
+  await page.keyboard.press('ArrowUp')
+  assert.equal(await page.evaluate(() => document.activeElement.getAttribute('aria-label')), 'miniclaw')
+  await page.keyboard.press('ArrowUp')
+  await page.keyboard.press('e')
+  await field.waitFor()
+  await close()
+})
+
+test('the last block of code is copied by keys', async () => {
+  const { page, close } = await openPage(world.browser, world.app, {
+    permissions: ['clipboard-read', 'clipboard-write'],
+  })
+  await say(page, 'show me code')
+  await answers(page).getByText('echo two').waitFor()
+  await settled(page)
+  await page.keyboard.press('Control+Shift+;')
+  await page.getByText('The last block of code is copied.').first().waitFor()
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), 'echo two\n')
+  await close()
+})
+
+test('keys are chosen by pressing them, kept, and given back', async () => {
+  const { page, close } = await openPage(world.browser, world.app)
+  await page.keyboard.press('Control+/')
+  const change = sheet(page).getByRole('button', { name: 'Change the keys of “Command palette”' })
+  await change.click()
+  await page.keyboard.press('Control+b')
+  await sheet(page).getByText('Ctrl B belongs to “Show or hide the session list” already.').waitFor()
+  await page.keyboard.press('j')
+  await sheet(page).getByText('alone it would be typed into a text').waitFor()
+  await page.keyboard.press('Control+j')
+  await sheet(page).getByText('J', { exact: true }).waitFor()
+  await sheet(page).getByRole('button', { name: 'Remove the keys of “Write a message”' }).click()
+  assert.deepEqual(await faults(page), [])
+  await shot(page, 'keys')
+  await page.reload()
+  await composer(page).waitFor()
+  await page.keyboard.press('Control+k')
+  await page.keyboard.press('Control+j')
+  await page.getByRole('dialog', { name: 'Command palette' }).waitFor()
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('Control+/')
+  await sheet(page).getByRole('button', { name: 'All as they were' }).click()
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('Control+k')
+  await page.getByRole('dialog', { name: 'Command palette' }).waitFor()
+  await close()
+})
+
+test('a file opens by its name', async () => {
+  const { page, close } = await openPage(world.browser, world.app)
+  await page.keyboard.press('Control+p')
+  await page.getByRole('combobox').fill('soul')
+  await page.getByRole('option', { name: 'workspace/SOUL.md' }).waitFor()
+  await page.keyboard.press('Enter')
+  await page.locator('#pane-right .cm-content').waitFor()
+  await close()
+})
+
+test('a session that grew unseen is marked until it is opened, and is told by its first words before it has a title', async () => {
+  const { page, close } = await openPage(world.browser, world.app)
+  await say(page, 'in the background')
+  await page.waitForURL(/\/s\//)
+  const path = new URL(page.url()).pathname
+  const row = page.locator(`#pane-left a[href="${path}"]`)
+  await answers(page).getByText('Begun.').waitFor()
+  await row.getByText('in the background').waitFor()
+  await page.getByRole('button', { name: 'New chat', exact: true }).click()
+  await page.waitForURL(`${world.app.url}/`)
+  assert.equal(await row.getByText('Unread').count(), 0)
+  await world.app.openGate('later')
+  await row.getByText('Unread').waitFor({ state: 'attached' })
+  await shot(page, 'unread')
+  await row.click()
+  await row.getByText('Unread').waitFor({ state: 'detached' })
+  await close()
+})
+
+test('all that a work changed is undone at once, and done again; what was edited since stays', async () => {
+  const { page, close } = await openPage(world.browser, world.app)
+  await say(page, 'change two files')
+  await page.getByRole('heading', { name: '2 files changed' }).waitFor()
+  await settled(page)
+  const files = page.locator('#pane-right')
+  await files
+    .getByRole('button', { name: /one\.md/ })
+    .first()
+    .waitFor()
+  await shot(page, 'changed')
+  await page.getByRole('button', { name: 'Undo this work' }).click()
+  await page.getByText('2 changes were undone').first().waitFor()
+  await until(
+    () => log(page).getByText('undone', { exact: true }).count(),
+    n => n === 2,
+    'both marked',
+  )
+  await page
+    .locator('section', { hasText: '2 changes were undone' })
+    .getByRole('button', { name: 'Do it again' })
+    .last()
+    .click()
+  await until(
+    () => log(page).getByText('undone', { exact: true }).count(),
+    n => n === 0,
+    'both back',
+  )
+  await writeFile(join(world.app.home, 'memory/one.md'), 'mine\n')
+  await page.getByRole('button', { name: 'Undo this work' }).click()
+  await page.getByText('1 change was undone').first().waitFor()
+  await page
+    .getByText(/That did not work/)
+    .first()
+    .waitFor()
+  await close()
+})
+
+test('formulas are set, prices are not, and nothing of it breaks the policy of the page', async () => {
+  const { page, close } = await openPage(world.browser, world.app)
+  await say(page, 'what is a half')
+  await log(page).locator('math mfrac').waitFor()
+  await log(page).locator('.formula math').waitFor()
+  await answers(page).getByText('not $5 or $6:').waitFor()
+  assert.deepEqual(await faults(page), [])
+  await shot(page, 'math')
+  await close()
+})
+
+test('a file has an address, with the line that is meant', async () => {
+  await writeFile(join(world.app.home, 'memory/多行 notes.md'), 'one\ntwo\nthree\n')
+  const path = `/f/memory/${encodeURIComponent('多行 notes.md')}?line=2`
+  const { page, close } = await openPage(world.browser, world.app, { path })
+  await page.locator('#pane-right .cm-passage', { hasText: 'two' }).waitFor()
+  assert.equal(new URL(page.url()).pathname, '/')
+  await close()
+})

@@ -1,0 +1,54 @@
+/** Which keys a person has chosen for the commands, in place of those of the list. Kept in this browser. */
+import { create } from 'zustand'
+import { ALT, MOD, SHIFT } from '@/lib/platform'
+import { store, stored } from '@/lib/storage'
+import type { Chord, CommandId, Shortcut } from './shortcuts'
+
+/** Null: the command has no keys. */
+type Chosen = Partial<Record<CommandId, Chord | null>>
+
+function kept(): Chosen {
+  try {
+    const chosen: unknown = JSON.parse(stored('mc.keys') ?? '{}')
+    return typeof chosen === 'object' && chosen !== null ? (chosen as Chosen) : {}
+  } catch {
+    return {}
+  }
+}
+
+export const useChords = create<{ chosen: Chosen }>(() => ({ chosen: kept() }))
+useChords.subscribe(({ chosen }) => store('mc.keys', JSON.stringify(chosen)))
+
+/** The keys of a command as they are now; null where it has none. */
+export function chordOf(shortcut: Shortcut, { chosen } = useChords.getState()): Chord | null {
+  const own = chosen[shortcut.command]
+  return own === undefined ? shortcut : own
+}
+
+const NAMES: Record<string, string> = {
+  ArrowUp: '↑',
+  ArrowDown: '↓',
+  ArrowLeft: '←',
+  ArrowRight: '→',
+  Backquote: '`',
+  Backslash: '\\',
+  Backspace: '⌫',
+  BracketLeft: '[',
+  BracketRight: ']',
+  Comma: ',',
+  Equal: '=',
+  Escape: 'Esc',
+  Minus: '-',
+  Period: '.',
+  Quote: "'",
+  Semicolon: ';',
+  Slash: '/',
+}
+
+/** What is printed on the keys of a chord. */
+export const keysOf = ({ code, mod, shift, alt }: Chord): string[] => [
+  ...(mod ? [MOD] : []),
+  ...(alt ? [ALT] : []),
+  ...(shift ? [SHIFT] : []),
+  NAMES[code] ?? code.replace(/^(Key|Digit)/, ''),
+]

@@ -1,0 +1,48 @@
+/** What keys do with the messages of the open conversation. */
+import { copyText } from '@/lib/clipboard'
+import { type Key, t } from '@/lib/i18n'
+import { useLive } from '@/stores/live'
+import { toast } from '@/stores/toasts'
+import { shownThread } from '@/thread/loaded'
+
+const shown = (): HTMLElement[] => [...document.querySelectorAll<HTMLElement>('[role=log] article')]
+const placeOf = (article: HTMLElement): number => Number(article.getAttribute('aria-posinset'))
+
+/** Moves the focus to the message before or after; from elsewhere in the chat, to the last one. */
+export function step(by: 1 | -1): void {
+  const all = shown().sort((a, b) => placeOf(a) - placeOf(b))
+  const at = all.indexOf(document.activeElement as HTMLElement)
+  const next = at < 0 ? all.at(-1) : all[at + by]
+  next?.focus({ preventScroll: true })
+  next?.scrollIntoView({ block: 'nearest' })
+}
+
+/** Presses a button of the message that has the focus, where it has that button just now. */
+export function press(label: Key): void {
+  const message = document.activeElement?.closest('[role=log] article')
+  const buttons = message?.querySelectorAll<HTMLElement>('button') ?? []
+  const wanted = [...buttons].find(button => button.getAttribute('aria-label') === t(label))
+  wanted?.click()
+}
+
+const FENCE = /^(`{3,}|~{3,})[^\n]*\n([\s\S]*?)^\1/gm
+
+/** The last block of code in a text; null where there is none. */
+export const lastCode = (text: string): string | null => [...text.matchAll(FENCE)].at(-1)?.[2] ?? null
+
+export async function copyLastCode(session: string | null): Promise<void> {
+  const entries = shownThread(useLive.getState().threads[session ?? ''])?.entries ?? []
+  const texts = entries.flatMap(entry =>
+    entry.kind === 'assistant' ? entry.segments.flatMap(s => (s.kind === 'text' ? [s.text] : [])) : [],
+  )
+  const code = texts.map(lastCode).findLast(found => found !== null)
+  if (code == null) return toast(t('noCode'))
+  if (await copyText(code)) toast(t('codeCopied'))
+}
+
+/** Folds every chain that is open, or opens all of them. */
+export function foldChains(): void {
+  const all = [...document.querySelectorAll<HTMLDetailsElement>('[role=log] details.chain')]
+  const open = all.filter(chain => chain.open)
+  for (const chain of open.length > 0 ? open : all) chain.querySelector('summary')?.click()
+}

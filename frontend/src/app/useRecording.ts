@@ -1,0 +1,56 @@
+import { useEffect, useRef, useState } from 'react'
+import { useT } from '@/lib/i18n'
+import { ALT, isMod, MOD } from '@/lib/platform'
+import { chordOf, keysOf } from './chords'
+import { type Chord, type CommandId, isChord, SHORTCUTS } from './shortcuts'
+
+const MODIFIER = /^(Control|Meta|Alt|Shift|OS)/
+
+/** While a command is named, the next keys are taken as its keys, whatever they would do otherwise: Esc alone gives up.
+ * Says why some cannot be taken. */
+export function useRecording(
+  command: CommandId | null,
+  onDone: (chord: Chord | null) => void,
+): string | null {
+  const t = useT()
+  const [problem, setProblem] = useState<string | null>(null)
+  const done = useRef(onDone)
+  useEffect(() => {
+    done.current = onDone
+  })
+  useEffect(() => {
+    setProblem(null)
+    if (command === null) return
+    const when = SHORTCUTS.find(shortcut => shortcut.command === command)?.when
+    const onKey = (event: KeyboardEvent) => {
+      event.preventDefault()
+      event.stopImmediatePropagation()
+      if (MODIFIER.test(event.code) || event.isComposing) return
+      const { code, shiftKey, altKey } = event
+      const mod = isMod(event)
+      if (code === 'Escape' && !mod && !shiftKey && !altKey) return done.current(null)
+      const chord: Chord = {
+        code,
+        ...(mod && { mod: true as const }),
+        ...(shiftKey && { shift: true as const }),
+        ...(altKey && { alt: true as const }),
+      }
+      const harmless = mod || altKey || /^F\d/.test(code) || when === 'outside text' || when === 'message'
+      if (!harmless) return setProblem(t('keysBare', { mod: MOD, alt: ALT }))
+      const taken = SHORTCUTS.find(other => {
+        const own = chordOf(other)
+        return (
+          other.command !== command &&
+          own &&
+          isChord(own, event) &&
+          (other.when === when || !other.when || !when)
+        )
+      })
+      if (!taken) return done.current(chord)
+      setProblem(t('keysTaken', { keys: keysOf(chord).join(' '), name: t(taken.label) }))
+    }
+    window.addEventListener('keydown', onKey, true)
+    return () => window.removeEventListener('keydown', onKey, true)
+  }, [command, t])
+  return problem
+}

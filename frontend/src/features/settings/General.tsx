@@ -1,0 +1,45 @@
+import { Keyboard } from 'lucide-react'
+import { Button } from '@/components/ui/Button'
+import { Segmented } from '@/components/ui/Segmented'
+import { setLang, useLang, useT } from '@/lib/i18n'
+import { setTheme, type Theme, useTheme } from '@/lib/theme'
+import { useUi } from '@/stores/ui'
+
+/** How the page looks and is used, in this browser. */
+export function General() {
+  const t = useT()
+  const lang = useLang()
+  const theme = useTheme()
+  return (
+    <section aria-labelledby="settings-general">
+      <h3 id="settings-general" className="mb-2 font-semibold text-[13.5px]">
+        {t('general')}
+      </h3>
+      <div className="flex flex-wrap gap-2">
+        <Segmented
+          label={t('languages')}
+          value={lang}
+          options={[
+            { value: 'en', words: 'English' },
+            { value: 'zh', words: '中文' },
+          ]}
+          onChange={chosen => void setLang(chosen)}
+        />
+        <Segmented<Theme>
+          label={t('theme')}
+          value={theme}
+          options={[
+            { value: 'light', words: t('themeLight') },
+            { value: 'dark', words: t('themeDark') },
+            { value: 'system', words: t('themeSystem') },
+          ]}
+          onChange={setTheme}
+        />
+        <Button onClick={() => useUi.setState({ dialog: 'shortcuts' })}>
+          <Keyboard size={14} aria-hidden />
+          {t('shortcuts')}
+        </Button>
+      </div>
+    </section>
+  )
+}

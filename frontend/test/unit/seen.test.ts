@@ -1,0 +1,32 @@
+import { expect, it } from 'vitest'
+import type { SessionSummary } from '@/api/types'
+import { isUnread, look } from '@/stores/seen'
+
+const session = (
+  id: string,
+  message_count: number,
+  state: SessionSummary['state'] = 'idle',
+): SessionSummary => ({
+  ...{ id, message_count, state },
+  ...{ title: id, created_at: 0, updated_at: 0 },
+})
+
+it('what is there at first counts as read, what comes later does not', () => {
+  const counts = look(null, [session('a', 2), session('b', 4)], null)
+  expect(counts).toEqual({ a: 2, b: 4 })
+  expect(isUnread(counts, session('a', 2))).toBe(false)
+  expect(isUnread(counts, session('a', 4))).toBe(true)
+  expect(isUnread(counts, session('new', 2))).toBe(true)
+})
+
+it('what is on the screen is read as it grows, and what went is forgotten', () => {
+  expect(look({ a: 2, b: 4 }, [session('a', 6)], 'a')).toEqual({ a: 6 })
+  expect(look({ a: 6 }, [session('a', 6)], 'a')).toBeNull()
+  expect(look({ a: 6 }, [session('a', 8), session('new', 2)], null)).toBeNull()
+})
+
+it('what is at work or waits has its own mark', () => {
+  expect(isUnread({ a: 2 }, session('a', 4, 'running'))).toBe(false)
+  expect(isUnread({ a: 2 }, session('a', 4, 'approval'))).toBe(false)
+  expect(isUnread({ a: 2 }, session('a', 4, 'error'))).toBe(true)
+})
