@@ -112,8 +112,8 @@ test('scrolled from end to end, every line of a long answer comes by, and none o
   const at = () => log(page).evaluate(box => box.scrollTop)
   const end = await at()
   for (const [turn, last] of [
-    [-450, 0],
-    [450, end],
+    [-600, 0],
+    [600, end],
   ]) {
     for (;;) {
       const shown = await seen(page)
