@@ -13,7 +13,7 @@ import {
   until,
 } from './harness.mjs'
 
-const SECTIONS = 240
+const SECTIONS = 120
 const section = (name, code) =>
   `## ${name} {n}\n\nSome **words** about it, with \`${code}{n}\`.\n\n- one\n- two\n\n\`\`\`ts\nconst ${code}{n} = 1\n\`\`\`\n\n`
 const REPLIES = [
@@ -162,7 +162,7 @@ test('words far down in a long answer are found, gone to and marked', async () =
   await longAnswer(page)
   await composer(page).press('Control+f')
   const bar = page.getByRole('search', { name: 'Find in this conversation' })
-  for (const n of [120, 200, 40]) {
+  for (const n of [60, 100, 20]) {
     await bar.getByRole('textbox').fill(`Section ${n}`)
     await bar.getByText('1 of 1').waitFor()
     const found = await until(
