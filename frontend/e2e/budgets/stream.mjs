@@ -1,7 +1,7 @@
 // An answer is written into a long conversation while somebody types; then once more while somebody reads further up.
 import { openPage, say, settled, until } from '../harness.mjs'
 import { LAST } from './material.mjs'
-import { shiftOf, slowest, smoothness, watching } from './watch.mjs'
+import { courseOf, shiftOf, slowest, smoothness, watching } from './watch.mjs'
 
 const pause = ms => new Promise(resolve => setTimeout(resolve, ms))
 const log = page => page.getByRole('log')
@@ -78,6 +78,7 @@ export async function follow(browser, app, { id, tokens, rate, question }) {
     tasks: seen.tasks.length,
     ...smoothness(frames),
     ...slowest(seen.events),
+    course: courseOf(seen.events),
     shift: shiftOf(seen.shifts),
     nodes: seen.nodes,
     gap: left,

@@ -15,8 +15,9 @@ function observe() {
   watch('layout-shift', entry => {
     if (!entry.hadRecentInput) seen.shifts.push([entry.startTime, entry.value])
   })
-  const event = entry =>
-    entry.interactionId && seen.events.push([entry.interactionId, entry.duration, entry.name])
+  const event = ({ interactionId, duration, name, startTime, processingStart, processingEnd }) =>
+    interactionId &&
+    seen.events.push([interactionId, duration, name, processingStart - startTime, processingEnd - startTime])
   watch('event', event, { durationThreshold: 16 })
   seen.countFrames = () => {
     seen.frames = []
@@ -68,6 +69,14 @@ export function slowest(events) {
   const each = new Map()
   for (const [id, duration] of events) each.set(id, Math.max(each.get(id) ?? 0, duration))
   return { worst: Math.max(16, ...each.values()), count: each.size }
+}
+
+/** What the longest of these events went by with: ms until the page took it up, until it was done, until it was seen. */
+export function courseOf(events) {
+  const longest = events.toSorted((a, b) => b[1] - a[1])[0]
+  if (!longest) return ''
+  const [, duration, name, taken, done] = longest
+  return `${name}: taken up after ${Math.round(taken)}, done after ${Math.round(done)}, painted after ${duration}`
 }
 
 /** Cumulative layout shift: the worst burst of at most five seconds without a second's rest in it. */

@@ -1,9 +1,9 @@
 /**
- * When what has arrived is put on the screen: at the next frame, but the text of an answer at most about 13 times a
+ * When what has arrived is put on the screen: at the next frame, but the text of an answer at most about 11 times a
  * second. Each showing lays out and paints the conversation anew, which costs the same for one word as for ten, and
  * nobody reads faster.
  */
-const TEXT_MS = 64
+const TEXT_MS = 80
 /** A hidden page gets no frames; its text may wait a little, but must not be forgotten. */
 const HIDDEN_MS = 200
 

@@ -2,7 +2,7 @@
 import { expect, it, vi } from 'vitest'
 import { Figures } from '../../e2e/budgets/figures.mjs'
 import { pieces } from '../../e2e/budgets/material.mjs'
-import { shiftOf, slowest, smoothness } from '../../e2e/budgets/watch.mjs'
+import { courseOf, shiftOf, slowest, smoothness } from '../../e2e/budgets/watch.mjs'
 
 it('a figure beyond its limit, or one that could not be measured, is missed', () => {
   vi.spyOn(console, 'log').mockImplementation(() => {})
@@ -32,6 +32,15 @@ it('an interaction takes as long as the longest of its events', () => {
   ]
   expect(slowest(events)).toEqual({ worst: 40, count: 2 })
   expect(slowest([])).toEqual({ worst: 16, count: 0 })
+})
+
+it('the longest event says where its time went', () => {
+  const events = [
+    [1, 24, 'keydown', 1, 2],
+    [2, 56, 'keypress', 10.4, 14.6],
+  ]
+  expect(courseOf(events)).toBe('keypress: taken up after 10, done after 15, painted after 56')
+  expect(courseOf([])).toBe('')
 })
 
 it('the tokens of an answer make whole Markdown, of at most four characters each', () => {

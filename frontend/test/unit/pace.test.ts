@@ -51,7 +51,7 @@ it('shows the words after them together, and not before their time', () => {
   const { arrived, pass, paint } = stage()
   arrived('text')
   paint()
-  for (let n = 0; n < 10; n += 1) {
+  for (let n = 0; n < 15; n += 1) {
     pass(5)
     arrived('text')
     expect(paint()).toBe(1)

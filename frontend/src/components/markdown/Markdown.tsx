@@ -1,8 +1,10 @@
 import { memo, useMemo, useRef } from 'react'
+import { useAway } from '@/lib/away'
 import { cn } from '@/lib/cn'
 import { IncrementalMarkdown, type Block as Piece } from '@/lib/incremental'
 import { Block } from './Block'
 import { headingLevels } from './levels'
+import { useSought } from './sought'
 
 interface PieceProps {
   piece: Piece
@@ -19,34 +21,48 @@ const PieceView = memo(
 
 /** So many blocks stand together: a new one concerns its own part, and not every block of a long answer. */
 const PART = 8
-/** Parts from the end that may still be on the screen; skipping one that is seen would move it for a moment. */
-const NEAR = 6
+/** With more parts than this a text is long: those far from the screen are put away. */
+const LONG = 6
 
 interface PartProps {
   pieces: Piece[]
   levels: number[]
   /** Whether the last piece still grows. */
   growing: boolean
-  /** It has been laid out and others came after it: out of sight it costs nothing, and keeps the height it had. */
-  past: boolean
+  /** Whether it may be put away. */
+  long: boolean
+  /** What is looked for stands here. */
+  sought: boolean
 }
 
 const same = (a: readonly unknown[], b: readonly unknown[]): boolean =>
   a.length === b.length && a.every((item, i) => item === b[i])
 
 const Part = memo(
-  function Part({ pieces, levels, growing, past }: PartProps) {
+  function Part({ pieces, levels, growing, long, sought }: PartProps) {
+    const box = useRef<HTMLDivElement>(null)
+    const height = useAway(box, long && !growing ? pieces : null)
     const last = pieces.length - 1
     return (
-      <div className={cn('part', past && 'past')}>
-        {pieces.map((piece, i) => (
-          <PieceView key={piece.id} piece={piece} live={growing && i === last} level={levels[i] ?? 0} />
-        ))}
+      <div
+        ref={box}
+        className="part"
+        data-sought={sought || undefined}
+        style={height === null ? undefined : { height }}
+      >
+        {height === null &&
+          pieces.map((piece, i) => (
+            <PieceView key={piece.id} piece={piece} live={growing && i === last} level={levels[i] ?? 0} />
+          ))}
       </div>
     )
   },
   (a, b) =>
-    a.growing === b.growing && a.past === b.past && same(a.pieces, b.pieces) && same(a.levels, b.levels),
+    a.growing === b.growing &&
+    a.long === b.long &&
+    a.sought === b.sought &&
+    same(a.pieces, b.pieces) &&
+    same(a.levels, b.levels),
 )
 
 interface Props {
@@ -64,22 +80,22 @@ export const Markdown = memo(function Markdown({ text, streaming = false }: Prop
     const pieces = source.tail ? [...source.blocks, source.tail] : source.blocks
     return { pieces, levels: headingLevels(pieces), growing: source.tail !== null }
   }, [source, text, streaming])
-  const grown = useRef(streaming)
-  const parts = Math.ceil(pieces.length / PART)
+  const parts = Array.from({ length: Math.ceil(pieces.length / PART) }, (_, n) =>
+    pieces.slice(n * PART, (n + 1) * PART),
+  )
+  const sought = useSought(parts)
   return (
     <div className={cn('md', streaming && 'live')}>
-      {Array.from({ length: parts }, (_, n) => {
-        const [from, to] = [n * PART, (n + 1) * PART]
-        return (
-          <Part
-            key={n}
-            pieces={pieces.slice(from, to)}
-            levels={levels.slice(from, to)}
-            growing={growing && n === parts - 1}
-            past={grown.current && n < parts - NEAR}
-          />
-        )
-      })}
+      {parts.map((pieces, n) => (
+        <Part
+          key={n}
+          pieces={pieces}
+          levels={levels.slice(n * PART, (n + 1) * PART)}
+          growing={growing && n === parts.length - 1}
+          long={parts.length > LONG}
+          sought={n === sought}
+        />
+      ))}
     </div>
   )
 })

@@ -19,6 +19,8 @@ interface Props {
   actions: RowActions
   /** The row to show and mark. */
   target: string | null
+  /** The words for which it was found, if it was. */
+  sought: string
   input: RefObject<HTMLTextAreaElement | null>
   draft: string
   attaching: Attaching
@@ -39,6 +41,7 @@ export function Chat(props: Props) {
     outbox,
     actions,
     target,
+    sought,
     input,
     draft,
     attaching,
@@ -56,7 +59,7 @@ export function Chat(props: Props) {
   return (
     <DropZone words={t('attachHere')} className="flex-1" onFiles={attaching.onFiles}>
       <Conversation
-        {...{ sessionId, loaded, outbox, actions, target, first }}
+        {...{ sessionId, loaded, outbox, actions, target, sought, first }}
         onPick={blocked === null ? onSend : onDraft}
       />
       <Composer
@@ -75,17 +78,21 @@ export function Chat(props: Props) {
   )
 }
 
-type ConversationProps = Pick<Props, 'sessionId' | 'loaded' | 'outbox' | 'actions' | 'target' | 'first'> & {
+type ConversationProps = Pick<
+  Props,
+  'sessionId' | 'loaded' | 'outbox' | 'actions' | 'target' | 'sought' | 'first'
+> & {
   onPick: (text: string) => void
 }
 
 function Conversation(props: ConversationProps) {
-  const { sessionId, loaded, outbox, actions, target, first, onPick } = props
+  const { sessionId, loaded, outbox, actions, target, sought, first, onPick } = props
   const t = useT()
   const thread = shownThread(loaded)
   const outgoing = useMemo(() => waiting(outbox, thread), [outbox, thread])
   const rows = useMemo(() => rowsOf(thread, outgoing, actions, t), [thread, outgoing, actions, t])
-  if (rows.length > 0) return <Transcript key={sessionId} rows={rows} sent={outbox.length} target={target} />
+  if (rows.length > 0)
+    return <Transcript key={sessionId} rows={rows} sent={outbox.length} target={target} sought={sought} />
   if (loaded?.phase === 'failed') {
     const reason = loaded.code === 'not_found' ? t('chatGone') : t('loadFailed', { reason: loaded.reason })
     return (

@@ -174,6 +174,7 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
           loaded={loaded}
           outbox={outbox}
           target={find.target ?? ui.editing ?? target}
+          sought={find.target === null ? '' : find.query}
           actions={actions}
           input={input}
           draft={draft}

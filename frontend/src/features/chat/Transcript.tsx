@@ -1,6 +1,7 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { ArrowDown } from 'lucide-react'
 import { memo, type ReactNode, useEffect, useRef, useState } from 'react'
+import { Sought } from '@/components/markdown/sought'
 import { Button } from '@/components/ui/Button'
 import { useT } from '@/lib/i18n'
 
@@ -21,10 +22,17 @@ interface Props {
   sent: number
   /** Key of the row to show and mark. */
   target: string | null
+  /** The words for which that row was found, if it was. */
+  sought: string
 }
 
+/** Frames within which a row that was far away has been made. */
+const PATIENCE = 20
+/** What stays in view above a passage that was found, in px. */
+const ABOVE = 48
+
 /** The list keeps its end in view while the reader is there, and keeps still while the reader is elsewhere. */
-export const Transcript = memo(function Transcript({ rows, sent, target }: Props) {
+export const Transcript = memo(function Transcript({ rows, sent, target, sought }: Props) {
   const t = useT()
   const box = useRef<HTMLDivElement>(null)
   const [away, setAway] = useState(false)
@@ -50,10 +58,28 @@ export const Transcript = memo(function Transcript({ rows, sent, target }: Props
   useEffect(() => {
     const index = rows.findIndex(row => row.key === target)
     if (index < 0) return
+    // In a long text the passage can be many screens below the row's beginning.
+    const goOn = (frames: number) => {
+      const element = box.current
+      const row = element?.querySelector('[data-target]')
+      if (!element || frames === 0) return
+      if (!row) return later(() => goOn(frames - 1))
+      const passage = row.querySelector('.part:not(:first-child)[data-sought]')
+      if (!passage) return
+      const below = passage.getBoundingClientRect().top - element.getBoundingClientRect().top
+      list.scrollToOffset(element.scrollTop + below - ABOVE)
+    }
+    let frame = 0
+    const later = (run: () => void) => {
+      frame = requestAnimationFrame(run)
+    }
     // After the first measure: a list that has just been made goes to its end by itself.
-    const frame = requestAnimationFrame(() => list.scrollToIndex(index, { align: 'start' }))
+    later(() => {
+      list.scrollToIndex(index, { align: 'start' })
+      if (sought) later(() => goOn(PATIENCE))
+    })
     return () => cancelAnimationFrame(frame)
-  }, [list, target])
+  }, [list, target, sought])
 
   // The box gives way when the composer grows or a keyboard comes up; who was at the end stays there.
   useEffect(() => {
@@ -101,7 +127,7 @@ export const Transcript = memo(function Transcript({ rows, sent, target }: Props
                   aria-setsize={rows.length}
                   className="group absolute inset-x-0 mx-auto w-full max-w-[760px] py-2"
                 >
-                  {row.body}
+                  <Sought value={row.key === target ? sought : ''}>{row.body}</Sought>
                 </article>
               )
             )
