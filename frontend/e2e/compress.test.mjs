@@ -152,6 +152,11 @@ test('a summary is refused when the conversation went on meanwhile', async () =>
   await summary(page).fill('In my own words.')
   const other = await openPage(world.browser, world.app, { path: '/s/two' })
   await say(other.page, 'one more thing')
+  await until(
+    async () => (await history('two')).messages.length,
+    count => count === 10,
+    'one more answer',
+  )
   await settled(other.page)
   await other.close()
   await press(page, 'Accept the summary')

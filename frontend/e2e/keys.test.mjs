@@ -14,6 +14,7 @@ const REPLIES = [
     steps: [{ text: 'Here:\n\n```sh\necho one\n```\n\nor\n\n```sh\necho two\n```\n' }, { finish: 'stop' }],
   },
   { match: 'in the background', steps: [{ text: 'Begun. ' }, { gate: 'later' }, { finish: 'stop' }] },
+  { match: 'without an end', steps: [{ text: 'Begun. ' }, { gate: 'never' }, { finish: 'stop' }] },
   {
     match: 'what is a half',
     steps: [{ text: 'It is $\\frac{1}{2}$, not $5 or $6:\n\n$$\nx\n+ y\n$$\n' }, { finish: 'stop' }],
@@ -44,7 +45,11 @@ test('the arrow up in an empty field edits the last message, and letters work on
   await field.waitFor({ state: 'detached' })
   await page.locator('#pane-chat').focus()
   await page.keyboard.press('ArrowUp')
-  assert.equal(await page.evaluate(() => document.activeElement.getAttribute('aria-label')), 'miniclaw')
+  await until(
+    () => page.evaluate(() => document.activeElement.getAttribute('aria-label')),
+    label => label === 'miniclaw',
+    'the focus on the last message',
+  )
   await page.keyboard.press('ArrowUp')
   await page.keyboard.press('e')
   await field.waitFor()
@@ -118,6 +123,22 @@ test('a session that grew unseen is marked until it is opened, and is told by it
   await shot(page, 'unread')
   await row.click()
   await row.getByText('Unread').waitFor({ state: 'detached' })
+  await close()
+})
+
+test('what runs in another conversation is stopped from its row', async () => {
+  const { page, close } = await openPage(world.browser, world.app)
+  await say(page, 'without an end')
+  await answers(page).getByText('Begun.').waitFor()
+  const row = page.locator(`#pane-left a[href="${new URL(page.url()).pathname}"]`)
+  await page.getByRole('button', { name: 'New chat', exact: true }).click()
+  await row.getByText('Running').waitFor()
+  await row.hover()
+  await page.getByRole('button', { name: 'Actions for without an end' }).click()
+  await page.getByRole('menuitem', { name: 'Stop', exact: true }).click()
+  await row.getByText('Running').waitFor({ state: 'detached' })
+  await row.click()
+  await page.getByText('Stopped', { exact: false }).first().waitFor()
   await close()
 })
 

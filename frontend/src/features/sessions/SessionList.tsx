@@ -18,10 +18,12 @@ interface Props {
   onDelete: (session: SessionSummary) => void
   onPin: (session: SessionSummary, on: boolean) => void
   onExport: (session: SessionSummary, format: 'md' | 'json') => void
+  onStop: (session: SessionSummary) => void
 }
 
 export function SessionList(props: Props) {
-  const { sessions, pinned, error, waiting, current, onOpen, onRename, onDelete, onPin, onExport } = props
+  const { sessions, pinned, error, waiting, current, onOpen, onRename, onDelete, onPin, onExport, onStop } =
+    props
   const t = useT()
   const { counts } = useSeen()
   const [renaming, setRenaming] = useState<string | null>(null)
@@ -55,6 +57,7 @@ export function SessionList(props: Props) {
               pinned={name === 'pinned'}
               onPin={on => onPin(session, on)}
               onExport={format => onExport(session, format)}
+              onStop={() => onStop(session)}
             />
           </li>
         ))}

@@ -6,6 +6,7 @@ import {
   Pin,
   PinOff,
   ShieldQuestion,
+  Square,
   Trash2,
   TriangleAlert,
 } from 'lucide-react'
@@ -35,6 +36,8 @@ interface Props {
   onDelete: () => void
   onPin: (on: boolean) => void
   onExport: (format: 'md' | 'json') => void
+  /** Stops what runs or waits in it. */
+  onStop: () => void
 }
 
 export function SessionRow(props: Props) {
@@ -51,6 +54,7 @@ export function SessionRow(props: Props) {
     pinned,
     onPin,
     onExport,
+    onStop,
   } = props
   const t = useT()
   const title = session.title || session.begins || t('untitled')
@@ -86,6 +90,11 @@ export function SessionRow(props: Props) {
           </IconButton>
         }
       >
+        {(state === 'running' || state === 'approval') && (
+          <MenuItem icon={<Square size={14} aria-hidden />} onSelect={onStop}>
+            {t('stop')}
+          </MenuItem>
+        )}
         <MenuItem icon={<Pencil size={14} aria-hidden />} onSelect={onStartRename}>
           {t('rename')}
         </MenuItem>

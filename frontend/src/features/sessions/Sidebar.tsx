@@ -3,7 +3,7 @@ import { lazy, Suspense, useMemo, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import { useApprovals, usePinned, useSessions, useStatus, useTokens } from '@/api/queries'
 import { useHint } from '@/app/hint'
-import { pin, remove, rename, switchRag } from '@/app/threads'
+import { pin, remove, rename, stop, switchRag } from '@/app/threads'
 import { Button, IconButton } from '@/components/ui/Button'
 import { Kbd } from '@/components/ui/Kbd'
 import { Menu, MenuItem } from '@/components/ui/Menu'
@@ -126,10 +126,11 @@ export function Sidebar({ sessionId, onNew }: Props) {
             current={sessionId}
             onOpen={() => set({ pane: 'chat' })}
             onRename={(session, title) => void rename(session.id, title)}
-            onDelete={session => void onDelete(session.id, session.title || t('untitled'))}
+            onDelete={session => void onDelete(session.id, session.title || session.begins || t('untitled'))}
             pinned={pinned ?? []}
             onPin={(session, on) => void pin(session.id, on)}
             onExport={(session, format) => exportSession(session.id, format)}
+            onStop={session => void stop(session.id)}
           />
         )}
       </div>
