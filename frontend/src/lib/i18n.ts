@@ -1,14 +1,20 @@
 import { useSyncExternalStore } from 'react'
-import { en } from '@/locales/en'
+import { en, type Words } from '@/locales/en'
 import { store } from './storage'
 
-export type Key = keyof typeof en
+export type Key = keyof Words
 export type Vars = Record<string, string | number>
 export type Translate = (key: Key, vars?: Vars) => string
 export type Lang = 'en' | 'zh'
 
-/** English is there from the start; another language comes when it is spoken. */
-const dictionaries: Partial<Record<Lang, Record<Key, string>>> = { en }
+type Dictionary = Partial<Record<Key, string>>
+
+/** English is there from the start, but for what later views say; another language comes when it is spoken. */
+const english: Dictionary = { ...en }
+const dictionaries: Partial<Record<Lang, Dictionary>> = { en: english }
+
+/** Adds the English words of views that are opened later. */
+export const teach = (words: Dictionary): void => void Object.assign(english, words)
 
 /** Resolves when the language can be spoken. A page that cannot fetch it stays with English. */
 export async function learn(lang: Lang): Promise<void> {
@@ -34,7 +40,7 @@ const FORMS = /\{(\w+)\|([^|]*)\|((?:[^{}]|\{\w+\})*)\}/g
 
 export function translate(lang: Lang, key: Key, vars: Vars = {}): string {
   const value = (name: string): string => String(vars[name] ?? '')
-  return (dictionaries[lang] ?? en)[key]
+  return (dictionaries[lang]?.[key] ?? english[key] ?? key)
     .replace(FORMS, (_, name: string, one: string, more: string) => (value(name) === '1' ? one : more))
     .replace(/\{(\w+)\}/g, (_, name: string) => value(name))
 }

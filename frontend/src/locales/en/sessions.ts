@@ -33,4 +33,5 @@ export const sessions = {
   deleted: 'Deleted “{title}”',
   restored: 'Restored “{title}”',
   notDone: 'That did not work: {reason}',
+  archive: 'Archive and trash',
 }

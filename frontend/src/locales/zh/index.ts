@@ -1,8 +1,9 @@
-import type { en } from '../en'
+import type { Words } from '../en'
 import { approvals } from './approvals'
 import { archive } from './archive'
 import { attach } from './attach'
 import { chat } from './chat'
+import { compress } from './compress'
 import { context } from './context'
 import { files } from './files'
 import { general } from './general'
@@ -15,10 +16,11 @@ import { settings } from './settings'
 import { xray } from './xray'
 
 /** A key that an area lacks does not compile. */
-export const zh: Record<keyof typeof en, string> = {
+export const zh: Record<keyof Words, string> = {
   ...general,
   ...sessions,
   ...archive,
+  ...compress,
   ...context,
   ...model,
   ...chat,

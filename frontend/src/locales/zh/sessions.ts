@@ -34,4 +34,5 @@ export const sessions: Record<keyof typeof en, string> = {
   deleted: '已删除“{title}”',
   restored: '已恢复“{title}”',
   notDone: '操作失败：{reason}',
+  archive: '归档与回收站',
 }

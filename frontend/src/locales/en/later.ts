@@ -1,0 +1,12 @@
+import { archive } from './archive'
+import { compress } from './compress'
+import { playground } from './playground'
+import { xray } from './xray'
+
+/** The words of views that are opened later. They come with `@/lib/later`. */
+export const later = {
+  ...archive,
+  ...compress,
+  ...playground,
+  ...xray,
+}
