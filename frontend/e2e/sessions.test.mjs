@@ -89,6 +89,44 @@ test('a pinned conversation stands first, for every tab', async () => {
   await close()
 })
 
+test('a conversation that is put away stands apart until something is said in it', async () => {
+  const { page, close } = await openPage(browser, app)
+  const other = await openPage(browser, app)
+  await menu(page, 'An old platypus', 'Put away')
+  for (const tab of [page, other.page]) {
+    const away = sidebar(tab).getByRole('region', { name: 'Put away' })
+    await away.getByText('Put away (1)').waitFor()
+    assert.equal(await sidebar(tab).getByRole('link', { name: 'An old platypus' }).count(), 0)
+  }
+  await search(page).fill('platypus')
+  await sidebar(page)
+    .getByRole('region', { name: 'Found' })
+    .getByRole('link', { name: 'An old platypus' })
+    .waitFor()
+  await search(page).press('Escape')
+  const away = sidebar(page).getByRole('region', { name: 'Put away' })
+  await away.locator('summary').press('Enter')
+  await away.getByRole('link', { name: 'An old platypus' }).waitFor()
+  await shot(page, 'session-put-away')
+  await menu(page, 'An old platypus', 'Put back into the list')
+  await away.waitFor({ state: 'detached' })
+  await page
+    .getByRole('region', { name: '“An old platypus” is back in the list' })
+    .getByRole('button', { name: 'Undo' })
+    .click()
+  await away.getByRole('link', { name: 'An old platypus' }).click()
+  await say(page, 'are you there?')
+  await answers(page).last().getByText('All right.').waitFor()
+  await away.waitFor({ state: 'detached' })
+  await sidebar(page)
+    .getByRole('region', { name: 'Today' })
+    .getByRole('link', { name: 'An old platypus' })
+    .waitFor()
+  await settled(page)
+  await other.close()
+  await close()
+})
+
 test('a conversation leaves as a file and comes back whole', async () => {
   const { page, close } = await openPage(browser, app)
   const got = async item => {

@@ -63,6 +63,10 @@ export const searchSessions = (words: string) =>
 export const pinSession = (id: string) => call<{ pinned: string[] }>(`${session(id)}/pin`, { method: 'PUT' })
 export const unpinSession = (id: string) =>
   call<{ pinned: string[] }>(`${session(id)}/pin`, { method: 'DELETE' })
+/** Out of the list, not deleted. */
+export const putAway = (id: string) => call<{ put_away: string[] }>(`${session(id)}/away`, { method: 'PUT' })
+export const putBack = (id: string) =>
+  call<{ put_away: string[] }>(`${session(id)}/away`, { method: 'DELETE' })
 export const listArchives = (id: string) =>
   call<{ archives: ArchivedPart[] }>(`${session(id)}/archives`).then(r => r.archives)
 export const readArchive = (id: string, name: string) =>

@@ -76,6 +76,9 @@ export const useSessions = () =>
 /** Ids of the sessions that stand first. */
 export const usePinned = () =>
   useQuery({ queryKey: keys.sessions, queryFn: listSessions, select: list => list.pinned })
+/** Ids of the sessions that a person put away. */
+export const usePutAway = () =>
+  useQuery({ queryKey: keys.sessions, queryFn: listSessions, select: list => list.put_away })
 export const useFound = (words: string) =>
   useQuery({
     queryKey: [...keys.found, words],
@@ -187,8 +190,8 @@ export function patchSession(id: string, patch: Partial<SessionSummary>): void {
   editSessions(list => list.map(session => (session.id === id ? { ...session, ...patch } : session)))
 }
 
-export const putPinned = (pinned: string[]): void => {
-  queryClient.setQueryData<SessionList>(keys.sessions, known => known && { ...known, pinned })
+export const patchList = (patch: Partial<Pick<SessionList, 'pinned' | 'put_away'>>): void => {
+  queryClient.setQueryData<SessionList>(keys.sessions, known => known && { ...known, ...patch })
 }
 
 export const patchStatus = (patch: (status: Status) => Status): void => {

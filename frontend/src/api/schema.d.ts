@@ -524,6 +524,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/{id}/away": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Takes a session out of the list without deleting it. What is said in it brings it back. */
+        put: operations["put_away"];
+        post?: never;
+        /** Puts a session back into the list. */
+        delete: operations["put_back"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sessions/{id}/branch": {
         parameters: {
             query?: never;
@@ -1641,6 +1659,7 @@ export interface components {
             branches?: components["schemas"]["BranchPoint"][];
             /** @description Works for which memory was searched; what was found is at `works/{work_id}/retrieved`. */
             retrieved?: components["schemas"]["RetrievedWork"][];
+            parent?: components["schemas"]["Parent"] | null;
         };
         /** @description One found piece of memory or knowledge. */
         Hit: {
@@ -1907,6 +1926,11 @@ export interface components {
         };
         /** @enum {string} */
         Origin: "tools" | "file" | "text" | "history" | "retrieval" | "question" | "work";
+        /** @description Where a session was branched off. The conversation, or the message, may be gone by now. */
+        Parent: {
+            session_id: string;
+            message_id: string;
+        };
         /** @description The first place that differs. */
         Parted: {
             /** @description Counted among this request's pieces, from 0; their number where the one before went on and this one does not. */
@@ -2031,6 +2055,9 @@ export interface components {
         ProviderModels: {
             /** @description What may be chosen, as the provider names it. */
             models: string[];
+        };
+        PutAway: {
+            put_away: string[];
         };
         /** @description A damaged file and where it went. */
         Quarantined: {
@@ -2237,6 +2264,8 @@ export interface components {
             sessions: components["schemas"]["SessionSummary"][];
             /** @description Ids of those that stand before the others, in the order they were pinned. */
             pinned: string[];
+            /** @description Ids of those that a person put away: they stand apart until something is said in them. */
+            put_away: string[];
         };
         /** @enum {string} */
         SessionState: "idle" | "running" | "approval" | "error";
@@ -3754,6 +3783,56 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    put_away: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PutAway"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    put_back: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PutAway"];
                 };
             };
         };

@@ -115,6 +115,9 @@ export function fromHistory(history: History): Thread {
   return {
     ...emptyThread(history.session_id),
     title: history.title,
+    parent: history.parent
+      ? { sessionId: history.parent.session_id, messageId: history.parent.message_id }
+      : null,
     entries,
     branches: (history.branches ?? []).map(branch => ({
       id: branch.message_id,

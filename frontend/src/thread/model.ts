@@ -122,9 +122,17 @@ export interface Branch {
   createdAt: number | null
 }
 
+/** The message at which a session was branched off another; either may be gone by now. */
+export interface Parent {
+  sessionId: string
+  messageId: string
+}
+
 export interface Thread {
   sessionId: string
   title: string
+  /** Null where it was not branched off. */
+  parent: Parent | null
   entries: Entry[]
   /** Id of the last frame that is part of this thread. */
   lastEventId: string | null
@@ -139,6 +147,7 @@ export interface Thread {
 export const emptyThread = (sessionId: string): Thread => ({
   sessionId,
   title: '',
+  parent: null,
   entries: [],
   lastEventId: null,
   running: null,

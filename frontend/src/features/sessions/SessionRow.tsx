@@ -2,6 +2,8 @@ import {
   Braces,
   Ellipsis,
   FileDown,
+  FolderInput,
+  FolderOutput,
   Pencil,
   Pin,
   PinOff,
@@ -28,12 +30,15 @@ interface Props {
   unread: boolean
   renaming: boolean
   pinned: boolean
+  /** It was put away, and stands apart. */
+  away: boolean
   onOpen: () => void
   onStartRename: () => void
   /** Null when the person changed their mind. */
   onRename: (title: string | null) => void
   onDelete: () => void
   onPin: (on: boolean) => void
+  onPutAway: (away: boolean) => void
   onExport: (format: 'md' | 'json') => void
 }
 
@@ -49,7 +54,9 @@ export function SessionRow(props: Props) {
     onRename,
     onDelete,
     pinned,
+    away,
     onPin,
+    onPutAway,
     onExport,
   } = props
   const t = useT()
@@ -89,12 +96,22 @@ export function SessionRow(props: Props) {
         <MenuItem icon={<Pencil size={14} aria-hidden />} onSelect={onStartRename}>
           {t('rename')}
         </MenuItem>
-        <MenuItem
-          icon={pinned ? <PinOff size={14} aria-hidden /> : <Pin size={14} aria-hidden />}
-          onSelect={() => onPin(!pinned)}
-        >
-          {t(pinned ? 'unpin' : 'pin')}
-        </MenuItem>
+        {!away && (
+          <MenuItem
+            icon={pinned ? <PinOff size={14} aria-hidden /> : <Pin size={14} aria-hidden />}
+            onSelect={() => onPin(!pinned)}
+          >
+            {t(pinned ? 'unpin' : 'pin')}
+          </MenuItem>
+        )}
+        {state !== 'running' && state !== 'approval' && (
+          <MenuItem
+            icon={away ? <FolderOutput size={14} aria-hidden /> : <FolderInput size={14} aria-hidden />}
+            onSelect={() => onPutAway(!away)}
+          >
+            {t(away ? 'backInList' : 'putItAway')}
+          </MenuItem>
+        )}
         <MenuItem icon={<FileDown size={14} aria-hidden />} onSelect={() => onExport('md')}>
           {t('exportMd')}
         </MenuItem>

@@ -1,9 +1,9 @@
 import { Archive, Ellipsis, FileUp, Languages, MessageSquarePlus, Search } from 'lucide-react'
 import { lazy, Suspense, useMemo, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
-import { useApprovals, usePinned, useSessions, useStatus, useTokens } from '@/api/queries'
+import { useApprovals, usePinned, usePutAway, useSessions, useStatus, useTokens } from '@/api/queries'
 import { useHint } from '@/app/hint'
-import { pin, remove, rename, switchRag } from '@/app/threads'
+import { pin, putAway, remove, rename, switchRag } from '@/app/threads'
 import { Button, IconButton } from '@/components/ui/Button'
 import { Kbd } from '@/components/ui/Kbd'
 import { Menu, MenuItem } from '@/components/ui/Menu'
@@ -20,6 +20,8 @@ import { exportSession, importFile } from './transfer'
 
 const SearchResults = lazy(() => import('./SearchResults'))
 
+const NONE: never[] = []
+
 interface Props {
   sessionId: string | null
   onNew: () => void
@@ -32,7 +34,8 @@ export function Sidebar({ sessionId, onNew }: Props) {
   const [, navigate] = useLocation()
   const { view, set } = useUi()
   const sessions = useSessions()
-  const pinned = usePinned().data
+  const pinned = usePinned().data ?? NONE
+  const away = usePutAway().data ?? NONE
   const [query, setQuery] = useState('')
   const [composing, setComposing] = useState(false)
   const [asked] = useAsked(query, composing)
@@ -127,8 +130,9 @@ export function Sidebar({ sessionId, onNew }: Props) {
             onOpen={() => set({ pane: 'chat' })}
             onRename={(session, title) => void rename(session.id, title)}
             onDelete={session => void onDelete(session.id, session.title || t('untitled'))}
-            pinned={pinned ?? []}
+            kept={{ pinned, putAway: away }}
             onPin={(session, on) => void pin(session.id, on)}
+            onPutAway={(session, on) => void putAway(session.id, session.title || t('untitled'), on)}
             onExport={(session, format) => exportSession(session.id, format)}
           />
         )}
