@@ -15,7 +15,7 @@ use super::error::{ApiError, ErrorBody};
 use super::requests::{RetrievedWork, retrieved_works};
 use super::rewind::{BranchPoint, points};
 use super::transfer::{Parent, parent};
-use super::works::{WorkModel, models_of};
+use super::works::{Failure, WorkModel, failures_of, models_of};
 use crate::domain::{Chosen, Message, Role, SessionId};
 use crate::engine::{View, blocking};
 use crate::prompt::system::{MemoryMode, assemble};
@@ -102,6 +102,9 @@ pub struct History {
     /// Which model each work was given to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     works: Vec<WorkModel>,
+    /// Why works failed; the sentence stands with their last message.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    failures: Vec<Failure>,
     /// Ways the conversation has gone before.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     branches: Vec<BranchPoint>,
@@ -259,6 +262,7 @@ pub async fn history(State(app): State<App>, Path(id): Path<String>) -> Result<J
         last_event_id: app.engine.services().hub.id(last).to_string(),
         chosen: session.chosen.clone(),
         works: models_of(&session),
+        failures: failures_of(&session),
         branches: points(&session),
         parent: parent(&session),
         running: session.running().map(|work| RunningWork { work_id: work.work_id.to_string() }),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::domain::Session;
+use crate::domain::{About, Outcome, Session};
 
 /// Who was asked.
 #[derive(Serialize, utoipa::ToSchema)]
@@ -15,6 +15,18 @@ pub struct WorkModel {
     instead_of: Option<String>,
 }
 
+/// Why a work failed, for a page that says it in its own language.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Failure {
+    work_id: String,
+    code: String,
+    retryable: bool,
+    /// What the sentence speaks of, by name.
+    #[serde(skip_serializing_if = "About::is_empty")]
+    #[schema(value_type = HashMap<String, String>)]
+    about: About,
+}
+
 pub(super) fn models_of(session: &Session) -> Vec<WorkModel> {
     let told = session.works.iter().filter(|work| !work.model.is_empty());
     told.map(|work| WorkModel {
@@ -23,4 +35,17 @@ pub(super) fn models_of(session: &Session) -> Vec<WorkModel> {
         instead_of: work.instead_of.clone(),
     })
     .collect()
+}
+
+pub(super) fn failures_of(session: &Session) -> Vec<Failure> {
+    let failed = session.works.iter().filter_map(|work| match work.outcome.as_ref()? {
+        Outcome::Error { code, retryable, about, .. } => Some(Failure {
+            work_id: work.work_id.to_string(),
+            code: code.clone(),
+            retryable: *retryable,
+            about: about.clone(),
+        }),
+        _ => None,
+    });
+    failed.collect()
 }

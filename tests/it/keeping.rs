@@ -87,7 +87,10 @@ async fn what_was_put_away_stays_away_over_a_restart_until_something_is_said_in_
     {
         let server = world.serve().await;
         let mut notices = server.follow("/api/events").await;
-        assert_eq!(server.put("/api/sessions/keys/away", json!({})).await.ok()["put_away"], json!(["long-gone", "keys"]));
+        assert_eq!(
+            server.put("/api/sessions/keys/away", json!({})).await.ok()["put_away"],
+            json!(["long-gone", "keys"])
+        );
         notices.until("sessions_changed").await;
         server.put("/api/sessions/roses/away", json!({})).await.ok();
         let again = server.put("/api/sessions/keys/away", json!({})).await.ok();

@@ -1049,6 +1049,7 @@ export interface components {
             shown: components["schemas"]["Shown"];
             /** @description Why it is asked, one sentence. */
             reason: string;
+            because?: components["schemas"]["Because"] | null;
             /** @description SHA-256 in hexadecimal over tool, arguments, place and session: what an answer is bound to. */
             hash: string;
             /**
@@ -1124,6 +1125,15 @@ export interface components {
             bytes: number;
             /** @description In the request, its name and frame included; for a picture an estimate by its size. */
             tokens: number;
+        };
+        /** @description Why a person is asked, for a page that says it in its own language: what `reason` says in English. */
+        Because: {
+            /** @description `persona`, `network`, `outside`, `unfenced` or `configured`. A later version may know more. */
+            code: string;
+            /** @description Where the run has text from that strangers may have written: `outside`, `output` or `skill`. */
+            text_from?: string | null;
+            /** @description With `skill`: the file. Characters that do not show are escaped. */
+            file?: string | null;
         };
         /** @description The run before. */
         Before: {
@@ -1366,6 +1376,20 @@ export interface components {
             error: string;
             /** @description With `changed_on_disk`: the hash of the file as it is now. */
             etag?: string | null;
+            /** @description What `message` speaks of, by name, for a page that says it in its own language: of a model's provider. */
+            about?: {
+                [key: string]: string;
+            };
+        };
+        /** @description Why a work failed, for a page that says it in its own language. */
+        Failure: {
+            work_id: string;
+            code: string;
+            retryable: boolean;
+            /** @description What the sentence speaks of, by name. */
+            about?: {
+                [key: string]: string;
+            };
         };
         FileChunk: {
             /** @description The same for the same text under the same heading of the same file. */
@@ -1599,6 +1623,10 @@ export interface components {
             work_id: string;
             code: string;
             retryable: boolean;
+            /** @description What `error` speaks of, by name. */
+            about?: {
+                [key: string]: string;
+            };
             /** @enum {string} */
             type: "error";
         } | {
@@ -1655,6 +1683,8 @@ export interface components {
             chosen?: components["schemas"]["Chosen"];
             /** @description Which model each work was given to. */
             works?: components["schemas"]["WorkModel"][];
+            /** @description Why works failed; the sentence stands with their last message. */
+            failures?: components["schemas"]["Failure"][];
             /** @description Ways the conversation has gone before. */
             branches?: components["schemas"]["BranchPoint"][];
             /** @description Works for which memory was searched; what was found is at `works/{work_id}/retrieved`. */

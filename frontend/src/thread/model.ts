@@ -44,7 +44,14 @@ export type Outcome =
   | { kind: 'done' }
   | { kind: 'stopped'; by: 'person' | 'server' }
   | { kind: 'cut'; reason: string; detail: string | null }
-  | { kind: 'error'; message: string; code: string; retryable: boolean }
+  /** `about`: what the sentence speaks of, by name. */
+  | {
+      kind: 'error'
+      message: string
+      code: string
+      retryable: boolean
+      about: Readonly<Record<string, string>>
+    }
 
 /** What is known of a picture before it is looked at. Sizes are pixels. */
 export interface Picture {

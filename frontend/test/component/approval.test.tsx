@@ -5,6 +5,7 @@ import type { Answer } from '@/api/approvals'
 import type { Approval } from '@/api/types'
 import { ApprovalCard } from '@/features/approvals/ApprovalCard'
 import { AlwaysRules } from '@/features/settings/AlwaysRules'
+import { setLang } from '@/lib/i18n'
 import { useAnnouncer } from '@/stores/announcer'
 import { approval, change } from '../unit/approvals'
 
@@ -42,6 +43,20 @@ describe('the card of a call that waits', () => {
     expect(card().textContent).toContain('rm\\u202e -rf x')
     expect(card().textContent).toContain('in scratch/ · with network · sandbox: strict')
     expect(card().textContent).toContain('Commands ask.')
+  })
+
+  it('says why in the language of the page, and in the words of the server where it knows none', async () => {
+    await act(() => setLang('zh'))
+    const because = { code: 'persona', text_from: 'skill', file: 'skills/tidy/SKILL.md' }
+    const { unmount } = render(
+      <ApprovalCard approval={approval({ because })} takesFocus={() => false} onAnswer={async () => null} />,
+    )
+    expect(screen.getByText(/人设、记忆和技能的每次改动.*skills\/tidy\/SKILL\.md.*。$/)).toBeTruthy()
+    expect(screen.queryByText(/Commands ask/)).toBeNull()
+    unmount()
+    show(approval({ because: { code: 'something_new' } }))
+    expect(screen.getByText(/Commands ask/)).toBeTruthy()
+    await act(() => setLang('en'))
   })
 
   it('answers to the mouse', async () => {

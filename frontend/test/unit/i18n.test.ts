@@ -9,7 +9,7 @@ const en = { ...first, ...later }
 type Area = Record<string, Record<string, string>>
 const areas = (found: Record<string, Area>): Record<string, string>[] =>
   Object.entries(found)
-    .filter(([path]) => !/\/(index|later)\.ts$/.test(path))
+    .filter(([path]) => !/\/(index|later|server)\.ts$/.test(path))
     .flatMap(([, area]) => Object.values(area))
 const modules = {
   en: areas(import.meta.glob<Area>('../../src/locales/en/*.ts', { eager: true })),

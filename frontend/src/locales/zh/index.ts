@@ -15,6 +15,8 @@ import { sessions } from './sessions'
 import { settings } from './settings'
 import { xray } from './xray'
 
+export { server } from './server'
+
 /** A key that an area lacks does not compile. */
 export const zh: Record<keyof Words, string> = {
   ...general,
