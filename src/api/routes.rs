@@ -47,6 +47,7 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(sessions::history))
         .routes(routes!(sessions::interrupt))
         .routes(routes!(undo::undo))
+        .routes(routes!(undo::preview_undo))
         .routes(routes!(sessions::generate_title))
         .routes(routes!(compress::compression, compress::compress))
         .routes(routes!(approvals::list))

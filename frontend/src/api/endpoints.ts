@@ -13,6 +13,7 @@ import type {
   DeletedSession,
   FileChunks,
   FileEntry,
+  FileUndo,
   FoundSessions,
   History,
   Message,
@@ -152,6 +153,10 @@ export const undoChange = (id: string, call_id: string) =>
   call<{ path: string; undone: boolean }>(`${session(id)}/operations/${encodeURIComponent(call_id)}/undo`, {
     method: 'POST',
   })
+
+/** What undoing all that a work changed would do. */
+export const previewUndo = (id: string, work_id: string) =>
+  call<{ files: FileUndo[] }>(`${session(id)}/works/${encodeURIComponent(work_id)}/undo`).then(r => r.files)
 
 export interface TokenCount {
   system_tokens: number

@@ -18,6 +18,7 @@ import {
   listSessions,
   listSkills,
   listTrash,
+  previewUndo,
   type Root,
   readArchive,
   readFile,
@@ -143,6 +144,15 @@ export const useSent = (id: string, work: string) =>
 /** A request that was sent stays as it is; its answer may still be on its way. */
 export const useSentDetail = (id: string, name: string) =>
   useQuery({ queryKey: ['sent', id, 'request', name], queryFn: () => readSent(id, name), staleTime: 0 })
+/** Never from the cache: a file may have changed since. */
+export const useUndoing = (id: string, work: string) =>
+  useQuery({
+    queryKey: ['undoing', id, work],
+    queryFn: () => previewUndo(id, work),
+    staleTime: 0,
+    gcTime: 0,
+    retry: false,
+  })
 export const useRetrieved = (id: string, work: string, shown: boolean) =>
   useQuery({
     queryKey: ['retrieved', id, work],

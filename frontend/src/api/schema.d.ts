@@ -857,6 +857,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/{id}/works/{work_id}/undo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What undoing all that a work changed would do. Nothing is changed by asking. */
+        get: operations["preview_undo"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/skills": {
         parameters: {
             query?: never;
@@ -1458,6 +1475,20 @@ export interface components {
                 [key: string]: number | null;
             };
             total_tokens: number;
+        };
+        FileUndo: {
+            path: string;
+            /** @description The operations that changed it, oldest first. The last one is undone first. */
+            calls: string[];
+            /**
+             * @description From what it is now to what it would be, as a unified diff; absent where it would stay as it is, because it is something
+             *     else by now.
+             */
+            diff?: string | null;
+            /** @description Lines that would come. */
+            added: number;
+            /** @description Lines that would go. */
+            removed: number;
         };
         FolderStatus: {
             folder: string;
@@ -2539,6 +2570,11 @@ export interface components {
             by: components["schemas"]["TrustedBy"];
             /** @description Absent where it was not kept. */
             text?: string | null;
+        };
+        /** @description What undoing the changes of a work would do to files. */
+        UndoPreview: {
+            /** @description In the order they were first changed; those that are undone already are left out. */
+            files: components["schemas"]["FileUndo"][];
         };
         Undone: {
             call_id: string;
@@ -4603,6 +4639,45 @@ export interface operations {
                 };
             };
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    preview_undo: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                work_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UndoPreview"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description busy: the session is at work */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

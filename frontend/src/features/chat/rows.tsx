@@ -21,7 +21,7 @@ export interface RowActions {
   onWay: (message: string, to: string) => void
   onBranch: (workId: string) => void
   onUndo: (change: Change) => void
-  onUndoAll: (changes: Change[]) => void
+  onUndoAll: (workId: string) => void
   onResend: (item: Outgoing) => void
   onDiscard: (key: string) => void
 }
@@ -105,7 +105,7 @@ function makeRow(thread: Thread, at: number, actions: RowActions, t: Translate):
             onRegenerate={idle && before?.kind === 'user' ? () => actions.onAnew(before.id, before) : null}
             onBranch={idle ? () => actions.onBranch(entry.workId) : null}
             onUndo={actions.onUndo}
-            onUndoAll={idle ? actions.onUndoAll : null}
+            onUndoAll={idle ? () => actions.onUndoAll(entry.workId) : null}
           />
         ),
       }

@@ -1,6 +1,7 @@
 import { archive } from './archive'
 import { compress } from './compress'
 import { playground } from './playground'
+import { undo } from './undo'
 import { xray } from './xray'
 
 /** The words of views that are opened later. They come with `@/lib/later`. */
@@ -8,5 +9,6 @@ export const later = {
   ...archive,
   ...compress,
   ...playground,
+  ...undo,
   ...xray,
 }

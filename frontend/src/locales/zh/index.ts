@@ -13,6 +13,7 @@ import { playground } from './playground'
 import { retrieval } from './retrieval'
 import { sessions } from './sessions'
 import { settings } from './settings'
+import { undo } from './undo'
 import { xray } from './xray'
 
 export { server } from './server'
@@ -29,6 +30,7 @@ export const zh: Record<keyof Words, string> = {
   ...attach,
   ...approvals,
   ...settings,
+  ...undo,
   ...xray,
   ...retrieval,
   ...playground,
