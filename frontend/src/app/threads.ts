@@ -161,12 +161,17 @@ export async function putAway(session: string, title: string, away: boolean): Pr
   })
 }
 
+/** Nothing of a deleted session stays in this tab. */
+export function drop(session: string): void {
+  editSessions(list => list.filter(other => other.id !== session))
+  setDraftFiles(session, [])
+  updateThread(session, () => undefined)
+}
+
 export async function remove(session: string, title: string): Promise<boolean> {
   const done = await attempt(() => api.deleteSession(session))
   if (done) {
-    editSessions(list => list.filter(other => other.id !== session))
-    setDraftFiles(session, [])
-    updateThread(session, () => undefined)
+    drop(session)
     toast(t('deleted', { title }), {
       action: { label: t('undo'), run: () => void restore(session, title) },
     })

@@ -1,4 +1,4 @@
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import type { SessionSummary } from '@/api/types'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { Skeleton } from '@/components/ui/Skeleton'
@@ -6,8 +6,10 @@ import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
 import { isUnread, useSeen } from '@/stores/seen'
-import { groupsOf, type Kept } from './groups'
+import { between, groupsOf, type Kept } from './groups'
 import { SessionRow } from './SessionRow'
+
+const ChooseList = lazy(() => import('./ChooseList'))
 
 interface Props {
   sessions: SessionSummary[] | undefined
@@ -22,11 +24,15 @@ interface Props {
   onPin: (session: SessionSummary, on: boolean) => void
   onPutAway: (session: SessionSummary, away: boolean) => void
   onExport: (session: SessionSummary, format: 'md' | 'json') => void
+  /** Several are being chosen, from these on; null while they are not. */
+  choosing: readonly string[] | null
+  onChoosing: (chosen: readonly string[] | null) => void
 }
 
 export function SessionList(props: Props) {
   const { sessions, kept, error, waiting, current, onOpen, onRename, onDelete, onPin, onPutAway, onExport } =
     props
+  const { choosing, onChoosing } = props
   const t = useT()
   const { counts } = useSeen()
   const [awayOpen, setAwayOpen] = useFold('putAway', false)
@@ -39,7 +45,22 @@ export function SessionList(props: Props) {
     )
   }
   if (sessions.length === 0) return <p className="p-3 text-fg-3 text-small">{t('noSessions')}</p>
-  return groupsOf(sessions, kept, new Date()).map(({ name, sessions: list }) => {
+  const groups = groupsOf(sessions, kept, new Date())
+  const shown = groups.filter(({ name }) => name !== 'putAway' || awayOpen)
+  if (choosing) {
+    return (
+      <Suspense>
+        <ChooseList
+          groups={shown}
+          start={choosing}
+          waiting={waiting}
+          current={current}
+          onDone={() => onChoosing(null)}
+        />
+      </Suspense>
+    )
+  }
+  return groups.map(({ name, sessions: list }) => {
     const rows = (
       <ul>
         {list.map(session => (
@@ -62,6 +83,9 @@ export function SessionList(props: Props) {
               onPin={on => onPin(session, on)}
               onPutAway={away => onPutAway(session, away)}
               onExport={format => onExport(session, format)}
+              onChoose={range =>
+                onChoosing(range && current ? between(shown, current, session.id) : [session.id])
+              }
             />
           </li>
         ))}

@@ -40,6 +40,8 @@ interface Props {
   onPin: (on: boolean) => void
   onPutAway: (away: boolean) => void
   onExport: (format: 'md' | 'json') => void
+  /** By a click with Ctrl or Cmd; with Shift, all from the open one to this one. */
+  onChoose: (range: boolean) => void
 }
 
 export function SessionRow(props: Props) {
@@ -57,6 +59,7 @@ export function SessionRow(props: Props) {
     away,
     onPin,
     onPutAway,
+    onChoose,
     onExport,
   } = props
   const t = useT()
@@ -73,6 +76,11 @@ export function SessionRow(props: Props) {
         href={`/s/${session.id}`}
         aria-current={current ? 'page' : undefined}
         onClick={onOpen}
+        onClickCapture={event => {
+          if (!event.shiftKey && !event.ctrlKey && !event.metaKey) return
+          event.preventDefault()
+          onChoose(event.shiftKey)
+        }}
         onDoubleClick={onStartRename}
         className="flex min-w-0 flex-1 items-center gap-2 rounded-md px-2 py-1.5 pointer-fine:group-hover:pe-8 max-md:min-h-11 pointer-coarse:min-h-11"
       >
@@ -135,7 +143,7 @@ function Unread() {
   )
 }
 
-function StateMark({ state }: { state: State }): ReactNode {
+export function StateMark({ state }: { state: State }): ReactNode {
   const t = useT()
   if (state === 'running') {
     return (

@@ -1,4 +1,4 @@
-import { Archive, Ellipsis, FileUp, Languages, MessageSquarePlus, Search } from 'lucide-react'
+import { Archive, Ellipsis, FileUp, Languages, ListChecks, MessageSquarePlus, Search } from 'lucide-react'
 import { lazy, Suspense, useMemo, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import { useApprovals, usePinned, usePutAway, useSessions, useStatus, useTokens } from '@/api/queries'
@@ -38,6 +38,7 @@ export function Sidebar({ sessionId, onNew }: Props) {
   const away = usePutAway().data ?? NONE
   const [query, setQuery] = useState('')
   const [composing, setComposing] = useState(false)
+  const [choosing, setChoosing] = useState<readonly string[] | null>(null)
   const [asked] = useAsked(query, composing)
   const file = useRef<HTMLInputElement>(null)
   const status = useStatus().data
@@ -103,6 +104,15 @@ export function Sidebar({ sessionId, onNew }: Props) {
           <MenuItem icon={<FileUp size={14} aria-hidden />} onSelect={() => file.current?.click()}>
             {t('importSession')}
           </MenuItem>
+          <MenuItem
+            icon={<ListChecks size={14} aria-hidden />}
+            onSelect={() => {
+              setQuery('')
+              setChoosing([])
+            }}
+          >
+            {t('chooseSeveral')}
+          </MenuItem>
           <MenuItem icon={<Archive size={14} aria-hidden />} onSelect={() => set({ dialog: 'archive' })}>
             {t('archive')}
           </MenuItem>
@@ -132,6 +142,12 @@ export function Sidebar({ sessionId, onNew }: Props) {
             onDelete={session => void onDelete(session.id, session.title || t('untitled'))}
             kept={{ pinned, putAway: away }}
             onPin={(session, on) => void pin(session.id, on)}
+            choosing={choosing}
+            onChoosing={ids => {
+              setChoosing(ids)
+              // Who leaves the boxes is among the conversations still.
+              if (ids === null) document.getElementById('pane-left')?.focus()
+            }}
             onPutAway={(session, on) => void putAway(session.id, session.title || t('untitled'), on)}
             onExport={(session, format) => exportSession(session.id, format)}
           />

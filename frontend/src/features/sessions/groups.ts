@@ -30,3 +30,10 @@ export function groupsOf(sessions: readonly SessionSummary[], kept: Kept, now: D
   ]
   return groups.filter(group => group.sessions.length > 0)
 }
+
+/** Ids from one session to another, as they stand in the list; the last one alone where the first is not in sight. */
+export function between(groups: readonly Group[], from: string, to: string): string[] {
+  const ids = groups.flatMap(group => group.sessions.map(session => session.id))
+  const [a, b] = [ids.indexOf(from), ids.indexOf(to)]
+  return a < 0 || b < 0 ? [to] : ids.slice(Math.min(a, b), Math.max(a, b) + 1)
+}

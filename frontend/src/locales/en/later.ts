@@ -1,4 +1,5 @@
 import { archive } from './archive'
+import { choose } from './choose'
 import { compress } from './compress'
 import { playground } from './playground'
 import { undo } from './undo'
@@ -7,6 +8,7 @@ import { xray } from './xray'
 /** The words of views that are opened later. They come with `@/lib/later`. */
 export const later = {
   ...archive,
+  ...choose,
   ...compress,
   ...playground,
   ...undo,

@@ -21,6 +21,7 @@ export const sessions = {
   backInList: 'Put back into the list',
   isAway: '“{title}” is put away; a new message brings it back',
   isBackInList: '“{title}” is back in the list',
+  chooseSeveral: 'Select several…',
   exportMd: 'Export as Markdown',
   exportJson: 'Export as JSON',
   messageGone: 'That message is not in this conversation any more. Look in the archive.',

@@ -3,6 +3,7 @@ import { approvals } from './approvals'
 import { archive } from './archive'
 import { attach } from './attach'
 import { chat } from './chat'
+import { choose } from './choose'
 import { compress } from './compress'
 import { context } from './context'
 import { files } from './files'
@@ -23,6 +24,7 @@ export const zh: Record<keyof Words, string> = {
   ...general,
   ...sessions,
   ...archive,
+  ...choose,
   ...compress,
   ...context,
   ...model,

@@ -22,6 +22,7 @@ export const sessions: Record<keyof typeof en, string> = {
   backInList: '放回列表',
   isAway: '已搁置“{title}”；发送新消息即放回列表',
   isBackInList: '“{title}”已放回列表',
+  chooseSeveral: '选择多个…',
   exportMd: '导出为 Markdown',
   exportJson: '导出为 JSON',
   messageGone: '该消息已不在此对话中，请查看归档。',
