@@ -119,7 +119,10 @@ async fn terminal_explains_its_failures() {
         ("head -c 200000000 /dev/zero > big; true; exit 153", "larger than 128 MiB"),
         ("python3 -c 'open(\"big\", \"wb\").write(bytes(200_000_000))'", "files of up to 128 MiB"),
         ("for i in $(seq 1000); do sleep 100 & done", "about 256 processes"),
-        ("python3 -c 'import os\nfor i in range(1000):\n if not os.fork(): os.pause()'", "about 256 processes"),
+        (
+            "python3 -c 'import os, signal\nfor i in range(1000):\n if not os.fork(): signal.pause()'",
+            "about 256 processes",
+        ),
     ] {
         let answer = bash(&terminal, command).await;
         // User 0 is free of the limit on processes (docs/sandbox.md), and a build below a private folder is run as that.

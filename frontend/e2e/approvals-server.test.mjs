@@ -28,6 +28,8 @@ const REPLIES = [
   ...run('something dangerous', 't4', 'echo boom'),
   ...run('wait for it', 't5', 'echo never'),
   ...run('in two tabs', 't6', 'echo tabs'),
+  ...run('in chinese', 't7', 'echo zh'),
+  { match: 'without a key', steps: [{ status: 401 }] },
   { match: 'likes coffee', steps: call('e1', 'edit_file', edit) },
   { match: 'likes coffee', steps: [{ text: 'Noted.' }, { finish: 'stop' }] },
 ]
@@ -67,6 +69,26 @@ test('what is allowed runs, and a reload in between changes nothing', async () =
   await page.reload()
   await openStep(page, 'terminal')
   await answers(page).getByText('Allowed once by you').waitFor()
+  await close()
+})
+
+test('in Chinese the page says in Chinese why it asks, and why a work failed', async () => {
+  const { page, close } = await openPage(browser, app, { lang: 'zh' })
+  const message = page.getByRole('textbox', { name: '消息', exact: true })
+  await message.fill('in chinese')
+  await message.press('Enter')
+  const zhCard = page.getByRole('group', { name: 'miniclaw 请求执行命令' })
+  await zhCard.getByText('配置要求对此先询问。').waitFor()
+  assert.equal(await zhCard.getByText(/It runs a program/).count(), 0)
+  await shot(page, 'approval-zh')
+  await zhCard.getByRole('button', { name: '允许一次' }).click()
+  await answers(page).getByText('After in chinese.').waitFor()
+  await message.fill('without a key')
+  await message.press('Enter')
+  const failed = page.getByText(/需要 API 密钥|不接受该 API 密钥/)
+  await failed.waitFor()
+  await page.reload()
+  await failed.waitFor()
   await close()
 })
 

@@ -89,6 +89,87 @@ test('a pinned conversation stands first, for every tab', async () => {
   await close()
 })
 
+test('a conversation that is put away stands apart until something is said in it', async () => {
+  const { page, close } = await openPage(browser, app)
+  const other = await openPage(browser, app)
+  await menu(page, 'An old platypus', 'Put away')
+  for (const tab of [page, other.page]) {
+    const away = sidebar(tab).getByRole('region', { name: 'Put away' })
+    await away.getByText('Put away (1)').waitFor()
+    assert.equal(await sidebar(tab).getByRole('link', { name: 'An old platypus' }).count(), 0)
+  }
+  await search(page).fill('platypus')
+  await sidebar(page)
+    .getByRole('region', { name: 'Found' })
+    .getByRole('link', { name: 'An old platypus' })
+    .waitFor()
+  await search(page).press('Escape')
+  const away = sidebar(page).getByRole('region', { name: 'Put away' })
+  await away.locator('summary').press('Enter')
+  await away.getByRole('link', { name: 'An old platypus' }).waitFor()
+  await shot(page, 'session-put-away')
+  await menu(page, 'An old platypus', 'Put back into the list')
+  await away.waitFor({ state: 'detached' })
+  await page
+    .getByRole('region', { name: '“An old platypus” is back in the list' })
+    .getByRole('button', { name: 'Undo' })
+    .click()
+  await away.getByRole('link', { name: 'An old platypus' }).click()
+  await say(page, 'are you there?')
+  await answers(page).last().getByText('All right.').waitFor()
+  await away.waitFor({ state: 'detached' })
+  await sidebar(page)
+    .getByRole('region', { name: 'Today' })
+    .getByRole('link', { name: 'An old platypus' })
+    .waitFor()
+  await settled(page)
+  await other.close()
+  await close()
+})
+
+test('several conversations are chosen by keys and mouse, put away and deleted, with one way back', async () => {
+  const { page, close } = await openPage(browser, app)
+  for (const name of ['Ant', 'Bee', 'Cat']) {
+    await ask(app, '/api/sessions', {
+      ...{ method: 'POST', headers: { 'content-type': 'application/json' } },
+      body: JSON.stringify({ title: name }),
+    })
+  }
+  const link = name => sidebar(page).getByRole('link', { name })
+  const box = name => boxes.getByRole('checkbox', { name })
+  const boxes = sidebar(page).getByRole('group', { name: 'Select conversations' })
+  await link('Cat').click({ modifiers: ['ControlOrMeta'] })
+  assert.equal(await box('Cat').isChecked(), true)
+  assert.equal(new URL(page.url()).pathname, '/', 'it was chosen, not opened')
+  await box('Ant').click({ modifiers: ['Shift'] })
+  await boxes.getByText('3 selected').waitFor()
+  await shot(page, 'session-choose')
+  await box('Bee').press('Escape')
+  await link('Bee').waitFor()
+
+  await sidebar(page).getByRole('button', { name: 'More about conversations' }).click()
+  await page.getByRole('menuitem', { name: 'Select several…' }).click()
+  await boxes.getByText('0 selected').waitFor()
+  await box('Bee').focus()
+  await page.keyboard.press('Space')
+  await boxes.getByText('Ant', { exact: true }).click()
+  await boxes.getByText('2 selected').waitFor()
+  await boxes.getByRole('button', { name: 'Delete' }).click()
+  await link('Bee').waitFor({ state: 'detached' })
+  await link('Ant').waitFor({ state: 'detached' })
+  const toast = page.getByRole('region', { name: '2 conversations deleted' })
+  await toast.getByRole('button', { name: 'Undo' }).click()
+  await link('Bee').waitFor()
+  await link('Ant').waitFor()
+
+  await link('Ant').click({ modifiers: ['ControlOrMeta'] })
+  await box('Bee').check()
+  await boxes.getByRole('button', { name: 'Put away' }).click()
+  await sidebar(page).getByText('Put away (2)').waitFor()
+  await link('Cat').waitFor()
+  await close()
+})
+
 test('a conversation leaves as a file and comes back whole', async () => {
   const { page, close } = await openPage(browser, app)
   const got = async item => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import {
   answers,
+  ask,
   composer,
   openPage,
   say,
@@ -81,6 +82,19 @@ test('a branch is a new conversation with the same past', async () => {
   await page.waitForURL(url => url.pathname !== from && url.pathname.startsWith('/s/'))
   await answers(page).getByText('All right.').waitFor()
   assert.equal(await answers(page).count(), 1)
+  const parent = page.getByRole('link', { name: 'Branched from “A short name”' })
+  await parent.waitFor()
+  await shot(page, 'branched-from')
+  await page.reload()
+  await parent.click()
+  await page.waitForURL(url => url.pathname.startsWith(`${from}/m/`))
+  await answers(page).getByText('A pike.').waitFor()
+  assert.equal(await page.getByRole('link', { name: /Branched from/ }).count(), 0)
+  await ask(app, `/api${from.replace('/s/', '/sessions/')}`, { method: 'DELETE' })
+  await page.goBack()
+  await page.reload()
+  await page.getByRole('link', { name: 'Branched from “another conversation”' }).click()
+  await page.getByRole('alert').getByText('This conversation does not exist any more.').waitFor()
   await close()
 })
 

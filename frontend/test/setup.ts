@@ -1,6 +1,7 @@
 import { cleanup } from '@testing-library/react'
 import { afterEach } from 'vitest'
 import { learn } from '@/lib/i18n'
+import '@/lib/later'
 
 afterEach(cleanup)
 await learn('zh')

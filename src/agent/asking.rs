@@ -9,7 +9,7 @@ use crate::domain::{
     ToolAnswer, ToolCall,
 };
 use crate::provider::CallRequest;
-use crate::tools::{Case, Checked, Registry, Taint, Verdict};
+use crate::tools::{Case, Checked, Reason, Registry, Taint, Verdict};
 
 /// A call that waits for its answer.
 pub struct Asked {
@@ -23,7 +23,7 @@ struct Question {
     effect: Effect,
     arguments: serde_json::Value,
     shown: Shown,
-    reason: String,
+    reason: Reason,
 }
 
 /// What a person's answer comes to.
@@ -61,13 +61,15 @@ impl Calls<'_> {
             // What a person is being asked is asked on, whatever the rules are now.
             Verdict::Allow => match &wanted.approval {
                 None => return Planned::Run(checked),
-                Some(CallApproval::Asked(approval)) => approval.reason.clone(),
-                Some(CallApproval::Answered(_)) => String::new(),
+                Some(CallApproval::Asked(Approval { reason, because, .. })) => {
+                    Reason { sentence: reason.clone(), because: because.clone() }
+                }
+                Some(CallApproval::Answered(_)) => Reason::default(),
             },
             Verdict::Ask(reason) => reason,
         };
         let request = wanted.request.clone();
-        Planned::Ask(match &wanted.approval {
+        Planned::Ask(Box::new(match &wanted.approval {
             Some(CallApproval::Answered(answered)) => {
                 Asked { request, approval_id: answered.id.clone(), question: None }
             }
@@ -76,7 +78,7 @@ impl Calls<'_> {
                 let question = Question { effect, arguments: checked.arguments, shown, reason };
                 Asked { request, approval_id, question: Some(question) }
             }
-        })
+        }))
     }
 
     /// Asks everything an exchange has to ask, at once.
@@ -109,7 +111,8 @@ impl Calls<'_> {
                 effect: question.effect,
                 arguments: question.arguments.clone(),
                 shown: question.shown.clone(),
-                reason: question.reason.clone(),
+                reason: question.reason.sentence.clone(),
+                because: question.reason.because.clone(),
                 hash: hash(self.session_id, &asked.request.name, &question.arguments, &question.shown),
                 asked_at,
                 expires_at: asked_at + self.policy.timeout.as_secs_f64(),
@@ -163,7 +166,7 @@ impl Calls<'_> {
 impl Planned {
     fn question<'a>(&'a self, wanted: &Wanted) -> Option<(u32, &'a Asked, &'a Question)> {
         match self {
-            Planned::Ask(asked) => Some((wanted.index, asked, asked.question.as_ref()?)),
+            Planned::Ask(asked) => Some((wanted.index, &**asked, asked.question.as_ref()?)),
             Planned::Run(_) | Planned::Answer(..) => None,
         }
     }

@@ -144,7 +144,7 @@ impl Wanted {
 /// A call that may run, that a person is asked about, or the answer the model gets instead.
 pub(super) enum Planned {
     Run(Checked),
-    Ask(Asked),
+    Ask(Box<Asked>),
     Answer(CallStatus, ToolAnswer),
 }
 

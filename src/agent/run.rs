@@ -9,7 +9,7 @@ use super::recorder::{NotRecorded, Recorder};
 use super::sent::{Envelope, Keeper, Writers};
 use super::turn::{Answer, NoAnswer, exchange};
 use super::wall::Wall;
-use crate::domain::{CallStatus, Event, Hit, Outcome, SessionId, StatusKind, ToolSpec};
+use crate::domain::{About, CallStatus, Event, Hit, Outcome, SessionId, StatusKind, ToolSpec};
 use crate::prompt::SystemPrompt;
 use crate::prompt::budget::{Budget, fit};
 use crate::prompt::history::{Sight, add_retrieved, retrieved_text, transcript};
@@ -148,9 +148,12 @@ impl From<Stop> for End {
         match stop {
             Stop::Cancelled => End::Stopped,
             Stop::Limit(detail) => End::Outcome(Outcome::Limit { detail }),
-            Stop::Failed(error) => {
-                End::Outcome(Outcome::Error { error, code: "tool_failed".to_owned(), retryable: true })
-            }
+            Stop::Failed(error) => End::Outcome(Outcome::Error {
+                error,
+                code: "tool_failed".to_owned(),
+                retryable: true,
+                about: About::new(),
+            }),
             Stop::Suspended => End::Suspended,
             Stop::Record(error) => End::Record(error),
         }
@@ -365,6 +368,7 @@ pub(super) fn ending(reason: NoAnswer) -> End {
             error: error.to_string(),
             code: error.code().to_owned(),
             retryable: error.retryable(),
+            about: error.about(),
         }),
         NoAnswer::TooLong => {
             End::Outcome(Outcome::Limit { detail: "the model kept repeating itself or would not stop".to_owned() })

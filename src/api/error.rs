@@ -6,6 +6,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
+use crate::domain::About;
 use crate::domain::ids::BadSessionId;
 use crate::domain::path::BadPath;
 use crate::engine::EngineError;
@@ -29,6 +30,10 @@ pub struct ErrorBody {
     /// With `changed_on_disk`: the hash of the file as it is now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub etag: Option<String>,
+    /// What `message` speaks of, by name, for a page that says it in its own language: of a model's provider.
+    #[serde(skip_serializing_if = "About::is_empty")]
+    #[schema(value_type = HashMap<String, String>)]
+    pub about: About,
 }
 
 #[derive(Debug)]
@@ -39,11 +44,13 @@ pub struct ApiError {
     pub etag: Option<String>,
     /// Seconds after which to try again.
     pub retry_after: Option<u64>,
+    /// What the message speaks of.
+    pub about: About,
 }
 
 impl ApiError {
     pub fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into(), etag: None, retry_after: None }
+        Self { status, code, message: message.into(), etag: None, retry_after: None, about: About::new() }
     }
 
     /// What is answered in place of a handler that panicked.
@@ -70,6 +77,7 @@ impl IntoResponse for ApiError {
             error: self.message.clone(),
             message: self.message,
             etag: self.etag,
+            about: self.about,
         };
         let mut answer = (self.status, Json(body)).into_response();
         if let Some(seconds) = self.retry_after {
@@ -119,7 +127,7 @@ impl From<StoreError> for ApiError {
             StoreError::Locked { .. } => (StatusCode::CONFLICT, "locked", None),
             StoreError::Io { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "io", None),
         };
-        Self { status, code, message: error.to_string(), etag, retry_after: None }
+        Self { etag, ..Self::new(status, code, error.to_string()) }
     }
 }
 
@@ -154,7 +162,7 @@ impl From<EngineError> for ApiError {
             }
             EngineError::Model(ModelError::Gone(_)) => Self::new(StatusCode::CONFLICT, "unknown_model", message),
             EngineError::Model(ModelError::Provider(error)) | EngineError::Provider(error) => {
-                Self::new(StatusCode::BAD_GATEWAY, error.code(), message)
+                Self { about: error.about(), ..Self::new(StatusCode::BAD_GATEWAY, error.code(), message) }
             }
         }
     }

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::domain::knowledge::Search;
 use crate::domain::{
-    Approval, Attachment, CallStatus, Chosen, Decision, Event, Hit, Outcome, Scope, SessionId, StatusKind, StoppedBy,
-    message,
+    About, Approval, Attachment, CallStatus, Chosen, Decision, Event, Hit, Outcome, Scope, SessionId, StatusKind,
+    StoppedBy, message,
 };
 use crate::engine::{Published, What};
 
@@ -121,6 +121,10 @@ pub enum Frame {
         work_id: String,
         code: String,
         retryable: bool,
+        /// What `error` speaks of, by name.
+        #[serde(skip_serializing_if = "About::is_empty")]
+        #[schema(value_type = HashMap<String, String>)]
+        about: About,
     },
     Title {
         session_id: String,
@@ -258,13 +262,16 @@ fn project_event(session: &SessionId, event: &Event) -> Option<Frame> {
             cached_tokens: usage.cached_tokens,
             context_window: *context_window,
         },
-        Event::WorkFinished { work_id, outcome: Outcome::Error { error, code, retryable }, .. } => Frame::Error {
-            error: error.clone(),
-            session_id: session.to_string(),
-            work_id: work_id.to_string(),
-            code: code.clone(),
-            retryable: *retryable,
-        },
+        Event::WorkFinished { work_id, outcome: Outcome::Error { error, code, retryable, about }, .. } => {
+            Frame::Error {
+                error: error.clone(),
+                session_id: session.to_string(),
+                work_id: work_id.to_string(),
+                code: code.clone(),
+                retryable: *retryable,
+                about: about.clone(),
+            }
+        }
         Event::WorkFinished { work_id, outcome, content } => Frame::Done {
             content: content.to_string(),
             session_id: session.to_string(),

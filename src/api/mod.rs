@@ -5,6 +5,7 @@ mod app;
 mod approvals;
 mod archive;
 mod attachments;
+mod away;
 mod chat;
 mod choice;
 mod compress;
@@ -34,7 +35,9 @@ mod tokens;
 mod transfer;
 mod tries;
 mod trust;
+mod undo;
 mod web;
+mod works;
 
 pub use access::{Access, PageSecret};
 pub use app::App;

@@ -6,8 +6,8 @@ use utoipa_axum::routes;
 
 use super::app::App;
 use super::{
-    approvals, archive, attachments, chat, choice, compress, events, files, find, moving, pins, prompt, provider,
-    requests, retrieval, rewind, sessions, settings, status, tokens, transfer, trust,
+    approvals, archive, attachments, away, chat, choice, compress, events, files, find, moving, pins, prompt, provider,
+    requests, retrieval, rewind, sessions, settings, status, tokens, transfer, trust, undo,
 };
 
 /// An exported session holds its archives and its pictures.
@@ -30,6 +30,7 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(sessions::restore))
         .routes(routes!(find::find))
         .routes(routes!(pins::pin, pins::unpin))
+        .routes(routes!(away::put_away, away::put_back))
         .routes(routes!(archive::archives))
         .routes(routes!(archive::archived))
         .routes(routes!(choice::choose))
@@ -45,7 +46,8 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(sessions::messages, sessions::say))
         .routes(routes!(sessions::history))
         .routes(routes!(sessions::interrupt))
-        .routes(routes!(sessions::undo))
+        .routes(routes!(undo::undo))
+        .routes(routes!(undo::preview_undo))
         .routes(routes!(sessions::generate_title))
         .routes(routes!(compress::compression, compress::compress))
         .routes(routes!(approvals::list))

@@ -14,7 +14,9 @@ use super::attachments::{Attached, prompt};
 use super::error::{ApiError, ErrorBody};
 use super::requests::{RetrievedWork, retrieved_works};
 use super::rewind::{BranchPoint, points};
-use crate::domain::{Chosen, Message, Role, Session, SessionId};
+use super::transfer::{Parent, parent};
+use super::works::{Failure, WorkModel, failures_of, models_of};
+use crate::domain::{Chosen, Message, Role, SessionId};
 use crate::engine::{View, blocking};
 use crate::prompt::system::{MemoryMode, assemble};
 use crate::store;
@@ -51,6 +53,8 @@ pub struct SessionList {
     sessions: Vec<SessionSummary>,
     /// Ids of those that stand before the others, in the order they were pinned.
     pinned: Vec<String>,
+    /// Ids of those that a person put away: they stand apart until something is said in them.
+    put_away: Vec<String>,
 }
 
 #[derive(Default, Deserialize, utoipa::ToSchema)]
@@ -98,23 +102,18 @@ pub struct History {
     /// Which model each work was given to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     works: Vec<WorkModel>,
+    /// Why works failed; the sentence stands with their last message.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    failures: Vec<Failure>,
     /// Ways the conversation has gone before.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     branches: Vec<BranchPoint>,
     /// Works for which memory was searched; what was found is at `works/{work_id}/retrieved`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     retrieved: Vec<RetrievedWork>,
-}
-
-/// Who was asked.
-#[derive(Serialize, utoipa::ToSchema)]
-pub struct WorkModel {
-    work_id: String,
-    /// As the provider calls it.
-    model: String,
-    /// The model that did not answer, where `model` was asked in its place.
+    /// Where it was branched off.
     #[serde(skip_serializing_if = "Option::is_none")]
-    instead_of: Option<String>,
+    parent: Option<Parent>,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -157,14 +156,6 @@ pub struct Interrupted {
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
-pub struct Undone {
-    call_id: String,
-    path: String,
-    /// `false`: what had been undone was done again.
-    undone: bool,
-}
-
-#[derive(Serialize, utoipa::ToSchema)]
 pub struct Titled {
     session_id: String,
     title: String,
@@ -185,8 +176,8 @@ pub async fn list(State(app): State<App>) -> Result<Json<SessionList>, ApiError>
     }
     let sessions = sessions.into_iter().map(|summary| shown(&busy, summary)).collect();
     let home = app.engine.services().home.clone();
-    let pinned = blocking(move || Ok(home.pinned())).await?;
-    Ok(Json(SessionList { sessions, pinned }))
+    let (pinned, put_away) = blocking(move || Ok((home.pinned(), home.put_away()))).await?;
+    Ok(Json(SessionList { sessions, pinned, put_away }))
 }
 
 /// A new session.
@@ -271,19 +262,11 @@ pub async fn history(State(app): State<App>, Path(id): Path<String>) -> Result<J
         last_event_id: app.engine.services().hub.id(last).to_string(),
         chosen: session.chosen.clone(),
         works: models_of(&session),
+        failures: failures_of(&session),
         branches: points(&session),
+        parent: parent(&session),
         running: session.running().map(|work| RunningWork { work_id: work.work_id.to_string() }),
     }))
-}
-
-fn models_of(session: &Session) -> Vec<WorkModel> {
-    let told = session.works.iter().filter(|work| !work.model.is_empty());
-    told.map(|work| WorkModel {
-        work_id: work.work_id.to_string(),
-        model: work.model.clone(),
-        instead_of: work.instead_of.clone(),
-    })
-    .collect()
 }
 
 /// Says something and answers at once; the work is observed through the event streams.
@@ -314,19 +297,6 @@ pub async fn say(
 pub async fn interrupt(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Interrupted>, ApiError> {
     let interrupted = app.engine.interrupt(&SessionId::parse(&id)?).await?;
     Ok(Json(Interrupted { interrupted }))
-}
-
-/// Brings the file that an operation changed back to what it was; the same again does the change again.
-#[utoipa::path(post, path = "/api/sessions/{id}/operations/{call_id}/undo", tag = "sessions",
-    params(("id" = String, Path), ("call_id" = String, Path)),
-    responses((status = 200, body = Undone), (status = 404, body = ErrorBody),
-              (status = 409, description = "changed_since: the file is something else by now", body = ErrorBody)))]
-pub async fn undo(
-    State(app): State<App>,
-    Path((id, call_id)): Path<(String, String)>,
-) -> Result<Json<Undone>, ApiError> {
-    let done = app.engine.undo(&SessionId::parse(&id)?, &call_id).await?;
-    Ok(Json(Undone { call_id, path: done.path.to_string(), undone: done.undone }))
 }
 
 /// Has the model make a title.

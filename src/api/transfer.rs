@@ -129,6 +129,19 @@ fn decoded(pictures: BTreeMap<String, String>) -> Vec<NewPicture> {
     decoded.collect()
 }
 
+/// Where a session was branched off. The conversation, or the message, may be gone by now.
+#[derive(Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Parent {
+    session_id: String,
+    message_id: String,
+}
+
+/// What [`Engine::branch`](crate::engine::Engine::branch) made a session remember; an id that leads nowhere is none.
+pub(super) fn parent(session: &Session) -> Option<Parent> {
+    let parent: Parent = serde_json::from_value(session.extra.get("parent")?.clone()).ok()?;
+    SessionId::parse(&parent.session_id).ok().map(|_| parent)
+}
+
 /// A new session with the past of this one up to a message.
 #[utoipa::path(post, path = "/api/sessions/{id}/branch", tag = "sessions", request_body = BranchOff,
     params(("id" = String, Path)), responses((status = 200, body = SessionSummary), (status = 404, body = ErrorBody)))]

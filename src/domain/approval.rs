@@ -27,6 +27,19 @@ pub struct Shown {
     pub before: Option<String>,
 }
 
+/// Why a person is asked, for a page that says it in its own language: what `reason` says in English.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Because {
+    /// `persona`, `network`, `outside`, `unfenced` or `configured`. A later version may know more.
+    pub code: String,
+    /// Where the run has text from that strangers may have written: `outside`, `output` or `skill`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text_from: Option<String>,
+    /// With `skill`: the file. Characters that do not show are escaped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+}
+
 /// A call that waits for a person.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Approval {
@@ -42,6 +55,9 @@ pub struct Approval {
     pub shown: Shown,
     /// Why it is asked, one sentence.
     pub reason: String,
+    /// The same in a stable word; absent in what an earlier version asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<Because>,
     /// SHA-256 in hexadecimal over tool, arguments, place and session: what an answer is bound to.
     pub hash: String,
     /// Unix seconds.
@@ -251,6 +267,7 @@ mod tests {
             arguments: json!({"command": "ls"}),
             shown: shown(),
             reason: "it runs a command".into(),
+            because: Some(Because { code: "configured".into(), ..Because::default() }),
             hash: "h".into(),
             asked_at: 1.0,
             expires_at: 2.0,
@@ -265,7 +282,9 @@ mod tests {
             hash: "h".into(),
             shown: None,
         };
-        for both in [CallApproval::Asked(approval), CallApproval::Answered(answered)] {
+        let earlier = Approval { because: None, ..approval.clone() };
+        assert!(!serde_json::to_string(&earlier).unwrap().contains("because"));
+        for both in [CallApproval::Asked(approval), CallApproval::Asked(earlier), CallApproval::Answered(answered)] {
             let text = serde_json::to_string(&both).unwrap();
             assert_eq!(serde_json::from_str::<CallApproval>(&text).unwrap(), both);
         }

@@ -25,7 +25,7 @@ pub mod way_out;
 pub mod work;
 pub mod written;
 
-pub use approval::{Answer, Answered, Approval, CallApproval, Decision, Remembered, Scope, Shown};
+pub use approval::{Answer, Answered, Approval, Because, CallApproval, Decision, Remembered, Scope, Shown};
 pub use archived::{ArchivedPart, StaysArchived};
 pub use attachment::{Attachment, Prompt};
 pub use branch::Branch;
@@ -43,4 +43,4 @@ pub use session::Session;
 pub use stamp::FileStamp;
 pub use tool::{Effect, OUTSIDE, ToolAnswer, ToolSpec};
 pub use way_out::{Contact, Pass, WayOut};
-pub use work::{Outcome, StoppedBy, Usage, Work};
+pub use work::{About, Outcome, StoppedBy, Usage, Work};

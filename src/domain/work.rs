@@ -1,5 +1,7 @@
 //! A work is what one user prompt set out to get done: several dialogues with the model and the operations between them.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::event::RequestedCall;
@@ -38,6 +40,9 @@ pub enum StoppedBy {
     Server,
 }
 
+/// Names and numbers that an error's sentence holds, by what they are: `provider`, `status` … Never a key.
+pub type About = BTreeMap<String, String>;
+
 /// How a work ended. Every work ends exactly once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "stop_reason", rename_all = "snake_case")]
@@ -62,6 +67,9 @@ pub enum Outcome {
         error: String,
         code: String,
         retryable: bool,
+        /// What `error` speaks of, for a page that says it in its own language.
+        #[serde(default, skip_serializing_if = "About::is_empty")]
+        about: About,
     },
 }
 
@@ -119,4 +127,17 @@ pub struct Work {
     pub finished_at: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_that_an_earlier_version_kept_is_read_and_written_as_it_was() {
+        let kept = r#"{"stop_reason":"error","error":"No network.","code":"unreachable","retryable":true}"#;
+        let outcome: Outcome = serde_json::from_str(kept).unwrap();
+        assert!(matches!(&outcome, Outcome::Error { code, about, .. } if code == "unreachable" && about.is_empty()));
+        assert_eq!(serde_json::to_string(&outcome).unwrap(), kept);
+    }
 }

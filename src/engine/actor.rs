@@ -21,7 +21,7 @@ use super::notice::Notice;
 use super::work::{Begin, work};
 use super::{EngineError, Services};
 use crate::agent::{Ending, Entry, Kind, Recorder, Stopper};
-use crate::domain::{Answer, Chosen, Event, Outcome, Prompt, Session, SessionId, WorkId};
+use crate::domain::{About, Answer, Chosen, Event, Outcome, Prompt, Session, SessionId, WorkId};
 use crate::store::Loaded;
 use crate::tools::files::Undone;
 
@@ -431,5 +431,5 @@ async fn next_entry(running: &mut Option<Running>) -> Option<Entry> {
 }
 
 fn failed(error: String, code: &str) -> Outcome {
-    Outcome::Error { error, code: code.to_owned(), retryable: true }
+    Outcome::Error { error, code: code.to_owned(), retryable: true, about: About::new() }
 }

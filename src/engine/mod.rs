@@ -3,6 +3,7 @@
 mod actor;
 mod adopt;
 pub mod approvals;
+mod away;
 mod compress;
 pub mod embedder;
 pub mod hub;
@@ -170,7 +171,12 @@ impl Engine {
 
     /// Begins a work. An unknown session is made. A known idempotency key answers as it did the first time.
     pub async fn say(&self, id: &SessionId, prompt: Prompt, key: Option<String>) -> Result<Started, EngineError> {
-        self.ask(id, Missing::IsMade, |reply| Command::Say { prompt: prompt.clone(), key: key.clone(), reply }).await
+        let say = |reply| Command::Say { prompt: prompt.clone(), key: key.clone(), reply };
+        let started = self.ask(id, Missing::IsMade, say).await?;
+        if let Err(error) = self.put_back(id).await {
+            tracing::warn!(session = %id, %error, "a session that goes on could not be put back into the list");
+        }
+        Ok(started)
     }
 
     /// Stops what runs; `false` when nothing did.

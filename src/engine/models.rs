@@ -13,7 +13,7 @@ use super::hub::Hub;
 use super::local_model::{Loading, LocalModel};
 use super::model_status::{Candidate, ModelState, ModelStatus};
 use super::notice::Notice;
-use crate::domain::Chosen;
+use crate::domain::{About, Chosen};
 use crate::provider::{Client, Endpoint, ModelRequest, Profile, ProfileKind, ProviderError, Thinking};
 
 /// Why there is no model to ask.
@@ -44,6 +44,15 @@ impl ModelError {
         match self {
             ModelError::NoModel(_) | ModelError::Gone(_) => true,
             ModelError::Provider(error) => error.retryable(),
+        }
+    }
+
+    /// What the sentence speaks of.
+    pub fn about(&self) -> About {
+        match self {
+            ModelError::NoModel(_) => About::new(),
+            ModelError::Gone(model) => About::from([("model".to_owned(), model.clone())]),
+            ModelError::Provider(error) => error.about(),
         }
     }
 }

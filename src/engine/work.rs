@@ -47,8 +47,8 @@ pub async fn work(
     let client = match client {
         Ok(client) => client,
         Err(error) => {
-            let (code, retryable) = (error.code().to_owned(), error.retryable());
-            return Ok(Ending::Outcome(Outcome::Error { error: error.to_string(), code, retryable }));
+            let (code, retryable, about) = (error.code().to_owned(), error.retryable(), error.about());
+            return Ok(Ending::Outcome(Outcome::Error { error: error.to_string(), code, retryable, about }));
         }
     };
     let saves = services.saves.clone();

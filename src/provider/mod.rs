@@ -6,6 +6,7 @@
 //! and every failure is a [`ProviderError`] that says what a person or a caller can do about it. Nothing here knows
 //! sessions, tools or files, and no error, status or debug output ever holds a key.
 
+mod about;
 mod adapt;
 mod assemble;
 mod body;

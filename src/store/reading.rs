@@ -14,6 +14,7 @@ use crate::domain::{Session, SessionId};
 const ARCHIVE: &str = "archive";
 const DELETED: &str = "archive/deleted";
 const PINS: &str = "pinned";
+const AWAY: &str = "put_away";
 /// Enough to find one again; more would be a list, not an answer.
 const MOST_DELETED: usize = 200;
 
@@ -124,24 +125,49 @@ impl Home {
 
     /// The sessions that stand first in the list, in the order they were pinned.
     pub fn pinned(&self) -> Vec<String> {
-        serde_json::from_value(self.settings_file().remove(PINS).unwrap_or_default()).unwrap_or_default()
+        self.session_list(PINS)
     }
 
     /// Adds a session to the pinned ones.
     pub fn pin(&self, id: &SessionId) -> Result<(), StoreError> {
-        self.set_pins(|pins| pins.push(id.to_string()), id)
+        self.add_to_list(PINS, id)
     }
 
     pub fn unpin(&self, id: &SessionId) -> Result<(), StoreError> {
-        self.set_pins(|_| (), id)
+        self.take_from_list(PINS, id)
     }
 
-    fn set_pins(&self, add: impl FnOnce(&mut Vec<String>), id: &SessionId) -> Result<(), StoreError> {
+    /// The sessions that a person took out of the list. An id may be that of a session that is gone.
+    pub fn put_away(&self) -> Vec<String> {
+        self.session_list(AWAY)
+    }
+
+    pub fn put_session_away(&self, id: &SessionId) -> Result<(), StoreError> {
+        self.add_to_list(AWAY, id)
+    }
+
+    pub fn put_session_back(&self, id: &SessionId) -> Result<(), StoreError> {
+        self.take_from_list(AWAY, id)
+    }
+
+    /// Ids that `config.json` has under a name; none where it says nothing that can be read.
+    fn session_list(&self, name: &str) -> Vec<String> {
+        serde_json::from_value(self.settings_file().remove(name).unwrap_or_default()).unwrap_or_default()
+    }
+
+    fn add_to_list(&self, name: &str, id: &SessionId) -> Result<(), StoreError> {
         let _one_writer = self.edit_lock();
-        let mut pins = self.pinned();
-        pins.retain(|pinned| pinned != id.as_str());
-        add(&mut pins);
-        self.write_setting(PINS, pins.into())
+        let mut ids = self.session_list(name);
+        ids.retain(|known| known != id.as_str());
+        ids.push(id.to_string());
+        self.write_setting(name, ids.into())
+    }
+
+    fn take_from_list(&self, name: &str, id: &SessionId) -> Result<(), StoreError> {
+        let _one_writer = self.edit_lock();
+        let mut ids = self.session_list(name);
+        ids.retain(|known| known != id.as_str());
+        self.write_setting(name, ids.into())
     }
 }
 

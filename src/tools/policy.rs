@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::domain::visible::visible;
-use crate::domain::{Effect, Remembered, Shown};
+use crate::domain::{Because, Effect, Remembered, Shown};
 
 /// What the configuration says of an effect or a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -75,9 +75,17 @@ pub enum Taint {
 pub enum Verdict {
     Allow,
     /// With the reason, for the person.
-    Ask(String),
+    Ask(Reason),
     /// With the reason, for the model.
     Deny(String),
+}
+
+/// Why a person is asked: the sentence, and the same for a page that speaks another language. A question of an earlier
+/// version has only the sentence.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reason {
+    pub sentence: String,
+    pub because: Option<Because>,
 }
 
 /// Folders whose files shape what the agent is and does. A change of one is always shown.
@@ -93,7 +101,10 @@ impl Policy {
         let own = self.tools.get(case.tool).copied();
         let rule = own.unwrap_or_else(|| self.effects.of(case.effect));
         let refused = |what: &str| Verdict::Deny(format!("the configuration (approvals) denies {what}"));
-        let asks = |why: &str| Verdict::Ask(format!("It {}; {why}.", what(case)));
+        let asks = |code: &str, why: &str, taint: Option<&Taint>| {
+            let because = Because { code: code.to_owned(), ..taint.map(Taint::because).unwrap_or_default() };
+            Verdict::Ask(Reason { sentence: format!("It {}; {why}.", what(case)), because: Some(because) })
+        };
         let tainted = case.tainted.map(Taint::words);
         if rule == Rule::Deny {
             return refused(case.tool);
@@ -101,8 +112,11 @@ impl Policy {
         if is_persona(case.shown) {
             return match (own, tainted) {
                 (Some(Rule::Unattended), _) | (Some(Rule::Allow), None) => Verdict::Allow,
-                (_, None) => asks("each change of persona, memory and skills is shown"),
-                (_, Some(why)) => asks(&format!("each change of persona, memory and skills is shown, and {why}")),
+                (_, None) => asks("persona", "each change of persona, memory and skills is shown", None),
+                (_, Some(why)) => {
+                    let why = format!("each change of persona, memory and skills is shown, and {why}");
+                    asks("persona", &why, case.tainted)
+                }
             };
         }
         let tainted = tainted.filter(|_| case.tainted != Some(&Taint::Output));
@@ -111,9 +125,9 @@ impl Policy {
             match (self.effects.network, &tainted) {
                 (Rule::Deny, _) => return refused("network to commands"),
                 (Rule::Unattended, _) | (Rule::Allow, None) => {}
-                (Rule::Allow, Some(why)) => return asks(why),
+                (Rule::Allow, Some(why)) => return asks("outside", why, case.tainted),
                 (Rule::Ask | Rule::Sandboxed, None) if is_remembered(case, remembered) => {}
-                (Rule::Ask | Rule::Sandboxed, _) => return asks("network is asked about"),
+                (Rule::Ask | Rule::Sandboxed, _) => return asks("network", "network is asked about", None),
             }
         }
         let unseen = match rule {
@@ -127,14 +141,26 @@ impl Policy {
         match (unseen, tainted) {
             (true, None) => Verdict::Allow,
             (true, Some(_)) if harmless => Verdict::Allow,
-            (true, Some(why)) => asks(&why),
-            (false, _) if rule == Rule::Sandboxed => asks("it would not run in the sandbox without network"),
-            (false, _) => asks("the configuration asks about that"),
+            (true, Some(why)) => asks("outside", &why, case.tainted),
+            (false, _) if rule == Rule::Sandboxed => {
+                asks("unfenced", "it would not run in the sandbox without network", None)
+            }
+            (false, _) => asks("configured", "the configuration asks about that", None),
         }
     }
 }
 
 impl Taint {
+    /// Without its code.
+    fn because(&self) -> Because {
+        let (from, file) = match self {
+            Taint::Outside => ("outside", None),
+            Taint::Output => ("output", None),
+            Taint::Skill(file) => ("skill", Some(visible(file))),
+        };
+        Because { text_from: Some(from.to_owned()), file, ..Because::default() }
+    }
+
     fn words(&self) -> String {
         let from = match self {
             Taint::Outside => String::new(),

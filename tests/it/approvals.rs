@@ -44,6 +44,7 @@ async fn a_command_is_asked_about_shown_and_run_once_it_is_approved() {
         (&json!("s"), &json!("terminal"), &json!("execute"))
     );
     assert_eq!(asked["call_id"], "c1");
+    assert_eq!((&asked["because"], &listed["because"]), (&json!({"code": "configured"}), &asked["because"]));
     assert_eq!(
         asked["shown"],
         json!({"command": "echo one >> ran.txt; cat ran.txt", "cwd": "scratch/", "network": false, "level": "standard",

@@ -221,7 +221,7 @@ async fn a_work_that_fails_ends_with_one_error_and_the_next_one_works() {
     let error = &frames[1].data;
     let mut keys: Vec<&String> = error.as_object().unwrap().keys().collect();
     keys.sort();
-    assert_eq!(keys, ["code", "error", "retryable", "session_id", "type", "work_id"]);
+    assert_eq!(keys, ["about", "code", "error", "retryable", "session_id", "type", "work_id"]);
     assert!(error["error"].as_str().unwrap().contains("API key"), "says what to look at: {error}");
     assert_eq!(world.asked().len(), 1, "a wrong key is not tried again");
     server.settled("s").await;

@@ -47,7 +47,12 @@ fn outcome() -> impl Strategy<Value = Outcome> {
         Just(Outcome::Refusal),
         Just(Outcome::Interrupted { detail: detail(), by: StoppedBy::Server }),
         Just(Outcome::Limit { detail: detail() }),
-        Just(Outcome::Error { error: detail(), code: "x".to_owned(), retryable: true }),
+        Just(Outcome::Error {
+            error: detail(),
+            code: "x".to_owned(),
+            retryable: true,
+            about: std::collections::BTreeMap::new()
+        }),
     ]
 }
 
@@ -84,6 +89,7 @@ fn shown_to(work_id: &WorkId) -> Approval {
         arguments: json!({}),
         shown: Shown::default(),
         reason: "it runs a program".to_owned(),
+        because: None,
         hash: "h".to_owned(),
         asked_at: 1.0,
         expires_at: 2.0,

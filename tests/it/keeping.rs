@@ -82,6 +82,37 @@ async fn pinned_sessions_stay_pinned_over_a_restart_and_only_existing_ones_can_b
 }
 
 #[tokio::test]
+async fn what_was_put_away_stays_away_over_a_restart_until_something_is_said_in_it() {
+    let world = world().await.with_file("config.json", r#"{"put_away": ["long-gone"], "mine": 1}"#);
+    {
+        let server = world.serve().await;
+        let mut notices = server.follow("/api/events").await;
+        assert_eq!(
+            server.put("/api/sessions/keys/away", json!({})).await.ok()["put_away"],
+            json!(["long-gone", "keys"])
+        );
+        notices.until("sessions_changed").await;
+        server.put("/api/sessions/roses/away", json!({})).await.ok();
+        let again = server.put("/api/sessions/keys/away", json!({})).await.ok();
+        assert_eq!(again["put_away"], json!(["long-gone", "roses", "keys"]));
+        assert_eq!(server.put("/api/sessions/nowhere/away", json!({})).await.refused().0, 404);
+        server.terminate().await;
+    }
+    assert_eq!(serde_json::from_str::<Value>(&world.read("config.json")).unwrap()["mine"], 1);
+    let server = world.serve().await;
+    let list = server.get("/api/sessions").await.ok();
+    assert_eq!(list["put_away"], json!(["long-gone", "roses", "keys"]));
+    assert_eq!(list["sessions"].as_array().unwrap().len(), 3, "nothing was deleted");
+    let found = server.get("/api/sessions/search?q=drawer").await.ok();
+    assert_eq!(found["sessions"][0]["id"], "keys", "a search finds it still");
+
+    server.chat("keys", "and the other one?").await;
+    assert_eq!(server.get("/api/sessions").await.ok()["put_away"], json!(["long-gone", "roses"]));
+    assert_eq!(server.delete("/api/sessions/roses/away").await.ok()["put_away"], json!(["long-gone"]));
+    assert_eq!(server.delete("/api/sessions/roses/away").await.ok()["put_away"], json!(["long-gone"]));
+}
+
+#[tokio::test]
 async fn archives_are_listed_and_read_and_their_names_lead_nowhere_else() {
     let world = world().await;
     let server = world.serve().await;
@@ -241,10 +272,29 @@ async fn a_branch_has_the_past_up_to_a_message_and_goes_its_own_way() {
     }
     let id = branch("i1", "after").await.ok()["id"].take();
     let id = id.as_str().unwrap();
+    let parent = |history: Value| history["parent"].clone();
+    let history = server.get(&format!("/api/sessions/{id}/history")).await.ok();
+    assert_eq!(parent(history), json!({"session_id": "march", "message_id": "i1"}));
+    assert_eq!(parent(server.get("/api/sessions/march/history").await.ok()), Value::Null, "it was not branched off");
     server.chat(id, "something else").await;
     server.settled(id).await;
     assert_eq!(world.session(id)["messages"].as_array().unwrap().len(), 4);
     assert_eq!(world.session("march"), original, "the original is as it was");
     assert_eq!(branch("nowhere", "after").await.refused().0, 404);
     assert_eq!(branch("i1", "around").await.refused().0, 422);
+}
+
+#[tokio::test]
+async fn a_file_that_names_no_session_as_its_parent_has_none() {
+    let mut world = world().await;
+    let parents = [json!("march"), json!({"session_id": "../config", "message_id": "i0"}), json!({"message_id": "i0"})];
+    for (at, parent) in parents.iter().enumerate() {
+        let file = json!({"title": "", "created_at": 1.0, "updated_at": 1.0, "messages": [], "parent": parent});
+        world = world.with_file(&format!("sessions/p{at}.json"), &file.to_string());
+    }
+    let server = world.serve().await;
+    for (at, parent) in parents.iter().enumerate() {
+        let history = server.get(&format!("/api/sessions/p{at}/history")).await.ok();
+        assert_eq!(history["parent"], Value::Null, "{parent}");
+    }
 }

@@ -55,8 +55,12 @@ async fn a_prompt_that_cannot_be_shortened_is_not_sent_twice() {
     let error = end(&frames);
     assert_eq!((error.event.as_str(), &error.data["code"]), ("error", &json!("context_overflow")));
     assert!(error.data["error"].as_str().unwrap().contains("Compress it"), "{error:?}");
+    assert_eq!(error.data["about"], json!({"limit": "16384"}));
     assert_eq!(world.asked().len(), 1);
     server.settled("s").await;
+    let failure = json!([{"work_id": error.data["work_id"], "code": "context_overflow", "retryable": false,
+                          "about": {"limit": "16384"}}]);
+    assert_eq!(server.get("/api/sessions/s/history").await.ok()["failures"], failure);
     assert_eq!(end(&server.chat("s", "again").await).data["content"], "Next.");
 }
 

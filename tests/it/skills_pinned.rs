@@ -154,6 +154,8 @@ async fn a_command_that_could_read_an_untrusted_file_makes_the_next_one_ask() {
     let asked = server.waiting(1).await.remove(0);
     assert_eq!(asked["call_id"], "b");
     assert!(asked["reason"].as_str().unwrap().contains("skills/tidy/more.md"), "{asked}");
+    let because = &asked["because"];
+    assert_eq!((&because["text_from"], &because["file"]), (&json!("skill"), &json!("skills/tidy/more.md")));
     server.decide(&asked, "deny").await;
     stream.rest().await;
     let results = world.asked().pop().unwrap()["messages"].to_string();

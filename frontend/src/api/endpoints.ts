@@ -13,6 +13,7 @@ import type {
   DeletedSession,
   FileChunks,
   FileEntry,
+  FileUndo,
   FoundSessions,
   History,
   Message,
@@ -63,6 +64,10 @@ export const searchSessions = (words: string) =>
 export const pinSession = (id: string) => call<{ pinned: string[] }>(`${session(id)}/pin`, { method: 'PUT' })
 export const unpinSession = (id: string) =>
   call<{ pinned: string[] }>(`${session(id)}/pin`, { method: 'DELETE' })
+/** Out of the list, not deleted. */
+export const putAway = (id: string) => call<{ put_away: string[] }>(`${session(id)}/away`, { method: 'PUT' })
+export const putBack = (id: string) =>
+  call<{ put_away: string[] }>(`${session(id)}/away`, { method: 'DELETE' })
 export const listArchives = (id: string) =>
   call<{ archives: ArchivedPart[] }>(`${session(id)}/archives`).then(r => r.archives)
 export const readArchive = (id: string, name: string) =>
@@ -148,6 +153,10 @@ export const undoChange = (id: string, call_id: string) =>
   call<{ path: string; undone: boolean }>(`${session(id)}/operations/${encodeURIComponent(call_id)}/undo`, {
     method: 'POST',
   })
+
+/** What undoing all that a work changed would do. */
+export const previewUndo = (id: string, work_id: string) =>
+  call<{ files: FileUndo[] }>(`${session(id)}/works/${encodeURIComponent(work_id)}/undo`).then(r => r.files)
 
 export interface TokenCount {
   system_tokens: number

@@ -18,6 +18,7 @@ import {
   listSessions,
   listSkills,
   listTrash,
+  previewUndo,
   type Root,
   readArchive,
   readFile,
@@ -76,6 +77,9 @@ export const useSessions = () =>
 /** Ids of the sessions that stand first. */
 export const usePinned = () =>
   useQuery({ queryKey: keys.sessions, queryFn: listSessions, select: list => list.pinned })
+/** Ids of the sessions that a person put away. */
+export const usePutAway = () =>
+  useQuery({ queryKey: keys.sessions, queryFn: listSessions, select: list => list.put_away })
 export const useFound = (words: string) =>
   useQuery({
     queryKey: [...keys.found, words],
@@ -140,6 +144,15 @@ export const useSent = (id: string, work: string) =>
 /** A request that was sent stays as it is; its answer may still be on its way. */
 export const useSentDetail = (id: string, name: string) =>
   useQuery({ queryKey: ['sent', id, 'request', name], queryFn: () => readSent(id, name), staleTime: 0 })
+/** Never from the cache: a file may have changed since. */
+export const useUndoing = (id: string, work: string) =>
+  useQuery({
+    queryKey: ['undoing', id, work],
+    queryFn: () => previewUndo(id, work),
+    staleTime: 0,
+    gcTime: 0,
+    retry: false,
+  })
 export const useRetrieved = (id: string, work: string, shown: boolean) =>
   useQuery({
     queryKey: ['retrieved', id, work],
@@ -187,8 +200,8 @@ export function patchSession(id: string, patch: Partial<SessionSummary>): void {
   editSessions(list => list.map(session => (session.id === id ? { ...session, ...patch } : session)))
 }
 
-export const putPinned = (pinned: string[]): void => {
-  queryClient.setQueryData<SessionList>(keys.sessions, known => known && { ...known, pinned })
+export const patchList = (patch: Partial<Pick<SessionList, 'pinned' | 'put_away'>>): void => {
+  queryClient.setQueryData<SessionList>(keys.sessions, known => known && { ...known, ...patch })
 }
 
 export const patchStatus = (patch: (status: Status) => Status): void => {

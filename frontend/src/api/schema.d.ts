@@ -524,6 +524,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/{id}/away": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Takes a session out of the list without deleting it. What is said in it brings it back. */
+        put: operations["put_away"];
+        post?: never;
+        /** Puts a session back into the list. */
+        delete: operations["put_back"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sessions/{id}/branch": {
         parameters: {
             query?: never;
@@ -839,6 +857,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/{id}/works/{work_id}/undo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What undoing all that a work changed would do. Nothing is changed by asking. */
+        get: operations["preview_undo"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/skills": {
         parameters: {
             query?: never;
@@ -1031,6 +1066,7 @@ export interface components {
             shown: components["schemas"]["Shown"];
             /** @description Why it is asked, one sentence. */
             reason: string;
+            because?: components["schemas"]["Because"] | null;
             /** @description SHA-256 in hexadecimal over tool, arguments, place and session: what an answer is bound to. */
             hash: string;
             /**
@@ -1106,6 +1142,15 @@ export interface components {
             bytes: number;
             /** @description In the request, its name and frame included; for a picture an estimate by its size. */
             tokens: number;
+        };
+        /** @description Why a person is asked, for a page that says it in its own language: what `reason` says in English. */
+        Because: {
+            /** @description `persona`, `network`, `outside`, `unfenced` or `configured`. A later version may know more. */
+            code: string;
+            /** @description Where the run has text from that strangers may have written: `outside`, `output` or `skill`. */
+            text_from?: string | null;
+            /** @description With `skill`: the file. Characters that do not show are escaped. */
+            file?: string | null;
         };
         /** @description The run before. */
         Before: {
@@ -1348,6 +1393,20 @@ export interface components {
             error: string;
             /** @description With `changed_on_disk`: the hash of the file as it is now. */
             etag?: string | null;
+            /** @description What `message` speaks of, by name, for a page that says it in its own language: of a model's provider. */
+            about?: {
+                [key: string]: string;
+            };
+        };
+        /** @description Why a work failed, for a page that says it in its own language. */
+        Failure: {
+            work_id: string;
+            code: string;
+            retryable: boolean;
+            /** @description What the sentence speaks of, by name. */
+            about?: {
+                [key: string]: string;
+            };
         };
         FileChunk: {
             /** @description The same for the same text under the same heading of the same file. */
@@ -1416,6 +1475,20 @@ export interface components {
                 [key: string]: number | null;
             };
             total_tokens: number;
+        };
+        FileUndo: {
+            path: string;
+            /** @description The operations that changed it, oldest first. The last one is undone first. */
+            calls: string[];
+            /**
+             * @description From what it is now to what it would be, as a unified diff; absent where it would stay as it is, because it is something
+             *     else by now.
+             */
+            diff?: string | null;
+            /** @description Lines that would come. */
+            added: number;
+            /** @description Lines that would go. */
+            removed: number;
         };
         FolderStatus: {
             folder: string;
@@ -1581,6 +1654,10 @@ export interface components {
             work_id: string;
             code: string;
             retryable: boolean;
+            /** @description What `error` speaks of, by name. */
+            about?: {
+                [key: string]: string;
+            };
             /** @enum {string} */
             type: "error";
         } | {
@@ -1637,10 +1714,13 @@ export interface components {
             chosen?: components["schemas"]["Chosen"];
             /** @description Which model each work was given to. */
             works?: components["schemas"]["WorkModel"][];
+            /** @description Why works failed; the sentence stands with their last message. */
+            failures?: components["schemas"]["Failure"][];
             /** @description Ways the conversation has gone before. */
             branches?: components["schemas"]["BranchPoint"][];
             /** @description Works for which memory was searched; what was found is at `works/{work_id}/retrieved`. */
             retrieved?: components["schemas"]["RetrievedWork"][];
+            parent?: components["schemas"]["Parent"] | null;
         };
         /** @description One found piece of memory or knowledge. */
         Hit: {
@@ -1907,6 +1987,11 @@ export interface components {
         };
         /** @enum {string} */
         Origin: "tools" | "file" | "text" | "history" | "retrieval" | "question" | "work";
+        /** @description Where a session was branched off. The conversation, or the message, may be gone by now. */
+        Parent: {
+            session_id: string;
+            message_id: string;
+        };
         /** @description The first place that differs. */
         Parted: {
             /** @description Counted among this request's pieces, from 0; their number where the one before went on and this one does not. */
@@ -2031,6 +2116,9 @@ export interface components {
         ProviderModels: {
             /** @description What may be chosen, as the provider names it. */
             models: string[];
+        };
+        PutAway: {
+            put_away: string[];
         };
         /** @description A damaged file and where it went. */
         Quarantined: {
@@ -2237,6 +2325,8 @@ export interface components {
             sessions: components["schemas"]["SessionSummary"][];
             /** @description Ids of those that stand before the others, in the order they were pinned. */
             pinned: string[];
+            /** @description Ids of those that a person put away: they stand apart until something is said in them. */
+            put_away: string[];
         };
         /** @enum {string} */
         SessionState: "idle" | "running" | "approval" | "error";
@@ -2480,6 +2570,11 @@ export interface components {
             by: components["schemas"]["TrustedBy"];
             /** @description Absent where it was not kept. */
             text?: string | null;
+        };
+        /** @description What undoing the changes of a work would do to files. */
+        UndoPreview: {
+            /** @description In the order they were first changed; those that are undone already are left out. */
+            files: components["schemas"]["FileUndo"][];
         };
         Undone: {
             call_id: string;
@@ -3758,6 +3853,56 @@ export interface operations {
             };
         };
     };
+    put_away: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PutAway"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    put_back: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PutAway"];
+                };
+            };
+        };
+    };
     branch: {
         parameters: {
             query?: never;
@@ -4494,6 +4639,45 @@ export interface operations {
                 };
             };
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    preview_undo: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                work_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UndoPreview"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description busy: the session is at work */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

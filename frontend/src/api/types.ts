@@ -33,6 +33,8 @@ export type SkillList = Schemas['SkillList']
 export type Trust = Schemas['Trust']
 export type Status = Schemas['Status']
 export type History = Schemas['History']
+export type Failure = Schemas['Failure']
+export type FileUndo = Schemas['FileUndo']
 
 export type Frame = Schemas['Frame']
 export type Notice = Schemas['Notice']

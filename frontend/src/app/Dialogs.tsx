@@ -4,7 +4,7 @@ import { useStatus } from '@/api/queries'
 import { useT } from '@/lib/i18n'
 import { type DialogName, useUi } from '@/stores/ui'
 import { reconnect } from './follow'
-import { acceptSummary, bringBack, restore, signIn } from './threads'
+import { acceptSummary, bringBack, restore, signIn, undoAll } from './threads'
 
 const SignIn = lazy(() => import('@/features/auth/SignIn'))
 const ModelDialog = lazy(() => import('@/features/model/ModelDialog'))
@@ -12,11 +12,12 @@ const ShortcutSheet = lazy(() => import('./ShortcutSheet'))
 const Archive = lazy(() => import('@/features/archive/Archive'))
 const CompressDialog = lazy(() => import('@/features/compress/CompressDialog'))
 const Xray = lazy(() => import('@/features/xray/Xray'))
+const UndoWork = lazy(() => import('@/features/undo/UndoWork'))
 const Settings = lazy(() => import('@/features/settings/Settings'))
 
 export function Dialogs({ sessionId }: { sessionId: string | null }) {
   const t = useT()
-  const { dialog, xrayOf, set } = useUi()
+  const { dialog, xrayOf, undoOf, set } = useUi()
   const status = useStatus()
   const model = status.data?.model
   const signedOut = status.error instanceof ApiError && status.error.code === 'signed_out'
@@ -55,6 +56,20 @@ export function Dialogs({ sessionId }: { sessionId: string | null }) {
       {dialog === 'xray' && (
         <Suspense>
           <Xray {...props('xray')} sessionId={sessionId} work={xrayOf} />
+        </Suspense>
+      )}
+      {dialog === 'undo' && sessionId && undoOf && (
+        <Suspense>
+          <UndoWork
+            key={undoOf}
+            {...props('undo')}
+            sessionId={sessionId}
+            work={undoOf}
+            onUndo={calls => {
+              set({ dialog: null })
+              void undoAll(sessionId, calls)
+            }}
+          />
         </Suspense>
       )}
       {dialog === 'archive' && (

@@ -1,7 +1,7 @@
 /** What a person can do with a conversation. */
 import { ApiError } from '@/api/client'
 import * as api from '@/api/endpoints'
-import { editSessions, keys, patchSession, putPinned, queryClient, refresh } from '@/api/queries'
+import { editSessions, keys, patchList, patchSession, queryClient, refresh } from '@/api/queries'
 import type { Chosen } from '@/api/types'
 import { t } from '@/lib/i18n'
 import { randomId } from '@/lib/ids'
@@ -148,17 +148,30 @@ export async function restore(session: string, title: string): Promise<void> {
 
 export async function pin(session: string, on: boolean): Promise<void> {
   await attempt(async () => {
-    const { pinned } = await (on ? api.pinSession(session) : api.unpinSession(session))
-    putPinned(pinned)
+    patchList(await (on ? api.pinSession(session) : api.unpinSession(session)))
   })
+}
+
+/** Takes a session out of the list, or puts it back. */
+export async function putAway(session: string, title: string, away: boolean): Promise<void> {
+  await attempt(async () => {
+    patchList(await (away ? api.putAway(session) : api.putBack(session)))
+    const undo = () => void putAway(session, title, !away)
+    toast(t(away ? 'isAway' : 'isBackInList', { title }), { action: { label: t('undo'), run: undo } })
+  })
+}
+
+/** Nothing of a deleted session stays in this tab. */
+export function drop(session: string): void {
+  editSessions(list => list.filter(other => other.id !== session))
+  setDraftFiles(session, [])
+  updateThread(session, () => undefined)
 }
 
 export async function remove(session: string, title: string): Promise<boolean> {
   const done = await attempt(() => api.deleteSession(session))
   if (done) {
-    editSessions(list => list.filter(other => other.id !== session))
-    setDraftFiles(session, [])
-    updateThread(session, () => undefined)
+    drop(session)
     toast(t('deleted', { title }), {
       action: { label: t('undo'), run: () => void restore(session, title) },
     })

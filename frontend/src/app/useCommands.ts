@@ -1,7 +1,7 @@
 import type { RefObject } from 'react'
 import { useLocation } from 'wouter'
 import type { Answer } from '@/api/approvals'
-import { keys, queryClient, useSessions } from '@/api/queries'
+import { keys, queryClient, usePutAway, useSessions } from '@/api/queries'
 import type { Approval } from '@/api/types'
 import { answer } from '@/features/approvals/actions'
 import { compare, endComparison, save } from '@/features/editor/actions'
@@ -37,7 +37,9 @@ interface Context {
 /** What each command does where the person is now. */
 export function useCommands({ sessionId, width, input }: Context): Commands {
   const [, navigate] = useLocation()
-  const sessions = useSessions().data ?? []
+  const away = usePutAway().data ?? []
+  // What was put away is not stepped to.
+  const sessions = (useSessions().data ?? []).filter(({ id }) => id === sessionId || !away.includes(id))
   const { set } = useUi.getState()
 
   const focusComposer = () => {

@@ -1,8 +1,17 @@
 /** Why something did not work, in the person's language where the page knows the case. */
 import { ApiError } from '@/api/client'
-import { t } from './i18n'
+import { say, t } from './i18n'
+import { failureIn } from './server'
 
 export function reasonOf(error: unknown): string {
   if (error instanceof ApiError && error.code === 'disk_full') return t('diskFull')
+  if (error instanceof ApiError) {
+    const { about } = error.body
+    const told = failureIn(say, error.code, isTexts(about) ? about : {})
+    if (told !== null) return told
+  }
   return error instanceof Error ? error.message : String(error)
 }
+
+const isTexts = (about: unknown): about is Record<string, string> =>
+  typeof about === 'object' && about !== null && Object.values(about).every(text => typeof text === 'string')

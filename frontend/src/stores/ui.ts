@@ -14,6 +14,7 @@ export type DialogName =
   | 'settings'
   | 'archive'
   | 'xray'
+  | 'undo'
 export const LEFT = { min: 200, max: 420, start: 268 } as const
 export const RIGHT = { min: 300, max: 720, start: 400 } as const
 /** The right pane beside the playground, which needs more room to show a file. */
@@ -61,6 +62,8 @@ interface Ui {
   dialog: DialogName | null
   /** The work whose requests the X-ray shows; null for the next request. */
   xrayOf: string | null
+  /** The work whose undo is looked at. */
+  undoOf: string | null
   /** The server is another version than the page. */
   stale: boolean
   set: (patch: Partial<Ui>) => void
@@ -90,6 +93,7 @@ export const useUi = create<Ui>(set => ({
   editing: null,
   dialog: null,
   xrayOf: null,
+  undoOf: null,
   stale: false,
   set,
 }))

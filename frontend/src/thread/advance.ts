@@ -256,8 +256,8 @@ export function advance(thread: Thread, frame: Frame): Thread {
         frame.content,
       )
     case 'error': {
-      const { error, code, retryable } = frame
-      return end(thread, { kind: 'error', message: error, code, retryable }, '')
+      const { error, code, retryable, about = {} } = frame
+      return end(thread, { kind: 'error', message: error, code, retryable, about }, '')
     }
     case 'title':
       return { ...thread, title: frame.title }

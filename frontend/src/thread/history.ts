@@ -1,5 +1,5 @@
 /** Builds a thread from the messages of `GET /api/sessions/{id}/history`. */
-import type { History, Message, ToolCall } from '@/api/types'
+import type { Failure, History, Message, ToolCall } from '@/api/types'
 import { attachmentsOf, openAssistant, outcomeOf, putStep } from './advance'
 import type { AssistantEntry, Entry, Outcome, Segment, Step, StepStatus, Thread, Verdict } from './model'
 import { emptyThread } from './model'
@@ -48,15 +48,29 @@ function segmentsOf(before: Segment[], message: Message, id: string): Segment[] 
   return segments
 }
 
-function outcomeOfMessage(message: Message): Outcome {
-  if (message.error) return { kind: 'error', message: message.error, code: 'error', retryable: true }
+/** A file of an earlier version has the sentence only. */
+const UNTOLD = { code: 'error', retryable: true, about: {} }
+
+function outcomeOfMessage(message: Message, failures: Failures): Outcome {
+  if (message.error) {
+    const { code, retryable, about = {} } = failures.get(message.work_id ?? '') ?? UNTOLD
+    return { kind: 'error', message: message.error, code, retryable, about }
+  }
   return outcomeOf({ reason: message.stop_reason ?? 'done', detail: null, by: message.stopped_by })
 }
 
 /** Who was asked, by work. */
 type Asked = ReadonlyMap<string, Pick<AssistantEntry, 'model' | 'insteadOf'>>
+/** Why works failed. */
+type Failures = ReadonlyMap<string, Failure>
 
-function addAssistant(entries: Entry[], message: Message, id: string, models: Asked): void {
+/** What a history tells of works beside their messages. */
+interface Works {
+  models: Asked
+  failures: Failures
+}
+
+function addAssistant(entries: Entry[], message: Message, id: string, { models, failures }: Works): void {
   const last = entries.at(-1)
   const workId = message.work_id ?? (last && last.kind !== 'summary' ? last.workId : id)
   const continues = last?.kind === 'assistant' && last.workId === workId
@@ -70,7 +84,7 @@ function addAssistant(entries: Entry[], message: Message, id: string, models: As
   const entry = {
     ...base,
     segments: segmentsOf(base.segments, message, id),
-    outcome: outcomeOfMessage(message),
+    outcome: outcomeOfMessage(message, failures),
     messageIds: [...base.messageIds, id],
   }
   if (continues) entries[entries.length - 1] = entry
@@ -93,6 +107,7 @@ export function fromHistory(history: History): Thread {
       { model, insteadOf: instead_of ?? null },
     ]),
   )
+  const failures: Failures = new Map((history.failures ?? []).map(failure => [failure.work_id, failure]))
   if (history.compressed_context) {
     entries.push({ kind: 'summary', id: 'summary', content: history.compressed_context })
   }
@@ -108,13 +123,16 @@ export function fromHistory(history: History): Thread {
         attachments: attachmentsOf(message, history.session_id),
         createdAt: message.created_at ?? null,
       })
-    } else if (message.role === 'assistant') addAssistant(entries, message, id, models)
+    } else if (message.role === 'assistant') addAssistant(entries, message, id, { models, failures })
   }
   if (history.running) reopen(entries, history.running.work_id, models)
   addRetrieved(entries, history)
   return {
     ...emptyThread(history.session_id),
     title: history.title,
+    parent: history.parent
+      ? { sessionId: history.parent.session_id, messageId: history.parent.message_id }
+      : null,
     entries,
     branches: (history.branches ?? []).map(branch => ({
       id: branch.message_id,

@@ -44,7 +44,14 @@ export type Outcome =
   | { kind: 'done' }
   | { kind: 'stopped'; by: 'person' | 'server' }
   | { kind: 'cut'; reason: string; detail: string | null }
-  | { kind: 'error'; message: string; code: string; retryable: boolean }
+  /** `about`: what the sentence speaks of, by name. */
+  | {
+      kind: 'error'
+      message: string
+      code: string
+      retryable: boolean
+      about: Readonly<Record<string, string>>
+    }
 
 /** What is known of a picture before it is looked at. Sizes are pixels. */
 export interface Picture {
@@ -122,9 +129,17 @@ export interface Branch {
   createdAt: number | null
 }
 
+/** The message at which a session was branched off another; either may be gone by now. */
+export interface Parent {
+  sessionId: string
+  messageId: string
+}
+
 export interface Thread {
   sessionId: string
   title: string
+  /** Null where it was not branched off. */
+  parent: Parent | null
   entries: Entry[]
   /** Id of the last frame that is part of this thread. */
   lastEventId: string | null
@@ -139,6 +154,7 @@ export interface Thread {
 export const emptyThread = (sessionId: string): Thread => ({
   sessionId,
   title: '',
+  parent: null,
   entries: [],
   lastEventId: null,
   running: null,

@@ -1,10 +1,11 @@
-import { act, render, screen } from '@testing-library/react'
+import { act, render, screen, waitFor } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Answer } from '@/api/approvals'
 import type { Approval } from '@/api/types'
 import { ApprovalCard } from '@/features/approvals/ApprovalCard'
 import { AlwaysRules } from '@/features/settings/AlwaysRules'
+import { setLang } from '@/lib/i18n'
 import { useAnnouncer } from '@/stores/announcer'
 import { approval, change } from '../unit/approvals'
 
@@ -44,11 +45,28 @@ describe('the card of a call that waits', () => {
     expect(card().textContent).toContain('Commands ask.')
   })
 
+  it('says why in the language of the page, and in the words of the server where it knows none', async () => {
+    await act(() => setLang('zh'))
+    const because = { code: 'persona', text_from: 'skill', file: 'skills/tidy/SKILL.md' }
+    const { unmount } = render(
+      <ApprovalCard approval={approval({ because })} takesFocus={() => false} onAnswer={async () => null} />,
+    )
+    expect(screen.getByText(/人设、记忆和技能的每次改动.*skills\/tidy\/SKILL\.md.*。$/)).toBeTruthy()
+    expect(screen.queryByText(/Commands ask/)).toBeNull()
+    unmount()
+    show(approval({ because: { code: 'something_new' } }))
+    expect(screen.getByText(/Commands ask/)).toBeTruthy()
+    await act(() => setLang('en'))
+  })
+
   it('answers to the mouse', async () => {
     const given = show()
-    await user.click(screen.getByRole('button', { name: /Allow once/ }))
-    await user.click(screen.getByRole('button', { name: /Always for exactly this/ }))
-    await user.click(screen.getByRole('button', { name: 'Deny' }))
+    for (const name of [/Allow once/, /Always for exactly this/, 'Deny']) {
+      const button = screen.getByRole<HTMLButtonElement>('button', { name })
+      // One answer at a time: the buttons rest while one is on its way.
+      await waitFor(() => expect(button.disabled).toBe(false))
+      await user.click(button)
+    }
     expect(given).toEqual([{ decision: 'approve' }, { decision: 'always' }, { decision: 'deny' }])
   })
 

@@ -1,12 +1,15 @@
 import { expect, it } from 'vitest'
 import { translate } from '@/lib/i18n'
-import { en } from '@/locales/en'
+import { en as first } from '@/locales/en'
+import { later } from '@/locales/en/later'
 import { zh } from '@/locales/zh'
+
+const en = { ...first, ...later }
 
 type Area = Record<string, Record<string, string>>
 const areas = (found: Record<string, Area>): Record<string, string>[] =>
   Object.entries(found)
-    .filter(([path]) => !path.endsWith('/index.ts'))
+    .filter(([path]) => !/\/(index|later|server)\.ts$/.test(path))
     .flatMap(([, area]) => Object.values(area))
 const modules = {
   en: areas(import.meta.glob<Area>('../../src/locales/en/*.ts', { eager: true })),

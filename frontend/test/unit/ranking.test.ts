@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { isForeign, reasonOf, rerank, scoreOf, sumOf } from '@/features/retrieval/ranking'
+import { reasonOf, rerank, scoreOf } from '@/features/playground/rerank'
+import { isForeign, sumOf } from '@/features/retrieval/ranking'
 import { FOREIGN, hit, how, search } from './searches'
 
 const order = (w: number, k: number) => rerank(search(), w, k).map(c => c.hit.source.slice(10, -3))

@@ -16,13 +16,40 @@ const session = (id: string, daysAgo: number): SessionSummary => ({
 
 it('pinned conversations stand first, in the order they were pinned, and nowhere else', () => {
   const sessions = [session('a', 0), session('b', 0), session('c', 3), session('d', 9)]
-  const shape = groupsOf(sessions, ['d', 'gone', 'a'], NOW).map(g => [g.name, g.sessions.map(s => s.id)])
+  const kept = { pinned: ['d', 'gone', 'a'], putAway: [] }
+  const shape = groupsOf(sessions, kept, NOW).map(g => [g.name, g.sessions.map(s => s.id)])
   expect(shape).toEqual([
     ['pinned', ['d', 'a']],
     ['today', ['b']],
     ['earlier', ['c']],
   ])
-  expect(groupsOf([session('c', 3)], [], NOW).map(g => g.name)).toEqual(['earlier'])
+  const alone = groupsOf([session('c', 3)], { pinned: [], putAway: [] }, NOW)
+  expect(alone.map(g => g.name)).toEqual(['earlier'])
+})
+
+it('what was put away stands last and nowhere else, but never what works or waits for a person', () => {
+  const busy = (id: string, state: SessionSummary['state']) => ({ ...session(id, 0), state })
+  const sessions = [
+    session('a', 0),
+    busy('b', 'running'),
+    busy('c', 'approval'),
+    busy('d', 'error'),
+    session('e', 2),
+  ]
+  const kept = { pinned: ['a', 'b'], putAway: ['a', 'b', 'c', 'd', 'gone'] }
+  const shape = groupsOf(sessions, kept, NOW).map(g => [g.name, g.sessions.map(s => s.id)])
+  expect(shape).toEqual([
+    ['pinned', ['b']],
+    ['today', ['c']],
+    ['earlier', ['e']],
+    ['putAway', ['a', 'd']],
+  ])
+})
+
+it('a branch knows where it comes from', () => {
+  const history = { ...historyAt(FRAMES.length), parent: { session_id: 'p', message_id: 'm7' } }
+  expect(fromHistory(history).parent).toEqual({ sessionId: 'p', messageId: 'm7' })
+  expect(fromHistory(historyAt(FRAMES.length)).parent).toBeNull()
 })
 
 describe('words that were looked for', () => {

@@ -60,6 +60,7 @@ describe('a work becomes one answer with its segments in order', () => {
       message: 'no network',
       code: 'provider',
       retryable: true,
+      about: {},
     })
     expect(thread.running).toBeNull()
   })

@@ -91,7 +91,8 @@ impl Change {
         }
     }
 
-    fn diff(&self) -> String {
+    /// A unified diff.
+    pub fn diff(&self) -> String {
         let name = |text: &Option<String>| match text {
             Some(_) => self.path.to_string(),
             None => "/dev/null".to_owned(),

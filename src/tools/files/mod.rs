@@ -1,6 +1,7 @@
 //! `create_file`, `edit_file`, `delete_file`: the agent's way to change what people edit too. Each change can be undone.
 
 mod change;
+mod undoing;
 
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use self::change::{Change, Edit, Want};
+pub use self::undoing::{Undoing, Would};
 use super::{Call, EndRun, Tool};
 use crate::domain::{Effect, HomePath, Shown, ToolAnswer, ToolSpec};
 use crate::store::{Expect, Home, KeptChange, StoreError, TrustedBy, etag};

@@ -90,7 +90,7 @@ impl Terminal {
         if done.exit != Exit::Code(0) {
             text.push_str(&format!("\n[{message}]"));
         }
-        if let Some(advice) = self.advice(done, &text) {
+        if let Some(advice) = self.advice(done) {
             text.push_str(&format!("\n[{advice}]"));
         }
         let text = match text.trim_start_matches('\n') {
@@ -112,7 +112,7 @@ impl Terminal {
         answer
     }
 
-    fn advice(&self, done: &Finished, text: &str) -> Option<String> {
+    fn advice(&self, done: &Finished) -> Option<String> {
         match done.exit {
             Exit::Code(0) | Exit::Cancelled => None,
             Exit::Code(127) => Some("That program is not installed; nothing can be installed here.".to_owned()),
@@ -122,7 +122,10 @@ impl Terminal {
             }
             Exit::TimedOut => Some("Split the work, or let it print less and stop by itself.".to_owned()),
             Exit::Signal(libc::SIGPIPE) => Some("It wrote more than 64 MiB; pipe it through head.".to_owned()),
-            Exit::Code(_) | Exit::Signal(_) => self.workshop.hint(text).map(str::to_owned),
+            Exit::Code(_) | Exit::Signal(_) => {
+                // In all that was kept: the line that tells may be one the answer leaves out.
+                self.workshop.hint(&[done.stdout.text(), done.stderr.text()].join("\n")).map(str::to_owned)
+            }
         }
     }
 }

@@ -4,7 +4,8 @@ import type { Answer } from '@/api/approvals'
 import type { Approval } from '@/api/types'
 import { Button } from '@/components/ui/Button'
 import { Kbd } from '@/components/ui/Kbd'
-import { useT } from '@/lib/i18n'
+import { useSay, useT } from '@/lib/i18n'
+import { becauseIn } from '@/lib/server'
 import { Countdown } from './Countdown'
 import { DenyForm } from './DenyForm'
 import { InputForm } from './InputForm'
@@ -26,6 +27,7 @@ interface Props {
 
 export function ApprovalCard({ approval, onAnswer, takesFocus }: Props) {
   const t = useT()
+  const reason = becauseIn(useSay(), approval.because) ?? approval.reason
   const title = useId()
   const card = useRef<HTMLDivElement>(null)
   const seenAt = useRef(0)
@@ -83,7 +85,7 @@ export function ApprovalCard({ approval, onAnswer, takesFocus }: Props) {
         </h3>
         <Countdown until={approval.expires_at} tool={approval.tool} />
       </div>
-      {approval.reason && <p className="text-fg-2 [overflow-wrap:anywhere]">{approval.reason}</p>}
+      {reason && <p className="text-fg-2 [overflow-wrap:anywhere]">{reason}</p>}
       {mode !== 'editing' && <ShownCall approval={approval} />}
       {mode === 'asking' && (
         <div className="flex flex-wrap gap-2">

@@ -1,3 +1,4 @@
+import '@/lib/later'
 import { ChevronLeft } from 'lucide-react'
 import { useState } from 'react'
 import { useArchived, useArchives } from '@/api/queries'

@@ -22,7 +22,7 @@ interface Props {
   /** Asks the same again; null where that makes no sense. */
   onRetry: ((workId: string) => void) | null
   onUndo: (change: Change) => void
-  onUndoAll: ((changes: Change[]) => void) | null
+  onUndoAll: (() => void) | null
   /** Null while the session is at work. */
   onRegenerate: (() => void) | null
   onBranch: (() => void) | null

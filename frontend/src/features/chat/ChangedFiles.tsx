@@ -7,8 +7,8 @@ import type { Change } from './changes'
 interface Props {
   changes: Change[]
   onUndo: (change: Change) => void
-  /** All of them, the last one first; null while the session is at work. */
-  onUndoAll: ((changes: Change[]) => void) | null
+  /** All of them, after a look at what that would do; null while the session is at work. */
+  onUndoAll: (() => void) | null
 }
 
 /** What the agent changed, with the way back. */
@@ -24,7 +24,7 @@ export function ChangedFiles({ changes, onUndo, onUndoAll }: Props) {
             {t('filesChanged', { n: new Set(changes.map(({ path }) => path)).size })}
           </h3>
           {standing.length > 1 && onUndoAll && (
-            <Button size="small" look="ghost" className="ms-auto" onClick={() => onUndoAll(standing)}>
+            <Button size="small" look="ghost" className="ms-auto" onClick={onUndoAll}>
               <Undo2 size={13} aria-hidden />
               {t('undoWork')}
             </Button>

@@ -13,7 +13,6 @@ import {
   startSession,
   stop,
   undo,
-  undoAll,
 } from '@/app/threads'
 import { useAttaching } from '@/features/attach/useAttaching'
 import { effective } from '@/features/model/choice'
@@ -103,12 +102,7 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
       onBranch: workId =>
         sessionId && void branchOff(sessionId, workId).then(id => id && navigate(`/s/${id}`)),
       onUndo: change => sessionId && void undo(sessionId, change.callId),
-      onUndoAll: changes =>
-        sessionId &&
-        void undoAll(
-          sessionId,
-          changes.map(({ callId }) => callId),
-        ),
+      onUndoAll: workId => useUi.setState({ dialog: 'undo', undoOf: workId }),
       onResend: item => sessionId && resend(sessionId, item),
       onDiscard: key => sessionId && discard(sessionId, key),
     }),

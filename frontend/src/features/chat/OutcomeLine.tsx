@@ -2,7 +2,8 @@ import { CircleStop, RotateCcw, TriangleAlert } from 'lucide-react'
 import { Badge } from '@/components/ui/Badge'
 import { Button } from '@/components/ui/Button'
 import { CopyButton } from '@/components/ui/CopyButton'
-import { type Key, useT } from '@/lib/i18n'
+import { type Key, useSay, useT } from '@/lib/i18n'
+import { failureIn } from '@/lib/server'
 import type { Outcome } from '@/thread/model'
 
 const CUT: Record<string, Key> = { limit: 'cutLimit', length: 'cutLength', refusal: 'cutRefusal' }
@@ -10,6 +11,7 @@ const CUT: Record<string, Key> = { limit: 'cutLimit', length: 'cutLength', refus
 /** How a work ended, where it did not simply finish. */
 export function OutcomeLine({ outcome, onRetry }: { outcome: Outcome; onRetry: (() => void) | null }) {
   const t = useT()
+  const say = useSay()
   switch (outcome.kind) {
     case 'running':
     case 'done':
@@ -41,7 +43,9 @@ export function OutcomeLine({ outcome, onRetry }: { outcome: Outcome; onRetry: (
             <TriangleAlert size={14} aria-hidden />
             {t('errorTitle')}
           </p>
-          <p className="mt-1 whitespace-pre-wrap [overflow-wrap:anywhere]">{outcome.message}</p>
+          <p className="mt-1 whitespace-pre-wrap [overflow-wrap:anywhere]">
+            {failureIn(say, outcome.code, outcome.about) ?? outcome.message}
+          </p>
           <div className="mt-2 flex flex-wrap gap-2">
             {onRetry && (
               <Button size="small" onClick={onRetry}>

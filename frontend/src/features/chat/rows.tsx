@@ -5,9 +5,10 @@ import type { Translate } from '@/lib/i18n'
 import { useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
 import type { Outgoing } from '@/stores/live'
-import type { Entry, Thread } from '@/thread/model'
+import type { Entry, Parent, Thread } from '@/thread/model'
 import { waysFrom } from '@/thread/ways'
 import { AnswerBubble } from './AnswerBubble'
+import { BranchedFrom } from './BranchedFrom'
 import type { Change } from './changes'
 import { OutgoingBubble } from './OutgoingBubble'
 import type { Row } from './Transcript'
@@ -20,7 +21,7 @@ export interface RowActions {
   onWay: (message: string, to: string) => void
   onBranch: (workId: string) => void
   onUndo: (change: Change) => void
-  onUndoAll: (changes: Change[]) => void
+  onUndoAll: (workId: string) => void
   onResend: (item: Outgoing) => void
   onDiscard: (key: string) => void
 }
@@ -33,7 +34,9 @@ export function rowsOf(
   t: Translate,
 ): Row[] {
   const entries = thread?.entries ?? []
+  const parent = thread?.parent
   return [
+    ...(parent ? [parentRow(parent, t)] : []),
     ...(thread ? entries.map((_, i) => entryRow(thread, i, actions, t)) : []),
     ...outgoing.map(item => ({
       key: item.key,
@@ -43,6 +46,13 @@ export function rowsOf(
     })),
   ]
 }
+
+const parentRow = (parent: Parent, t: Translate): Row => ({
+  key: 'parent',
+  label: t('branchedLabel'),
+  estimate: 36,
+  body: <BranchedFrom parent={parent} />,
+})
 
 /** Each entry's row with what it was made of: while an answer grows, all others stay the elements they are. */
 const made = new WeakMap<Entry, { of: readonly unknown[]; row: Row }>()
@@ -95,7 +105,7 @@ function makeRow(thread: Thread, at: number, actions: RowActions, t: Translate):
             onRegenerate={idle && before?.kind === 'user' ? () => actions.onAnew(before.id, before) : null}
             onBranch={idle ? () => actions.onBranch(entry.workId) : null}
             onUndo={actions.onUndo}
-            onUndoAll={idle ? actions.onUndoAll : null}
+            onUndoAll={idle ? () => actions.onUndoAll(entry.workId) : null}
           />
         ),
       }

@@ -1,3 +1,4 @@
+import '@/lib/later'
 import { useState } from 'react'
 import { Button } from '@/components/ui/Button'
 import { Dialog } from '@/components/ui/Dialog'

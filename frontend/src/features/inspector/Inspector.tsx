@@ -10,18 +10,19 @@ import { Button, IconButton } from '@/components/ui/Button'
 import { create, open, remove, rename } from '@/features/editor/actions'
 import { isDirty } from '@/features/editor/buffer'
 import { EditorPane } from '@/features/editor/EditorPane'
-import { IndexLine } from '@/features/retrieval/IndexLine'
 import { useT } from '@/lib/i18n'
 import { useBuffers } from '@/stores/buffers'
 import { openFile, useUi } from '@/stores/ui'
 import { Files } from './Files'
 import { upload } from './upload'
 
+const IndexLine = lazy(() => import('@/features/retrieval/IndexLine'))
 const NewFile = lazy(() => import('./NewFile'))
 const RenameFile = lazy(() => import('./RenameFile'))
 
 /** Their index is told of in a line, for which room is kept until the server has said it. */
 const hasIndex = (root: Root): boolean => root === 'memory' || root === 'knowledge'
+const noIndexLine = <div aria-hidden className="h-[30px] shrink-0" />
 
 const TABS: readonly Root[] = ['memory', 'skills', 'workspace', 'knowledge']
 
@@ -115,8 +116,11 @@ export function Inspector({ onChunks }: Props) {
               onFiles={chosen => void upload(tab, chosen)}
             />
           </div>
-          {index && indexed && <IndexLine status={indexed} model={index.model} />}
-          {!index && hasIndex(tab) && <div aria-hidden className="h-[30px] shrink-0" />}
+          {hasIndex(tab) && (
+            <Suspense fallback={noIndexLine}>
+              {index && indexed ? <IndexLine status={indexed} model={index.model} /> : noIndexLine}
+            </Suspense>
+          )}
           <DropZone words={t('uploadHere', { name: t(tab) })} onFiles={dropped => void upload(tab, dropped)}>
             <Files
               root={tab}

@@ -1,3 +1,4 @@
+import '@/lib/later'
 import { FilePen, Rows3 } from 'lucide-react'
 import { useMemo, useState } from 'react'
 import { useChunks, useFileText } from '@/api/queries'

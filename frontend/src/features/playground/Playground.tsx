@@ -1,3 +1,4 @@
+import '@/lib/later'
 import { X } from 'lucide-react'
 import { Tabs } from 'radix-ui'
 import { useLocation } from 'wouter'

@@ -4,11 +4,11 @@ import { Bar } from '@/components/ui/Bar'
 import { Button } from '@/components/ui/Button'
 import { Marked } from '@/features/retrieval/Marked'
 import { fromFirstTerm } from '@/features/retrieval/marked'
-import type { Candidate } from '@/features/retrieval/ranking'
 import Why from '@/features/retrieval/Why'
 import { missWords, placeText, points } from '@/features/retrieval/words'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
+import type { Candidate } from './rerank'
 
 interface Props {
   candidate: Candidate

@@ -1,8 +1,9 @@
 import { type KeyboardEvent, type ReactNode, type Ref, useImperativeHandle, useRef } from 'react'
 import type { Hit, Weights } from '@/api/types'
-import { type Candidate, isForeign } from '@/features/retrieval/ranking'
+import { isForeign } from '@/features/retrieval/ranking'
 import { useT } from '@/lib/i18n'
 import { ResultRow } from './ResultRow'
+import type { Candidate } from './rerank'
 import { useFlip } from './useFlip'
 
 interface Props {

@@ -17,7 +17,7 @@ interface Props {
 }
 
 /** One quiet line about a folder's index, the progress while there is some, and the files that cannot be read. */
-export function IndexLine({ status, model }: Props) {
+export default function IndexLine({ status, model }: Props) {
   const t = useT()
   const lang = useLang()
   const n = (value: number) => count(value, locale(lang))

@@ -1,40 +1,9 @@
-/**
- * The order of passages, made from what each side says of them, so that a page can weigh the sides anew without asking:
- * `score = w · meaning + u · pieces + (1 − w − u) · words`, u = 0 where pieces were not compared. A side that knows nothing of a passage adds nothing, but a passage without a
- * vector must not lose for that: its words count for both.
- */
-import type { Hit, How, Lost, Search, Weights } from '@/api/types'
-
-export interface Candidate {
-  /** The same passage keeps its key, however it is ranked. */
-  key: string
-  hit: Hit
-  /** Under the weight that is asked for: place, points, and how much the meaning counts for this passage. */
-  rank: number
-  score: number
-  weight: number
-  /** Place under the server's own weight. */
-  before: number
-  /** Among the first k, and so handed on. */
-  chosen: boolean
-  /** Why it is not, and how far it is behind the last that is. */
-  miss: { reason: Lost; behind: number } | null
-}
-
-export function scoreOf(how: How, vectorWeight: number): number {
-  const words = how.lexical?.share ?? 0
-  const meaning = how.vector ? how.vector.share : words
-  const { weight, share } = how.late ?? { weight: 0, share: 0 }
-  return vectorWeight * meaning + weight * share + Math.max(0, 1 - vectorWeight - weight) * words
-}
+/** How the points of a passage came about: see `rerank` of the playground for the whole formula. */
+import type { How, Weights } from '@/api/types'
 
 /** In another script than the question: no word of it can stand there, so the meaning weighs more. */
 export const isForeign = (how: How, weights: Weights): boolean =>
   how.vector_weight === weights.other_script && weights.other_script !== weights.vector
-
-/** What the meaning counts for a passage when it counts `vectorWeight` for most. */
-export const weightOf = (how: How, weights: Weights, vectorWeight: number): number =>
-  isForeign(how, weights) ? Math.max(vectorWeight, weights.other_script) : vectorWeight
 
 /** The sum behind the points, as it is written down: `0.20 × 0.82 + 0.80 × 1.00 = 0.96`. */
 export interface Sum {
@@ -49,40 +18,4 @@ export function sumOf({ lexical, vector, late, vector_weight: weight = 0 }: How)
   const rest = 1 - (pieces?.[0] ?? 0)
   if (!vector) return { vector: null, late: pieces, lexical: [rest, words] }
   return { vector: [weight, vector.share], late: pieces, lexical: [rest - weight, words] }
-}
-
-/** What a passage lacks against the last one that was handed on. */
-export function reasonOf(how: How | null | undefined, last: How | null | undefined): Lost {
-  if (!how?.lexical) return 'no_shared_word'
-  const words = how.lexical.share
-  const fewer = words < (last?.lexical?.share ?? 0)
-  const farther = how.vector != null && how.vector.share < (last?.vector?.share ?? last?.lexical?.share ?? 0)
-  if (farther) return fewer ? 'both_weaker' : 'farther_meaning'
-  return !how.vector && last?.vector ? 'no_vector_yet' : 'weaker_words'
-}
-
-/** Every candidate of an answer in the order of a weight; the first `k` are chosen. */
-export function rerank(search: Search, vectorWeight: number, k: number): Candidate[] {
-  const { weights } = search
-  const asServer = vectorWeight === weights.vector
-  const told = new Map(search.near_misses.map(miss => [miss.hit, miss]))
-  const seen = new Map<string, number>()
-  const scored = [...search.hits, ...told.keys()].map((hit, i) => {
-    const { how } = hit
-    const place = `${hit.source}:${(hit.range ?? hit.lines ?? []).join('-')}`
-    const nth = (seen.get(place) ?? 0) + 1
-    seen.set(place, nth)
-    const weight = how ? weightOf(how, weights, vectorWeight) : vectorWeight
-    const score = asServer || !how ? hit.score : scoreOf(how, weight)
-    return { key: `${place}:${nth}`, hit, score, weight, before: how?.rank ?? i + 1 }
-  })
-  if (!asServer) scored.sort((a, b) => b.score - a.score || a.before - b.before)
-  const last = scored[Math.min(k, scored.length) - 1]
-  return scored.map((item, i) => {
-    const chosen = i < k
-    const own = asServer && k === search.k ? told.get(item.hit) : undefined
-    const reason = own?.reason ?? reasonOf(item.hit.how, last?.hit.how)
-    const behind = own?.behind ?? Math.max(0, (last?.score ?? 0) - item.score)
-    return { ...item, rank: i + 1, chosen, miss: chosen ? null : { reason, behind } }
-  })
 }

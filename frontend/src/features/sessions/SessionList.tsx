@@ -1,14 +1,19 @@
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import type { SessionSummary } from '@/api/types'
+import { Disclosure } from '@/components/ui/Disclosure'
 import { Skeleton } from '@/components/ui/Skeleton'
+import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
+import { useFold } from '@/stores/folds'
 import { isUnread, useSeen } from '@/stores/seen'
-import { groupsOf } from './groups'
+import { between, groupsOf, type Kept } from './groups'
 import { SessionRow } from './SessionRow'
+
+const ChooseList = lazy(() => import('./ChooseList'))
 
 interface Props {
   sessions: SessionSummary[] | undefined
-  pinned: readonly string[]
+  kept: Kept
   error: string | null
   /** Those in which a call waits for a person. */
   waiting: ReadonlySet<string>
@@ -17,15 +22,33 @@ interface Props {
   onRename: (session: SessionSummary, title: string) => void
   onDelete: (session: SessionSummary) => void
   onPin: (session: SessionSummary, on: boolean) => void
+  onPutAway: (session: SessionSummary, away: boolean) => void
   onExport: (session: SessionSummary, format: 'md' | 'json') => void
   onStop: (session: SessionSummary) => void
+  /** Several are being chosen, from these on; null while they are not. */
+  choosing: readonly string[] | null
+  onChoosing: (chosen: readonly string[] | null) => void
 }
 
 export function SessionList(props: Props) {
-  const { sessions, pinned, error, waiting, current, onOpen, onRename, onDelete, onPin, onExport, onStop } =
-    props
+  const {
+    sessions,
+    kept,
+    error,
+    waiting,
+    current,
+    onOpen,
+    onRename,
+    onDelete,
+    onPin,
+    onPutAway,
+    onExport,
+    onStop,
+  } = props
+  const { choosing, onChoosing } = props
   const t = useT()
   const { counts } = useSeen()
+  const [awayOpen, setAwayOpen] = useFold('putAway', false)
   const [renaming, setRenaming] = useState<string | null>(null)
   if (!sessions) {
     return error ? (
@@ -35,9 +58,23 @@ export function SessionList(props: Props) {
     )
   }
   if (sessions.length === 0) return <p className="p-3 text-fg-3 text-small">{t('noSessions')}</p>
-  return groupsOf(sessions, pinned, new Date()).map(({ name, sessions: list }) => (
-    <section key={name} aria-label={t(name)}>
-      <h2 className="px-2 pt-2 pb-1 font-medium text-fg-3 text-meta">{t(name)}</h2>
+  const groups = groupsOf(sessions, kept, new Date())
+  const shown = groups.filter(({ name }) => name !== 'putAway' || awayOpen)
+  if (choosing) {
+    return (
+      <Suspense>
+        <ChooseList
+          groups={shown}
+          start={choosing}
+          waiting={waiting}
+          current={current}
+          onDone={() => onChoosing(null)}
+        />
+      </Suspense>
+    )
+  }
+  return groups.map(({ name, sessions: list }) => {
+    const rows = (
       <ul>
         {list.map(session => (
           <li key={session.id}>
@@ -55,13 +92,42 @@ export function SessionList(props: Props) {
               }}
               onDelete={() => onDelete(session)}
               pinned={name === 'pinned'}
+              away={name === 'putAway'}
               onPin={on => onPin(session, on)}
+              onPutAway={away => onPutAway(session, away)}
               onExport={format => onExport(session, format)}
               onStop={() => onStop(session)}
+              onChoose={range =>
+                onChoosing(range && current ? between(shown, current, session.id) : [session.id])
+              }
             />
           </li>
         ))}
       </ul>
-    </section>
-  ))
+    )
+    const heading = 'px-2 pt-2 pb-1 font-medium text-fg-3 text-meta'
+    return (
+      <section key={name} aria-label={t(name)}>
+        {name === 'putAway' ? (
+          <Disclosure
+            open={awayOpen}
+            onToggle={setAwayOpen}
+            summaryClass={cn(heading, 'rounded-md hover:bg-hover')}
+            summary={
+              <h2 className="me-auto">
+                {t(name)} ({list.length})
+              </h2>
+            }
+          >
+            {rows}
+          </Disclosure>
+        ) : (
+          <>
+            <h2 className={heading}>{t(name)}</h2>
+            {rows}
+          </>
+        )}
+      </section>
+    )
+  })
 }

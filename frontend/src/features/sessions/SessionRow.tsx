@@ -2,6 +2,8 @@ import {
   Braces,
   Ellipsis,
   FileDown,
+  FolderInput,
+  FolderOutput,
   Pencil,
   Pin,
   PinOff,
@@ -29,15 +31,20 @@ interface Props {
   unread: boolean
   renaming: boolean
   pinned: boolean
+  /** It was put away, and stands apart. */
+  away: boolean
   onOpen: () => void
   onStartRename: () => void
   /** Null when the person changed their mind. */
   onRename: (title: string | null) => void
   onDelete: () => void
   onPin: (on: boolean) => void
+  onPutAway: (away: boolean) => void
   onExport: (format: 'md' | 'json') => void
   /** Stops what runs or waits in it. */
   onStop: () => void
+  /** By a click with Ctrl or Cmd; with Shift, all from the open one to this one. */
+  onChoose: (range: boolean) => void
 }
 
 export function SessionRow(props: Props) {
@@ -52,7 +59,10 @@ export function SessionRow(props: Props) {
     onRename,
     onDelete,
     pinned,
+    away,
     onPin,
+    onPutAway,
+    onChoose,
     onExport,
     onStop,
   } = props
@@ -70,6 +80,11 @@ export function SessionRow(props: Props) {
         href={`/s/${session.id}`}
         aria-current={current ? 'page' : undefined}
         onClick={onOpen}
+        onClickCapture={event => {
+          if (!event.shiftKey && !event.ctrlKey && !event.metaKey) return
+          event.preventDefault()
+          onChoose(event.shiftKey)
+        }}
         onDoubleClick={onStartRename}
         className="flex min-w-0 flex-1 items-center gap-2 rounded-md px-2 py-1.5 pointer-fine:group-hover:pe-8 max-md:min-h-11 pointer-coarse:min-h-11"
       >
@@ -98,12 +113,22 @@ export function SessionRow(props: Props) {
         <MenuItem icon={<Pencil size={14} aria-hidden />} onSelect={onStartRename}>
           {t('rename')}
         </MenuItem>
-        <MenuItem
-          icon={pinned ? <PinOff size={14} aria-hidden /> : <Pin size={14} aria-hidden />}
-          onSelect={() => onPin(!pinned)}
-        >
-          {t(pinned ? 'unpin' : 'pin')}
-        </MenuItem>
+        {!away && (
+          <MenuItem
+            icon={pinned ? <PinOff size={14} aria-hidden /> : <Pin size={14} aria-hidden />}
+            onSelect={() => onPin(!pinned)}
+          >
+            {t(pinned ? 'unpin' : 'pin')}
+          </MenuItem>
+        )}
+        {state !== 'running' && state !== 'approval' && (
+          <MenuItem
+            icon={away ? <FolderOutput size={14} aria-hidden /> : <FolderInput size={14} aria-hidden />}
+            onSelect={() => onPutAway(!away)}
+          >
+            {t(away ? 'backInList' : 'putItAway')}
+          </MenuItem>
+        )}
         <MenuItem icon={<FileDown size={14} aria-hidden />} onSelect={() => onExport('md')}>
           {t('exportMd')}
         </MenuItem>
@@ -127,7 +152,7 @@ function Unread() {
   )
 }
 
-function StateMark({ state }: { state: State }): ReactNode {
+export function StateMark({ state }: { state: State }): ReactNode {
   const t = useT()
   if (state === 'running') {
     return (

@@ -1,9 +1,9 @@
-import { Archive, Ellipsis, FileUp, Languages, MessageSquarePlus, Search } from 'lucide-react'
+import { Archive, Ellipsis, FileUp, Languages, ListChecks, MessageSquarePlus, Search } from 'lucide-react'
 import { lazy, Suspense, useMemo, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
-import { useApprovals, usePinned, useSessions, useStatus, useTokens } from '@/api/queries'
+import { useApprovals, usePinned, usePutAway, useSessions, useStatus, useTokens } from '@/api/queries'
 import { useHint } from '@/app/hint'
-import { pin, remove, rename, stop, switchRag } from '@/app/threads'
+import { pin, putAway, remove, rename, stop, switchRag } from '@/app/threads'
 import { Button, IconButton } from '@/components/ui/Button'
 import { Kbd } from '@/components/ui/Kbd'
 import { Menu, MenuItem } from '@/components/ui/Menu'
@@ -20,6 +20,8 @@ import { exportSession, importFile } from './transfer'
 
 const SearchResults = lazy(() => import('./SearchResults'))
 
+const NONE: never[] = []
+
 interface Props {
   sessionId: string | null
   onNew: () => void
@@ -32,9 +34,11 @@ export function Sidebar({ sessionId, onNew }: Props) {
   const [, navigate] = useLocation()
   const { view, set } = useUi()
   const sessions = useSessions()
-  const pinned = usePinned().data
+  const pinned = usePinned().data ?? NONE
+  const away = usePutAway().data ?? NONE
   const [query, setQuery] = useState('')
   const [composing, setComposing] = useState(false)
+  const [choosing, setChoosing] = useState<readonly string[] | null>(null)
   const [asked] = useAsked(query, composing)
   const file = useRef<HTMLInputElement>(null)
   const status = useStatus().data
@@ -100,6 +104,15 @@ export function Sidebar({ sessionId, onNew }: Props) {
           <MenuItem icon={<FileUp size={14} aria-hidden />} onSelect={() => file.current?.click()}>
             {t('importSession')}
           </MenuItem>
+          <MenuItem
+            icon={<ListChecks size={14} aria-hidden />}
+            onSelect={() => {
+              setQuery('')
+              setChoosing([])
+            }}
+          >
+            {t('chooseSeveral')}
+          </MenuItem>
           <MenuItem icon={<Archive size={14} aria-hidden />} onSelect={() => set({ dialog: 'archive' })}>
             {t('archive')}
           </MenuItem>
@@ -127,8 +140,17 @@ export function Sidebar({ sessionId, onNew }: Props) {
             onOpen={() => set({ pane: 'chat' })}
             onRename={(session, title) => void rename(session.id, title)}
             onDelete={session => void onDelete(session.id, session.title || session.begins || t('untitled'))}
-            pinned={pinned ?? []}
+            kept={{ pinned, putAway: away }}
             onPin={(session, on) => void pin(session.id, on)}
+            choosing={choosing}
+            onChoosing={ids => {
+              setChoosing(ids)
+              // Who leaves the boxes is among the conversations still.
+              if (ids === null) document.getElementById('pane-left')?.focus()
+            }}
+            onPutAway={(session, on) =>
+              void putAway(session.id, session.title || session.begins || t('untitled'), on)
+            }
             onExport={(session, format) => exportSession(session.id, format)}
             onStop={session => void stop(session.id)}
           />

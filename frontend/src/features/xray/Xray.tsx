@@ -1,3 +1,4 @@
+import '@/lib/later'
 import { Dialog } from '@/components/ui/Dialog'
 import { useT } from '@/lib/i18n'
 import { NextRequest } from './NextRequest'

@@ -1,6 +1,5 @@
 /** Compressed parts, deleted conversations and deleted files. */
 export const archive = {
-  archive: 'Archive and trash',
   archiveCompressed: 'Compressed parts of this conversation',
   archiveDeleted: 'Deleted conversations',
   archiveNone: 'Nothing of this conversation was compressed.',
@@ -19,4 +18,8 @@ export const archive = {
   forgetAsk: 'Delete “{title}” for good? It cannot be brought back.',
   keep: 'Keep',
   forgotten: '“{title}” is gone for good',
+  originals: 'Originals',
+  putBack: 'Put back',
+  isBack: 'These messages are in the conversation again.',
+  staysArchived: 'They can be read, not put back now: {reason}',
 }

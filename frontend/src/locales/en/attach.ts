@@ -31,4 +31,5 @@ export const attach = {
   filesTooLong:
     'With these files the request has about {n} {n|token|tokens}, and the model reads at most {of}. Attach less, or put them into Knowledge.',
   fileTokens: '{n} {n|token|tokens}',
+  bytes: '{n} {n|byte|bytes}',
 }

@@ -16,6 +16,12 @@ export const sessions = {
   notImported: '{name} was not imported: {reason}',
   pin: 'Pin',
   unpin: 'Unpin',
+  putAway: 'Put away',
+  putItAway: 'Put away',
+  backInList: 'Put back into the list',
+  isAway: '“{title}” is put away; a new message brings it back',
+  isBackInList: '“{title}” is back in the list',
+  chooseSeveral: 'Select several…',
   exportMd: 'Export as Markdown',
   exportJson: 'Export as JSON',
   messageGone: 'That message is not in this conversation any more. Look in the archive.',
@@ -33,4 +39,5 @@ export const sessions = {
   deleted: 'Deleted “{title}”',
   restored: 'Restored “{title}”',
   notDone: 'That did not work: {reason}',
+  archive: 'Archive and trash',
 }

@@ -1,16 +1,11 @@
 /** What a request holds: the next one and those that were sent. */
 export const xray = {
-  xray: 'Prompt X-ray',
-  xrayShort: 'X-ray',
-  xrayHint: 'The next request as it would be sent now: where each piece comes from, and what it costs',
   xrayTotal: '{tokens} {tokens|token|tokens}, {bytes} {bytes|byte|bytes}',
   xrayDropped: '{n} oldest {n|message|messages} left out',
   xrayTools: 'Tools offered to the model',
   xrayHistory: 'The conversation',
   xrayCut: 'cut',
   xrayAbsent: 'left out',
-  bytes: '{n} {n|byte|bytes}',
-  xrayOfAnswer: 'X-ray of this answer',
   sentHint: 'Exactly what was sent to the model for this answer, as it is kept on disk',
   sentNone:
     'No request is kept for this answer. It is older than the record, came from another conversation, or was dropped for newer ones.',

@@ -1,7 +1,6 @@
 import type { archive as en } from '../en/archive'
 
 export const archive: Record<keyof typeof en, string> = {
-  archive: '归档与回收站',
   archiveCompressed: '本对话中已压缩的部分',
   archiveDeleted: '已删除的对话',
   archiveNone: '本对话尚未压缩过。',
@@ -20,4 +19,8 @@ export const archive: Record<keyof typeof en, string> = {
   forgetAsk: '彻底删除“{title}”？之后无法恢复。',
   keep: '保留',
   forgotten: '已彻底删除“{title}”',
+  originals: '原文',
+  putBack: '放回',
+  isBack: '这些消息已回到对话中。',
+  staysArchived: '可以阅读，现在不能放回：{reason}',
 }

@@ -27,4 +27,5 @@ export const attach: Record<keyof typeof en, string> = {
   filesNotKept: '文件过大，浏览器无法保存：刷新页面后会丢失。',
   filesTooLong: '加上这些文件，请求约 {n} 词元，而模型最多读 {of}。请少附一些，或放入知识库。',
   fileTokens: '{n} 词元',
+  bytes: '{n} 字节',
 }

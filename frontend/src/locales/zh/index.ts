@@ -1,8 +1,10 @@
-import type { en } from '../en'
+import type { Words } from '../en'
 import { approvals } from './approvals'
 import { archive } from './archive'
 import { attach } from './attach'
 import { chat } from './chat'
+import { choose } from './choose'
+import { compress } from './compress'
 import { context } from './context'
 import { files } from './files'
 import { general } from './general'
@@ -12,19 +14,25 @@ import { playground } from './playground'
 import { retrieval } from './retrieval'
 import { sessions } from './sessions'
 import { settings } from './settings'
+import { undo } from './undo'
 import { xray } from './xray'
 
+export { server } from './server'
+
 /** A key that an area lacks does not compile. */
-export const zh: Record<keyof typeof en, string> = {
+export const zh: Record<keyof Words, string> = {
   ...general,
   ...sessions,
   ...archive,
+  ...choose,
+  ...compress,
   ...context,
   ...model,
   ...chat,
   ...attach,
   ...approvals,
   ...settings,
+  ...undo,
   ...xray,
   ...retrieval,
   ...playground,

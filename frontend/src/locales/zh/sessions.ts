@@ -17,6 +17,12 @@ export const sessions: Record<keyof typeof en, string> = {
   notImported: '未能导入 {name}：{reason}',
   pin: '置顶',
   unpin: '取消置顶',
+  putAway: '已搁置',
+  putItAway: '搁置',
+  backInList: '放回列表',
+  isAway: '已搁置“{title}”；发送新消息即放回列表',
+  isBackInList: '“{title}”已放回列表',
+  chooseSeveral: '选择多个…',
   exportMd: '导出为 Markdown',
   exportJson: '导出为 JSON',
   messageGone: '该消息已不在此对话中，请查看归档。',
@@ -34,4 +40,5 @@ export const sessions: Record<keyof typeof en, string> = {
   deleted: '已删除“{title}”',
   restored: '已恢复“{title}”',
   notDone: '操作失败：{reason}',
+  archive: '归档与回收站',
 }

@@ -1,17 +1,12 @@
 import type { xray as en } from '../en/xray'
 
 export const xray: Record<keyof typeof en, string> = {
-  xray: '提示词透视',
-  xrayShort: '透视',
-  xrayHint: '下一次请求的完整内容：每一部分来自哪里、占用多少',
   xrayTotal: '{tokens} 词元，{bytes} 字节',
   xrayDropped: '已略去最早的 {n} 条消息',
   xrayTools: '提供给模型的工具',
   xrayHistory: '对话内容',
   xrayCut: '已截断',
   xrayAbsent: '未包含',
-  bytes: '{n} 字节',
-  xrayOfAnswer: '透视此回答',
   sentHint: '为此回答实际发送给模型的完整内容，取自磁盘上的记录',
   sentNone: '没有保存此回答的请求：它早于记录功能、来自其他对话，或已为较新的请求让位。',
   sentDamaged: '此请求的某一部分在磁盘上缺失或已损坏，因此无法完整显示。',

@@ -1,0 +1,24 @@
+import { GitBranch } from 'lucide-react'
+import { Link } from 'wouter'
+import { useSessions } from '@/api/queries'
+import { useT } from '@/lib/i18n'
+import type { Parent } from '@/thread/model'
+
+/** Where the conversation was branched off; the page of one that is gone says so. */
+export function BranchedFrom({ parent }: { parent: Parent }) {
+  const t = useT()
+  const known = useSessions().data?.find(session => session.id === parent.sessionId)
+  const title = known ? known.title || known.begins || t('untitled') : t('anotherChat')
+  const { sessionId, messageId } = parent
+  return (
+    <p className="flex items-center gap-1.5 text-fg-3 text-small">
+      <GitBranch size={13} aria-hidden className="shrink-0" />
+      <Link
+        href={`/s/${encodeURIComponent(sessionId)}/m/${encodeURIComponent(messageId)}`}
+        className="min-w-0 truncate underline-offset-2 hover:underline pointer-coarse:py-3"
+      >
+        {t('branchedFrom', { title })}
+      </Link>
+    </p>
+  )
+}

@@ -1,0 +1,104 @@
+import '@/lib/later'
+import { type KeyboardEvent, type MouseEvent, useEffect, useRef, useState } from 'react'
+import { useLocation } from 'wouter'
+import { useT } from '@/lib/i18n'
+import { putAllAway, removeAll } from './bulk'
+import { ChooseBar } from './ChooseBar'
+import { ChooseRow } from './ChooseRow'
+import { between, type Group } from './groups'
+import { exportSession } from './transfer'
+
+interface Props {
+  groups: readonly Group[]
+  /** Ids that are chosen already. */
+  start: readonly string[]
+  /** Those in which a call waits for a person. */
+  waiting: ReadonlySet<string>
+  current: string | null
+  onDone: () => void
+}
+
+/** The list while several are being chosen: each row has a box, and what can be done with all of them stands above. */
+export default function ChooseList({ groups, start, waiting, current, onDone }: Props) {
+  const t = useT()
+  const [, navigate] = useLocation()
+  const [picked, setPicked] = useState<ReadonlySet<string>>(() => new Set(start))
+  const [anchor, setAnchor] = useState(start.at(-1) ?? null)
+  const box = useRef<HTMLFieldSetElement>(null)
+  const all = groups.flatMap(group => group.sessions)
+  // Another tab may have deleted one meanwhile.
+  const chosen = all.filter(session => picked.has(session.id))
+  const ids = chosen.map(session => session.id)
+  const away = new Set(groups.find(group => group.name === 'putAway')?.sessions)
+  const whole = all.length > 0 && chosen.length === all.length
+
+  // The menu or the row that began this is gone, or gives the focus back to its button first.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the boxes come up
+  useEffect(() => {
+    const frame = requestAnimationFrame(() => {
+      const at = all.findIndex(session => session.id === anchor)
+      box.current?.querySelectorAll<HTMLInputElement>('input[type=checkbox]')[Math.max(0, at)]?.focus()
+    })
+    return () => cancelAnimationFrame(frame)
+  }, [])
+
+  const toggle = (id: string, event: MouseEvent) => {
+    const on = !picked.has(id)
+    const range = event.shiftKey && anchor !== null ? between(groups, anchor, id) : [id]
+    const next = new Set(picked)
+    for (const one of range) {
+      if (on) next.add(one)
+      else next.delete(one)
+    }
+    setPicked(next)
+    setAnchor(id)
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== 'Escape') return
+    // Esc leaves the choice; it does not stop what runs.
+    event.stopPropagation()
+    onDone()
+  }
+  const onDelete = async () => {
+    onDone()
+    const gone = await removeAll(chosen)
+    if (current !== null && gone.includes(current)) navigate('/')
+  }
+  return (
+    <fieldset ref={box} aria-label={t('chooseSessions')} onKeyDown={onKeyDown} className="min-w-0">
+      <ChooseBar
+        count={chosen.length}
+        whole={whole}
+        away={chosen.length > 0 && chosen.every(session => away.has(session))}
+        onAll={on => setPicked(new Set(on ? all.map(session => session.id) : []))}
+        onDone={onDone}
+        onPutAway={on => {
+          onDone()
+          void putAllAway(ids, on)
+        }}
+        onExport={() => {
+          onDone()
+          for (const id of ids) exportSession(id, 'json')
+        }}
+        onDelete={() => void onDelete()}
+      />
+      {groups.map(({ name, sessions }) => (
+        <section key={name} aria-label={t(name)}>
+          <h2 className="px-2 pt-2 pb-1 font-medium text-fg-3 text-meta">{t(name)}</h2>
+          <ul>
+            {sessions.map(session => (
+              <li key={session.id}>
+                <ChooseRow
+                  session={session}
+                  state={waiting.has(session.id) ? 'approval' : session.state}
+                  chosen={picked.has(session.id)}
+                  onToggle={event => toggle(session.id, event)}
+                />
+              </li>
+            ))}
+          </ul>
+        </section>
+      ))}
+    </fieldset>
+  )
+}

@@ -1,0 +1,57 @@
+/** What is done with several conversations at once, with one way back. */
+import * as api from '@/api/endpoints'
+import { keys, patchList, refresh } from '@/api/queries'
+import type { SessionSummary } from '@/api/types'
+import { drop } from '@/app/threads'
+import { type Key, t } from '@/lib/i18n'
+import { reasonOf } from '@/lib/reason'
+import { toast } from '@/stores/toasts'
+
+type Ids = readonly string[]
+
+/** One after the other; the ids for which it worked. What failed is said once, with the first reason. */
+async function each(ids: Ids, run: (id: string) => Promise<unknown>): Promise<string[]> {
+  const done: string[] = []
+  const reasons: string[] = []
+  for (const id of ids) {
+    try {
+      await run(id)
+      done.push(id)
+    } catch (error) {
+      reasons.push(reasonOf(error))
+    }
+  }
+  const [reason] = reasons
+  if (reason !== undefined) toast(t('notDone', { reason }), { tone: 'bad' })
+  return done
+}
+
+function tell(done: Ids, words: Key, undo?: (ids: Ids) => void): void {
+  if (done.length === 0) return
+  const action = undo && { label: t('undo'), run: () => undo(done) }
+  toast(t(words, { n: done.length }), action ? { action } : {})
+}
+
+/** The ids of those that are gone. */
+export async function removeAll(sessions: readonly SessionSummary[]): Promise<string[]> {
+  const ids = sessions.map(session => session.id)
+  const done = await each(ids, async id => {
+    await api.deleteSession(id)
+    drop(id)
+  })
+  tell(done, 'deletedMany', gone => void restoreAll(gone))
+  refresh(keys.sessions)
+  return done
+}
+
+async function restoreAll(ids: Ids): Promise<void> {
+  tell(await each(ids, api.restoreSession), 'restoredMany')
+  refresh(keys.sessions)
+  refresh(keys.deleted)
+}
+
+export async function putAllAway(ids: Ids, away: boolean): Promise<void> {
+  const run = away ? api.putAway : api.putBack
+  const done = await each(ids, async id => patchList(await run(id)))
+  tell(done, away ? 'awayMany' : 'backMany', moved => void putAllAway(moved, !away))
+}

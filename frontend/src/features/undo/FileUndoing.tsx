@@ -1,0 +1,31 @@
+import { FileDiff } from 'lucide-react'
+import type { FileUndo } from '@/api/types'
+import { DiffView } from '@/components/DiffView'
+import { Visible } from '@/components/Visible'
+import { useT } from '@/lib/i18n'
+
+/** What would become of one file. */
+export function FileUndoing({ file }: { file: FileUndo }) {
+  const t = useT()
+  const { path, diff, added, removed } = file
+  return (
+    <section aria-label={path} className="text-[13px]">
+      <h3 className="mb-1 flex flex-wrap items-center gap-x-2 font-normal">
+        <FileDiff size={14} aria-hidden className="shrink-0 text-fg-3" />
+        <span className="min-w-0 truncate font-mono text-[12px]">
+          <Visible text={path} />
+        </span>
+        {diff != null && (
+          <span className="font-mono text-[12px] tabular-nums">
+            <span className="text-ok">+{added}</span> <span className="text-bad">−{removed}</span>
+          </span>
+        )}
+      </h3>
+      {diff == null ? (
+        <p className="text-warn">{t('undoStays')}</p>
+      ) : (
+        diff !== '' && <DiffView diff={diff} label={t('undoDiff', { path })} />
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,61 @@
+import '@/lib/later'
+import { Undo2 } from 'lucide-react'
+import { ApiError } from '@/api/client'
+import { useUndoing } from '@/api/queries'
+import { Button } from '@/components/ui/Button'
+import { Dialog } from '@/components/ui/Dialog'
+import { Skeleton } from '@/components/ui/Skeleton'
+import { useT } from '@/lib/i18n'
+import { useLive } from '@/stores/live'
+import { shownThread } from '@/thread/loaded'
+import { FileUndoing } from './FileUndoing'
+
+interface Props {
+  open: boolean
+  onOpenChange: (open: boolean) => void
+  sessionId: string
+  work: string
+  /** The calls whose changes shall be undone, oldest first. */
+  onUndo: (calls: string[]) => void
+}
+
+/** What undoing all that a work changed would do to files, before it is done. */
+export default function UndoWork({ open, onOpenChange, sessionId, work, onUndo }: Props) {
+  const t = useT()
+  const { data: files, error } = useUndoing(sessionId, work)
+  const running = useLive(s => shownThread(s.threads[sessionId])?.running != null)
+  const busy = running || (error instanceof ApiError && error.code === 'busy')
+  const calls = files?.filter(file => file.diff != null).flatMap(file => file.calls) ?? []
+  return (
+    <Dialog size="wide" open={open} onOpenChange={onOpenChange} title={t('undoWork')}>
+      <p className="mb-3 text-[13px] text-fg-2">{t('undoLimits')}</p>
+      {busy ? (
+        <p role="status" className="text-[13px] text-warn">
+          {t('undoBusy')}
+        </p>
+      ) : error ? (
+        <p role="alert" className="text-[13px] text-bad">
+          {t('loadFailed', { reason: error.message })}
+        </p>
+      ) : files ? (
+        <ul className="space-y-3">
+          {files.map(file => (
+            <li key={file.path}>
+              <FileUndoing file={file} />
+            </li>
+          ))}
+        </ul>
+      ) : (
+        <Skeleton label={t('loading')} rows={4} />
+      )}
+      {files?.length === 0 && !busy && <p className="text-[13px] text-fg-2">{t('undoNothing')}</p>}
+      <div className="mt-4 flex flex-wrap justify-end gap-2">
+        <Button onClick={() => onOpenChange(false)}>{t('cancel')}</Button>
+        <Button look="solid" disabled={busy || calls.length === 0} onClick={() => onUndo(calls)}>
+          <Undo2 size={14} aria-hidden />
+          {t('undoChanges', { n: calls.length })}
+        </Button>
+      </div>
+    </Dialog>
+  )
+}

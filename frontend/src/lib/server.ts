@@ -1,0 +1,44 @@
+/** What the server tells by a code, in the language of the page. */
+import type { Vars } from './i18n'
+
+/** The sentence of a key; null where the language has none, or where something that it names was not told. */
+export type Say = (key: string, about?: Vars) => string | null
+
+/** Why a work failed. Null where the server's own sentence has to do. */
+export function failureIn(say: Say, code: string, about: Vars): string | null {
+  const first = sentence(say, code, about)
+  if (first === null) return null
+  const words = about.said ? say('said', about) : ''
+  const wait = code === 'rate_limited' || code === 'server' ? later(say, Number(about.after ?? 0)) : ''
+  return [first, words, wait].join('')
+}
+
+function sentence(say: Say, code: string, about: Vars): string | null {
+  const kind = about.key ?? about.trouble ?? about.phase ?? (about.limit && 'limit')
+  return say(kind ? `${code}.${kind}` : code, about)
+}
+
+function later(say: Say, seconds: number): string | null {
+  if (seconds === 0) return say('later')
+  if (seconds < 120) return say('laterSeconds', { n: seconds })
+  if (seconds < 7200) return say('laterMinutes', { n: Math.ceil(seconds / 60) })
+  return say('laterHours', { n: Math.ceil(seconds / 3600) })
+}
+
+/** Why a person is asked. */
+interface Because {
+  code: string
+  text_from?: string | null
+  file?: string | null
+}
+
+/** Null where the server's own sentence has to do. */
+export function becauseIn(say: Say, because: Because | null | undefined): string | null {
+  if (!because) return null
+  const { code, text_from, file } = because
+  const parts = [
+    ...(code === 'outside' && text_from ? [] : [say(`because.${code}`)]),
+    ...(text_from ? [say(`from.${text_from}`, file ? { file } : {})] : []),
+  ]
+  return parts.includes(null) ? null : `${parts.join('；')}。`
+}

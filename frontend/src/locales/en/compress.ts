@@ -1,0 +1,35 @@
+/** The dialog in which a conversation is compressed. */
+export const compress = {
+  compressTitle: 'Compress this conversation',
+  compressPlan:
+    'A summary would stand for the first {n|message|{n} messages}; the last {kept|one stays as it is|{kept} stay as they are}. The originals move to the archive and can be put back.',
+  compressTokens:
+    'The next request has {before} {before|token|tokens}; without these messages {after}, and the summary is added.',
+  compressAsk: 'Have a summary written',
+  compressWrite: 'Write it myself',
+  compressing: 'The model is writing a summary. Nothing is changed yet.',
+  compressNoSummary: 'No summary was made: {reason}',
+  compressBusy: 'This conversation is still at work. Wait until it is done, or stop it.',
+  compressAgain: 'Look again',
+  compressSummary: 'Summary',
+  compressExact: 'The next request: {before} → {after} {after|token|tokens}',
+  compressAbout: 'The next request: {before} → about {after} {after|token|tokens}',
+  compressDiscard: 'Discard the summary with your changes?',
+  discard: 'Discard',
+  keepEditing: 'Keep editing',
+  compressAccept: 'Accept the summary',
+  lostTitle: 'What would be lost',
+  lostCount: '{n} {n|thing|things} that the originals name {n|is|are} not in the summary',
+  lostNothing: 'No name of the originals is missing',
+  lostHow:
+    'Found by comparing text: it may be there in other words, and what has no such form is not looked for. What tools answered is not compared.',
+  lostUnlisted: '{n} more {n|thing is|things are} named than are compared here.',
+  lostPaths: 'Files and paths',
+  lostUrls: 'Addresses',
+  lostIds: 'Ids and versions',
+  lostNumbers: 'Numbers and dates',
+  lostQuestions: 'Questions whose words are hardly in it; it may not say whether they are answered',
+  lostAdd: 'Add to the summary',
+  more: 'and {n} more',
+  tooShort: 'This conversation is too short to compress.',
+}

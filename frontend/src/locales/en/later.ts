@@ -1,0 +1,16 @@
+import { archive } from './archive'
+import { choose } from './choose'
+import { compress } from './compress'
+import { playground } from './playground'
+import { undo } from './undo'
+import { xray } from './xray'
+
+/** The words of views that are opened later. They come with `@/lib/later`. */
+export const later = {
+  ...archive,
+  ...choose,
+  ...compress,
+  ...playground,
+  ...undo,
+  ...xray,
+}

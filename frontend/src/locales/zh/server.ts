@@ -1,0 +1,56 @@
+/**
+ * What the server says in English, by its code and what varies within one. A sentence is said only where the server told
+ * all that it is filled in with; else its own words stand.
+ */
+export const server: Record<string, string> = {
+  // Why a person is asked.
+  'because.persona': '人设、记忆和技能的每次改动都会先让你过目',
+  'because.network': '访问网络前会先询问',
+  'because.unfenced': '它不会在无网络的沙箱中运行',
+  'because.configured': '配置要求对此先询问',
+  'from.outside': '本次运行读取了来自外部的文本，那段文本可能比你更想这样做',
+  'from.output': '本次运行读取了来自外部的文本（命令的输出），那段文本可能比你更想这样做',
+  'from.skill':
+    '本次运行读取了来自外部的文本（{file}，其当前内容尚未得到你的信任），那段文本可能比你更想这样做',
+
+  // Why a work failed.
+  'auth.missing': '{provider} 需要 API 密钥，但没有设置。请设置 {setting}。',
+  'auth.not_accepted': '{provider} 不接受该 API 密钥。请检查 {setting}。',
+  'auth.unsendable': '无法用该 API 密钥访问 {provider}：其中有密钥不会含有的字符。请检查 {setting}。',
+  quota: '{provider} 账户的余额或额度已用完。请充值，或选择其他模型。',
+  model_not_found: '{provider} 不提供模型“{model}”。请在设置中选择其他模型。',
+  context_overflow: '对话超出了模型能读取的长度。请压缩对话，或开始新对话。',
+  'context_overflow.limit': '对话超出了模型能读取的长度（{limit} 个词元）。请压缩对话，或开始新对话。',
+  rate_limited: '{provider} 暂时不再接受请求。',
+  'unreachable.bad_address': '无法连接 {provider}（{address}）：{cause}。请在设置中更正 base_url。',
+  'unreachable.dns': '无法连接 {provider}（{address}）：找不到该名称。请检查 base_url 和网络连接。',
+  'unreachable.refused':
+    '无法连接 {provider}（{address}）：那里没有服务在监听。请启动该服务，或更正 base_url。',
+  'unreachable.connect_timeout':
+    '无法连接 {provider}（{address}）：10 秒内没有应答。请检查 base_url、网络连接和代理。',
+  'unreachable.tls':
+    '无法连接 {provider}（{address}）：无法建立安全连接（{cause}）。请检查 base_url 开头应为 http:// 还是 https://，以及本机的证书是否有效。',
+  'unreachable.redirected':
+    '无法连接 {provider}（{address}）：它转向 {cause}，而密钥绝不会转发到其他地址。如果该地址正确，请填入 base_url。',
+  'unreachable.no_such_path':
+    '无法连接 {provider}（{address}）：此路径没有这样的 API（404）。请检查 base_url：它通常以 /v1 结尾。',
+  'unreachable.not_an_api':
+    '无法连接 {provider}（{address}）：返回的是网页而不是回答。请检查 base_url：它通常以 /v1 结尾。',
+  'unreachable.other': '无法连接 {provider}（{address}）：{cause}。请检查网络连接后重试。',
+  'timeout.first_byte':
+    '{provider} 在 {waited} 秒内没有开始回答。请重试；如果一直如此，则服务器过载或已停止。',
+  'timeout.idle':
+    '{provider} 开始回答后，{waited} 秒内没有新的内容。请重试；如果一直如此，则服务器过载或已停止。',
+  interrupted: '{provider} 的回答在结束前中断（{cause}）。请继续，或重试。',
+  bad_stream: '无法读取 {provider} 的回答（{cause}）。请检查该地址是否为兼容 OpenAI 的 API。',
+  refused: '{provider} 拒绝了请求（{status}）。请修改请求，或更换模型。',
+  server: '{provider} 自身出现故障（{status}）。',
+  empty: '{provider} 的模型 {model} 没有返回任何内容。请重试，或换一种说法。',
+  unknown_model:
+    '这里已经没有模型“{model}”。请在输入框下方选择其他模型，或恢复它（config.yml、.env，或启动其服务）并重新启动 miniclaw。',
+  said: '对方的说明：“{said}”。',
+  later: '请稍后重试。',
+  laterSeconds: '请在 {n} 秒后重试。',
+  laterMinutes: '请在 {n} 分钟后重试。',
+  laterHours: '请在 {n} 小时后重试。',
+}

@@ -1,0 +1,114 @@
+import { fireEvent, render, screen } from '@testing-library/react'
+import userEvent from '@testing-library/user-event'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { keys, queryClient } from '@/api/queries'
+import type { SessionSummary } from '@/api/types'
+import { putAllAway, removeAll } from '@/features/sessions/bulk'
+import ChooseList from '@/features/sessions/ChooseList'
+import type { Group } from '@/features/sessions/groups'
+import { useToasts } from '@/stores/toasts'
+
+const session = (id: string): SessionSummary => ({
+  ...{ id, title: `The ${id}`, created_at: 0, updated_at: 0, message_count: 2, state: 'idle' },
+})
+const [a, b, c, d] = ['a', 'b', 'c', 'd'].map(session) as [
+  SessionSummary,
+  SessionSummary,
+  SessionSummary,
+  SessionSummary,
+]
+const GROUPS: Group[] = [
+  { name: 'today', sessions: [a, b] },
+  { name: 'earlier', sessions: [c] },
+  { name: 'putAway', sessions: [d] },
+]
+
+beforeEach(() => {
+  useToasts.setState({ list: [] })
+  queryClient.setQueryData(keys.sessions, { sessions: [a, b, c, d], pinned: [], put_away: ['d'] })
+})
+afterEach(() => vi.unstubAllGlobals())
+
+function show(start: string[] = []) {
+  const onDone = vi.fn()
+  render(<ChooseList groups={GROUPS} start={start} waiting={new Set()} current={null} onDone={onDone} />)
+  return onDone
+}
+const box = (id: string) => screen.getByRole<HTMLInputElement>('checkbox', { name: `The ${id}` })
+const checked = () => ['a', 'b', 'c', 'd'].filter(id => box(id).checked)
+
+it('rows are chosen one by one, as a range, all and none', async () => {
+  const person = userEvent.setup()
+  show(['a'])
+  expect(checked()).toEqual(['a'])
+  await person.click(screen.getByText('The b'))
+  expect(screen.getByRole('status').textContent).toBe('2 selected')
+  await person.click(box('a'))
+  await person.click(box('b'))
+  expect(checked()).toEqual([])
+  fireEvent.click(box('d'), { shiftKey: true })
+  expect(checked()).toEqual(['b', 'c', 'd'])
+  await person.click(screen.getByRole('button', { name: 'Select all' }))
+  expect(checked()).toEqual(['a', 'b', 'c', 'd'])
+  await person.click(screen.getByRole('button', { name: 'Select none' }))
+  expect(checked()).toEqual([])
+  expect(screen.getByRole<HTMLButtonElement>('button', { name: 'Delete' }).disabled).toBe(true)
+})
+
+it('the keys choose and leave, and nothing else hears the Escape', async () => {
+  const person = userEvent.setup()
+  const heard = vi.fn()
+  window.addEventListener('keydown', heard)
+  const onDone = show(['c'])
+  await vi.waitFor(() => expect(document.activeElement).toBe(box('c')))
+  await person.keyboard(' ')
+  expect(checked()).toEqual([])
+  heard.mockClear()
+  await person.keyboard('{Escape}')
+  expect(onDone).toHaveBeenCalledOnce()
+  expect(heard).not.toHaveBeenCalled()
+  window.removeEventListener('keydown', heard)
+})
+
+it('what is put away already can only be put back', () => {
+  show(['d'])
+  expect(screen.getByRole('button', { name: 'Put back into the list' })).toBeTruthy()
+  fireEvent.click(box('a'))
+  expect(screen.getByRole('button', { name: 'Put away' })).toBeTruthy()
+})
+
+/** Answers each call by its method and the session's id. */
+function serve(answers: Record<string, [number, unknown]>): string[] {
+  const asked: string[] = []
+  vi.stubGlobal('fetch', async (path: string, init: RequestInit) => {
+    const name = `${init.method ?? 'GET'} ${path.replace('/api/sessions/', '')}`
+    if (name.startsWith('GET')) return new Response('{}')
+    asked.push(name)
+    const [status, body] = answers[name] ?? [200, {}]
+    return new Response(JSON.stringify(body), { status })
+  })
+  return asked
+}
+const toasts = () => useToasts.getState().list.map(({ text }) => text)
+
+it('several are deleted with one way back, and what could not be deleted is said', async () => {
+  const asked = serve({ 'DELETE b': [500, { code: 'io', message: 'The disk says no.' }] })
+  expect(await removeAll([a, b, c])).toEqual(['a', 'c'])
+  expect(toasts()).toEqual(['That did not work: The disk says no.', '2 conversations deleted'])
+  useToasts.getState().list.at(-1)?.action?.run()
+  await vi.waitFor(() => expect(toasts().at(-1)).toBe('2 conversations restored'))
+  expect(asked).toEqual(['DELETE a', 'DELETE b', 'DELETE c', 'POST a/restore', 'POST c/restore'])
+})
+
+it('several are put away with one way back', async () => {
+  const asked = serve({
+    'PUT a/away': [200, { put_away: ['d', 'a'] }],
+    'PUT b/away': [200, { put_away: ['d', 'a', 'b'] }],
+  })
+  await putAllAway(['a', 'b'], true)
+  expect(queryClient.getQueryData(keys.sessions)).toMatchObject({ put_away: ['d', 'a', 'b'] })
+  expect(toasts()).toEqual(['2 conversations put away'])
+  useToasts.getState().list.at(-1)?.action?.run()
+  await vi.waitFor(() => expect(toasts().at(-1)).toBe('2 conversations are back in the list'))
+  expect(asked).toEqual(['PUT a/away', 'PUT b/away', 'DELETE a/away', 'DELETE b/away'])
+})

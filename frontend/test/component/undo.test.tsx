@@ -1,0 +1,59 @@
+import { QueryClientProvider } from '@tanstack/react-query'
+import { render, screen, within } from '@testing-library/react'
+import userEvent from '@testing-library/user-event'
+import { afterEach, expect, it, vi } from 'vitest'
+import { queryClient } from '@/api/queries'
+import UndoWork from '@/features/undo/UndoWork'
+
+afterEach(() => {
+  vi.unstubAllGlobals()
+  queryClient.clear()
+})
+
+function show(status: number, body: unknown) {
+  const asked: string[] = []
+  vi.stubGlobal('fetch', async (path: string) => {
+    asked.push(path)
+    return new Response(JSON.stringify(body), { status })
+  })
+  const onUndo = vi.fn()
+  const dialog = <UndoWork open onOpenChange={() => {}} sessionId="s" work="w 1" onUndo={onUndo} />
+  render(<QueryClientProvider client={queryClient}>{dialog}</QueryClientProvider>)
+  return { asked, onUndo }
+}
+const undo = () => screen.getByRole<HTMLButtonElement>('button', { name: /^Undo \d/ })
+
+it('each file shows what would become of it, and what was changed since is left alone', async () => {
+  const { asked, onUndo } = show(200, {
+    files: [
+      {
+        path: 'memory/a.md',
+        calls: ['c1', 'c3'],
+        diff: '--- a\n+++ a\n@@ -1 +1 @@\n-new\n+old\n',
+        added: 1,
+        removed: 1,
+      },
+      { path: 'memory/b.md', calls: ['c2'], added: 0, removed: 0 },
+    ],
+  })
+  const file = within(await screen.findByRole('region', { name: 'memory/a.md' }))
+  expect(file.getByRole('group', { name: 'What undoing makes of memory/a.md' }).textContent).toContain('old')
+  expect(screen.getByRole('region', { name: 'memory/b.md' }).textContent).toContain('so it stays as it is')
+  expect(screen.getByText(/what commands did is not/)).toBeTruthy()
+  expect(asked).toEqual(['/api/sessions/s/works/w%201/undo'])
+  expect(undo().textContent).toBe('Undo 2 changes')
+  await userEvent.click(undo())
+  expect(onUndo).toHaveBeenCalledWith(['c1', 'c3'])
+})
+
+it('nothing is undone while the conversation is at work', async () => {
+  show(409, { code: 'busy', message: 'this session is still working' })
+  expect((await screen.findByText(/is at work/)).getAttribute('role')).toBe('status')
+  expect(undo().disabled).toBe(true)
+})
+
+it('where nothing is left to undo, that is said', async () => {
+  show(200, { files: [] })
+  await screen.findByText('Nothing is left to undo.')
+  expect(undo().disabled).toBe(true)
+})

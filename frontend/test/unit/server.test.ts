@@ -1,0 +1,124 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { ApiError } from '@/api/client'
+import { sayOfServer, setLang } from '@/lib/i18n'
+import { reasonOf } from '@/lib/reason'
+import { becauseIn, failureIn, type Say } from '@/lib/server'
+import { server } from '@/locales/zh/server'
+import { advance } from '@/thread/advance'
+import { fromHistory } from '@/thread/history'
+import { emptyThread } from '@/thread/model'
+import { FRAMES, historyAt } from './frames'
+
+const zh: Say = (key, about) => sayOfServer('zh', key, about)
+const source = (path: string): string => readFileSync(join(process.cwd(), '../src', path), 'utf8')
+const inQuotes = (text: string): string[] => [...text.matchAll(/"([a-z_]+)"/g)].map(([, word]) => word ?? '')
+const bodyOf = (text: string, head: string): string => {
+  const from = text.indexOf(head)
+  expect(from, head).toBeGreaterThan(-1)
+  return text.slice(from, text.indexOf('\n    }\n', from))
+}
+
+describe('why a work failed', () => {
+  const provider = 'DeepSeek'
+  it('is said with what the server told', () => {
+    const auth = { provider, key: 'not_accepted', setting: 'DEEPSEEK_API_KEY', said: 'Bad {key}' }
+    expect(failureIn(zh, 'auth', auth)).toBe(
+      'DeepSeek 不接受该 API 密钥。请检查 DEEPSEEK_API_KEY。对方的说明：“Bad {key}”。',
+    )
+    expect(failureIn(zh, 'server', { provider, status: '503' })).toBe(
+      'DeepSeek 自身出现故障（503）。请稍后重试。',
+    )
+    expect(failureIn(zh, 'rate_limited', { provider, after: '86400' })).toContain('24 小时')
+    expect(failureIn(zh, 'rate_limited', { provider, after: '30' })).toContain('30 秒')
+    expect(failureIn(zh, 'context_overflow', { limit: '8192' })).toContain('8192')
+    expect(failureIn(zh, 'context_overflow', {})).toContain('压缩')
+  })
+
+  it('is left to the server where the page has no words, or was told too little', () => {
+    expect(failureIn(zh, 'tool_failed', {})).toBeNull()
+    expect(failureIn(zh, 'toString', {})).toBeNull()
+    expect(failureIn(zh, 'auth', {})).toBeNull()
+    expect(failureIn(zh, 'empty', { provider })).toBeNull()
+    expect(failureIn(() => null, 'server', { provider, status: '503' })).toBeNull()
+  })
+
+  it('has a sentence for every code of the server', () => {
+    const keys = Object.keys(server).map(key => key.split('.')[0])
+    const codes = inQuotes(bodyOf(source('provider/error.rs'), 'pub fn code(&self)'))
+    expect(codes.length).toBeGreaterThan(10)
+    for (const code of codes) expect(keys, code).toContain(code)
+    const about = source('provider/about.rs')
+    for (const [type, code] of [
+      ['Key', 'auth'],
+      ['Phase', 'timeout'],
+      ['Trouble', 'unreachable'],
+    ]) {
+      const words = inQuotes(bodyOf(about, `impl ${type} {`))
+      expect(words.length, type).toBeGreaterThan(1)
+      for (const word of words) expect(server, `${code}.${word}`).toHaveProperty([`${code}.${word}`])
+    }
+  })
+
+  it('comes with the frame, and again with the history', () => {
+    const about = { provider, status: '503' }
+    const told = { code: 'server', retryable: true, about }
+    const frame = {
+      type: 'error',
+      error: 'It has a fault.',
+      session_id: 's',
+      work_id: 'w1',
+      ...told,
+    } as const
+    const [begun] = FRAMES
+    if (!begun) throw new Error('no frames')
+    const live = [begun, frame].reduce(advance, emptyThread('s')).entries.at(-1)
+    const outcome = { kind: 'error', message: 'It has a fault.', ...told }
+    expect(live).toMatchObject({ outcome })
+    const message = { role: 'assistant' as const, work_id: 'w1', error: 'It has a fault.' }
+    const history = { ...historyAt(0), messages: [message], running: null }
+    const again = fromHistory({ ...history, failures: [{ work_id: 'w1', ...told }] }).entries.at(-1)
+    expect(again).toMatchObject({ outcome })
+    const old = fromHistory(history).entries.at(-1)
+    expect(old).toMatchObject({ outcome: { ...outcome, code: 'error', about: {} } })
+  })
+})
+
+it('an answer of the server is said in the language of the page, where that has words for it', async () => {
+  const body = { code: 'empty', message: 'It returned nothing.', about: { provider: 'Ollama', model: 'm' } }
+  const answered = new ApiError(502, body)
+  expect(reasonOf(answered)).toBe('It returned nothing.')
+  await setLang('zh')
+  expect(reasonOf(answered)).toMatch(/^Ollama 的模型 m /)
+  expect(reasonOf(new ApiError(502, { ...body, about: { provider: 7 } }))).toBe('It returned nothing.')
+  expect(reasonOf(new ApiError(404, { code: 'not_found', message: 'Gone.' }))).toBe('Gone.')
+  await setLang('en')
+})
+
+describe('why a person is asked', () => {
+  it('is said whole or left to the server', () => {
+    expect(becauseIn(zh, { code: 'configured' })).toBe('配置要求对此先询问。')
+    expect(becauseIn(zh, { code: 'outside', text_from: 'outside' })).toMatch(
+      /^本次运行读取了来自外部的文本，.*。$/,
+    )
+    expect(becauseIn(zh, { code: 'persona', text_from: 'output' })).toMatch(/过目；本次运行.*命令的输出/)
+    expect(becauseIn(zh, { code: 'outside', text_from: 'skill', file: 'skills/a.md' })).toContain(
+      'skills/a.md',
+    )
+    expect(becauseIn(zh, { code: 'outside', text_from: 'skill' })).toBeNull()
+    expect(becauseIn(zh, { code: 'persona', text_from: 'moon' })).toBeNull()
+    expect(becauseIn(zh, { code: 'moon' })).toBeNull()
+    expect(becauseIn(zh, null)).toBeNull()
+  })
+
+  it('has words for every reason of the server', () => {
+    const policy = source('tools/policy.rs')
+    const codes = [...policy.matchAll(/\basks\(\s*"(\w+)"/g)].map(([, code]) => code)
+    expect(new Set(codes)).toEqual(new Set(['persona', 'network', 'outside', 'unfenced', 'configured']))
+    for (const code of codes) if (code !== 'outside') expect(server).toHaveProperty([`because.${code}`])
+    const from = inQuotes(bodyOf(policy, 'fn because(&self)'))
+    expect(from).toEqual(['outside', 'output', 'skill'])
+    for (const word of from) expect(server).toHaveProperty([`from.${word}`])
+  })
+})
