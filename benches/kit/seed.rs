@@ -14,7 +14,11 @@ The travel item was mentioned only once, near the end, so it is easy to miss.";
 
 /// One session's JSON with `length` messages; every tenth exchange used a tool.
 pub fn session(title: &str, length: usize) -> Value {
-    let messages: Vec<Value> = (0..length).map(message).collect();
+    titled(title, (0..length).map(message).collect())
+}
+
+/// One session's JSON with these messages.
+pub fn titled(title: &str, messages: Vec<Value>) -> Value {
     json!({"title": title, "created_at": 1.7e9, "updated_at": 1.7e9, "messages": messages})
 }
 
@@ -32,8 +36,8 @@ fn message(at: usize) -> Value {
 }
 
 /// Writes `sessions/{id}.json`. The server must not run yet.
-pub fn write(home: &Path, id: &str, length: usize) -> io::Result<()> {
+pub fn write(home: &Path, id: &str, session: &Value) -> io::Result<()> {
     let folder = home.join("sessions");
     fs::create_dir_all(&folder)?;
-    fs::write(folder.join(format!("{id}.json")), format!("{:#}\n", session(&format!("{length} messages"), length)))
+    fs::write(folder.join(format!("{id}.json")), format!("{session:#}\n"))
 }

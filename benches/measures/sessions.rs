@@ -27,7 +27,7 @@ async fn long_sessions(bench: &Bench, report: &mut Report) -> io::Result<()> {
     let home = bench.folder("long");
     starter_home(&home, &model.base_url)?;
     for length in LENGTHS {
-        seed::write(&home, &format!("length-{length}"), length)?;
+        seed::write(&home, &format!("length-{length}"), &seed::session(&format!("{length} messages"), length))?;
     }
     let server = Server::start(&home)?;
     let mut connection = server.connect().await?;
@@ -77,7 +77,7 @@ async fn many_sessions(bench: &Bench, report: &mut Report) -> io::Result<()> {
     let home = bench.folder("many");
     starter_home(&home, &model.base_url)?;
     for number in 0..MANY {
-        seed::write(&home, &format!("s{number:04}"), 20)?;
+        seed::write(&home, &format!("s{number:04}"), &seed::session("20 messages", 20))?;
     }
     let (server, started) = Server::time_to_health(&home).await?;
     let mut connection = server.connect().await?;

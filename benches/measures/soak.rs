@@ -2,6 +2,7 @@
 //! the server still answer at once? Measured only when it is asked for by name: `make soak MINUTES=10`.
 
 use std::collections::HashMap;
+use std::fs;
 use std::io::{self, Error};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,10 +12,11 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::{interval, sleep};
 
-use super::{Bench, model, titled_session};
+use super::{Bench, model};
 use crate::kit::http::{Connection, find};
 use crate::kit::numbers::{Samples, ms};
 use crate::kit::report::Report;
+use crate::kit::seed;
 use crate::kit::server::{Server, starter_home};
 
 const AGENTS: usize = 50;
@@ -24,8 +26,9 @@ const TABS: usize = 20;
 const TOKENS: usize = 200;
 const PER_SECOND: u32 = 10;
 /// After so many answers an agent has the older half of its conversation archived, as a person would: what is said is kept
-/// on disk, not in memory.
-const COMPRESSED_EVERY: u64 = 10;
+/// on disk, not in memory. Each begins where that has led to, so that conversations are as long at the end as at the start:
+/// between this many exchanges and twice as many.
+const COMPRESSED_EVERY: usize = 10;
 /// In MB; half of the time is enough for a leak to show.
 const GROWN: f64 = 3.0;
 const HEALTH_EVERY: Duration = Duration::from_millis(100);
@@ -39,12 +42,12 @@ pub async fn measure(bench: &Bench, minutes: f64, report: &mut Report) -> io::Re
     let home = bench.folder("soak");
     let model = model(replies(rounds)).await?;
     starter_home(&home, &model.base_url)?;
-    let server = Server::start(&home)?;
-    let mut connection = server.connect().await?;
-    let mut sessions = Vec::new();
-    for _ in 0..AGENTS {
-        sessions.push(titled_session(&mut connection).await?);
+    let sessions: Vec<String> = (0..AGENTS).map(|agent| format!("agent-{agent}")).collect();
+    let soul = fs::read_to_string(home.join("workspace/SOUL.md"))?;
+    for (agent, id) in sessions.iter().enumerate() {
+        seed::write(&home, id, &talked(agent, &soul))?;
     }
+    let server = Server::start(&home)?;
     let at_start = server.memory()?.0;
     let soak = Arc::new(Soak::default());
     let mut streams = JoinSet::new();
@@ -146,6 +149,21 @@ fn replies(rounds: usize) -> Value {
     Value::Array(replies)
 }
 
+/// The conversation that an agent goes on with, as long as it has to be for its place between two archivings.
+fn talked(agent: usize, soul: &str) -> Value {
+    let words: String = (0..TOKENS).map(|n| format!("{n} ")).collect();
+    let call = json!({"tool": "read_file", "input": "workspace/SOUL.md", "output": soul, "id": "c",
+        "arguments": {"path": "workspace/SOUL.md"}, "status": "done"});
+    let exchange = |n: usize| {
+        [
+            json!({"role": "user", "content": format!("[agent {agent}, earlier {n}]"), "id": format!("m{n}")}),
+            json!({"role": "assistant", "content": words, "tool_calls": [call]}),
+        ]
+    };
+    let messages: Vec<Value> = (0..COMPRESSED_EVERY + agent % COMPRESSED_EVERY).flat_map(exchange).collect();
+    seed::titled(&format!("Agent {agent}"), messages)
+}
+
 fn question(agent: usize, round: usize) -> String {
     format!("[agent {agent}, round {round}]")
 }
@@ -162,21 +180,21 @@ async fn work(mut connection: Connection, Agent { agent, id, until }: Agent) -> 
     sleep(Duration::from_millis(37) * agent as u32).await;
     let mut rounds = 0;
     while Instant::now() < until {
-        let message = question(agent, rounds as usize);
+        let message = question(agent, rounds);
         let asked = json!({"message": message, "session_id": id, "stream": false});
         let answer = connection.post("/api/chat", &asked).await?.json()?;
         if answer["stop_reason"] != "done" {
             return Err(Error::other(format!("an answer that is none: {answer}")));
         }
         rounds += 1;
-        if rounds % COMPRESSED_EVERY == 0 {
+        if (agent + rounds).is_multiple_of(COMPRESSED_EVERY) {
             let done = connection.post(&format!("/api/sessions/{id}/compress"), &json!({})).await?;
             if done.status != 200 {
                 return Err(Error::other(format!("a compression that is none: {}", done.json()?)));
             }
         }
     }
-    Ok(rounds)
+    Ok(rounds as u64)
 }
 
 async fn ask_health(mut connection: Connection, soak: Arc<Soak>) -> io::Result<Samples> {
