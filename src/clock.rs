@@ -34,9 +34,22 @@ pub fn time_of(stamp: &str) -> Option<f64> {
     Some(time.as_millisecond() as f64 / 1e3)
 }
 
+/// The day in UTC of a Unix time in seconds, as `2026-11-22`; the first of 1970 for what is no time.
+pub fn day(seconds: f64) -> String {
+    let time = jiff::Timestamp::from_second(seconds as i64).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    time.to_zoned(jiff::tz::TimeZone::UTC).date().to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_day_ends_at_midnight() {
+        assert_eq!(day(1_795_305_599.9), "2026-11-21");
+        assert_eq!(day(1_795_305_600.0), "2026-11-22");
+        assert_eq!((day(f64::NAN), day(f64::INFINITY)), ("1970-01-01".to_owned(), "1970-01-01".to_owned()));
+    }
 
     #[test]
     fn a_stamp_says_its_time() {

@@ -99,11 +99,25 @@ test('keys are chosen by pressing them, kept, and given back', async () => {
 
 test('a file opens by its name', async () => {
   const { page, close } = await openPage(world.browser, world.app)
-  await page.keyboard.press('Control+p')
-  await page.getByRole('combobox').fill('soul')
-  await page.getByRole('option', { name: 'workspace/SOUL.md' }).waitFor()
-  await page.keyboard.press('Enter')
-  await page.locator('#pane-right .cm-content').waitFor()
+  const text = page.locator('#pane-right .cm-content')
+  const openSoul = async () => {
+    await page.keyboard.press('Control+p')
+    await page.getByRole('combobox').fill('soul')
+    await page.getByRole('option', { name: 'workspace/SOUL.md' }).waitFor()
+    await page.keyboard.press('Enter')
+    await text.waitFor()
+  }
+  await openSoul()
+
+  const wraps = () => text.evaluate(element => element.classList.contains('cm-lineWrapping'))
+  assert.equal(await wraps(), true, 'long lines are wrapped until somebody wants them whole')
+  await text.press('Alt+z')
+  await until(wraps, on => !on, 'long lines to be whole')
+  await page.reload()
+  await openSoul()
+  assert.equal(await wraps(), false, 'it is kept')
+  await text.press('Alt+z')
+  await until(wraps, on => on, 'long lines to be wrapped')
   await close()
 })
 

@@ -1,7 +1,17 @@
 // The server goes away under an open tab and comes back: nothing is lost, nothing stands there twice.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { answers, ask, openPage, say, settled, startBrowser, startMiniclaw, until } from './harness.mjs'
+import {
+  answers,
+  ask,
+  composer,
+  openPage,
+  say,
+  settled,
+  startBrowser,
+  startMiniclaw,
+  until,
+} from './harness.mjs'
 
 const REPLIES = [
   { match: 'before', steps: [{ text: 'Said before.' }, { finish: 'stop' }] },
@@ -84,5 +94,30 @@ test('what is said while the server is away is not lost and not said twice', asy
   await until(said, count => count === 1, 'one message')
   await settled(page)
   assert.equal(await said(), 1)
+  await close()
+})
+
+test('a part of the page that cannot be loaded is said to be so, and the rest of the page stays', async () => {
+  const { page, close } = await openPage(browser, app)
+  await composer(page).fill('half a thought')
+  const editor = /assets\/(OpenEditor|Settings)-.*\.js/
+  await page.route(editor, route => route.abort())
+  await page.getByRole('tab', { name: 'Workspace', exact: true }).click()
+  await page
+    .locator('#pane-right')
+    .getByRole('button', { name: /SOUL\.md/ })
+    .first()
+    .click()
+  await page.getByRole('alert').getByText('could not be loaded').waitFor()
+  await composer(page).press('Control+,')
+  const told = page.getByRole('region', { name: /could not be loaded/ })
+  await told.waitFor()
+  assert.equal(await composer(page).inputValue(), 'half a thought')
+
+  await page.unroute(editor)
+  await page.locator('#pane-right').getByRole('button', { name: 'Try again' }).click()
+  await page.locator('.cm-content').waitFor()
+  await told.getByRole('button', { name: 'Try again' }).click()
+  await page.getByRole('dialog', { name: 'Settings' }).waitFor()
   await close()
 })

@@ -160,7 +160,7 @@ const DESKTOP_SCREENS = {
     deep: true,
     go: async page => {
       await page.locator('#pane-left [aria-haspopup=menu]').nth(1).click()
-      await page.getByRole('menuitem').nth(1).click()
+      await page.getByRole('menuitem', { name: /^Archive|^归档/ }).click()
       await page.getByRole('dialog').getByRole('heading').nth(2).waitFor()
     },
   },
@@ -209,6 +209,12 @@ const DESKTOP_SCREENS = {
     go: async page => {
       await page.keyboard.press('Control+,')
       await page.getByRole('dialog').getByText('make report').waitFor()
+    },
+  },
+  usage: {
+    go: async page => {
+      await page.getByRole('button', { name: /^Tokens used|^词元用量/ }).click()
+      await page.getByRole('dialog').getByRole('table').first().waitFor()
     },
   },
   skills: { go: page => page.locator('#pane-right').getByRole('tab').nth(1).click() },

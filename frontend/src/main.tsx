@@ -7,6 +7,7 @@ import { queryClient } from '@/api/queries'
 import { follow } from '@/app/follow'
 import { Shell } from '@/app/Shell'
 import { loadThread } from '@/app/threads'
+import { Guard } from '@/components/Guard'
 import { followLink } from '@/features/auth/link'
 import { isDirty } from '@/features/editor/buffer'
 import { openPassage, placeInAddress } from '@/features/editor/passage'
@@ -31,7 +32,9 @@ function start(page: HTMLElement) {
   createRoot(page).render(
     <StrictMode>
       <QueryClientProvider client={queryClient}>
-        <Shell />
+        <Guard>
+          <Shell />
+        </Guard>
       </QueryClientProvider>
     </StrictMode>,
   )

@@ -36,6 +36,7 @@ mod transfer;
 mod tries;
 mod trust;
 mod undo;
+mod usage;
 mod web;
 mod works;
 

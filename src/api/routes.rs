@@ -7,7 +7,7 @@ use utoipa_axum::routes;
 use super::app::App;
 use super::{
     approvals, archive, attachments, away, chat, choice, compress, events, files, find, moving, pins, prompt, provider,
-    requests, retrieval, rewind, sessions, settings, status, tokens, transfer, trust, undo,
+    requests, retrieval, rewind, sessions, settings, status, tokens, transfer, trust, undo, usage,
 };
 
 /// An exported session holds its archives and its pictures.
@@ -65,6 +65,7 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(tokens::text_tokens))
         .routes(routes!(attachments::attachment_tokens))
         .routes(routes!(attachments::picture))
+        .routes(routes!(usage::usage))
         .routes(routes!(settings::rag_mode, settings::set_rag_mode))
         .routes(routes!(prompt::prompt))
         .routes(routes!(requests::requests))

@@ -33,6 +33,8 @@ pub struct SessionSummary {
     created_at: f64,
     updated_at: f64,
     message_count: usize,
+    /// What its works took in and gave out, as providers counted; 0 where they did not.
+    tokens: u64,
     state: SessionState,
 }
 
@@ -343,6 +345,7 @@ pub(super) fn shown(busy: &Busy, summary: store::SessionSummary) -> SessionSumma
         created_at: summary.created_at,
         updated_at: summary.updated_at,
         message_count: summary.message_count,
+        tokens: summary.tokens,
         state,
     }
 }

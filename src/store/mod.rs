@@ -25,6 +25,7 @@ mod settings;
 mod starter;
 mod trash;
 mod trusted;
+mod usage;
 mod variables;
 mod weights;
 
@@ -42,4 +43,5 @@ pub use settings::{Settings, config_text, script_text};
 pub use starter::{Placed, place};
 pub use trash::{MOST_TRASHED, TrashedText};
 pub use trusted::{PINNED, TrustedBy, TrustedVersion, Untrusted};
+pub use usage::CountedWork;
 pub use weights::weights;

@@ -12,7 +12,7 @@ use super::error::StoreError;
 use super::home::Home;
 use super::{Durability, Journal, atomic, journal, session_file};
 use crate::clock;
-use crate::domain::{Fact, Message, Outcome, Session, SessionId};
+use crate::domain::{Fact, Message, Outcome, Session, SessionId, Usage};
 
 /// A session as a list shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
@@ -24,6 +24,8 @@ pub struct SessionSummary {
     pub created_at: f64,
     pub updated_at: f64,
     pub message_count: usize,
+    /// What its works took in and gave out, as providers counted.
+    pub tokens: u64,
     /// Its last work failed.
     pub failed: bool,
 }
@@ -38,6 +40,7 @@ impl SessionSummary {
             created_at: 0.0,
             updated_at: 0.0,
             message_count: 0,
+            tokens: 0,
             failed: true,
         }
     }
@@ -50,6 +53,7 @@ impl SessionSummary {
             created_at: session.created_at,
             updated_at: session.updated_at,
             message_count: session.messages.len(),
+            tokens: session.works.iter().map(|work| work.usage.total()).sum(),
             failed: failed(session.works.last().and_then(|work| work.outcome.as_ref())),
         }
     }
@@ -89,6 +93,8 @@ struct Head {
 #[derive(Deserialize)]
 struct WorkHead {
     #[serde(default)]
+    usage: Usage,
+    #[serde(default)]
     outcome: Option<Outcome>,
 }
 
@@ -126,6 +132,7 @@ impl Home {
                 created_at: head.created_at,
                 updated_at: head.updated_at,
                 message_count: head.messages.count,
+                tokens: head.works.iter().map(|work| work.usage.total()).sum(),
                 failed: failed(head.works.last().and_then(|work| work.outcome.as_ref())),
             }));
         }

@@ -298,3 +298,50 @@ async fn a_file_that_names_no_session_as_its_parent_has_none() {
         assert_eq!(history["parent"], Value::Null, "{parent}");
     }
 }
+
+#[tokio::test]
+async fn tokens_are_counted_by_day_and_model_and_once_for_branches() {
+    // 23:30 in UTC of 2026-11-21, where the reader's clock shows 2026-11-22 already.
+    let late = 1_795_303_800.0;
+    let work = |id: &str, at: f64, model: &str, input: u64, cached: u64| {
+        let usage = json!({"input_tokens": input, "output_tokens": 10, "cached_tokens": cached});
+        json!({"work_id": id, "created_at": at, "model": model, "dialogues": 1, "usage": usage, "finished_at": at,
+            "outcome": {"stop_reason": "done"}})
+    };
+    let file = |works: Vec<Value>| {
+        json!({"title": "Old", "created_at": 1.0, "updated_at": 1.0, "messages": [], "works": works}).to_string()
+    };
+    let (first, second) = (work("w1", late, "big", 1000, 600), work("w2", late - 86_400.0, "small", 50, 0));
+    let world = World::new(script([always(says(["Yes."]))]))
+        .await
+        .with_file("sessions/one.json", &file(vec![first.clone(), second]))
+        .with_file("sessions/branch.json", &file(vec![first]));
+    let server = world.serve().await;
+    let used = |works: u64, input: u64, output: u64, cached: u64| {
+        let mut usage = json!({"input_tokens": input, "output_tokens": output});
+        if cached > 0 {
+            usage["cached_tokens"] = json!(cached);
+        }
+        json!({"works": works, "usage": usage})
+    };
+    let named = |name: &str, mut of: Value| {
+        of["name"] = json!(name);
+        of
+    };
+    let report = server.get("/api/usage").await.ok();
+    let (small, big) = (used(1, 50, 10, 0), used(1, 1000, 10, 600));
+    assert_eq!(report["days"], json!([named("2026-11-20", small.clone()), named("2026-11-21", big.clone())]));
+    assert_eq!(report["models"], json!([named("big", big), named("small", small)]));
+    let ahead = server.get("/api/usage?offset_minutes=60").await.ok();
+    assert_eq!((&ahead["days"][0]["name"], &ahead["days"][1]["name"]), (&json!("2026-11-21"), &json!("2026-11-22")));
+    assert_eq!(server.get("/api/usage?offset_minutes=1441").await.refused(), (400, "bad_offset".to_owned()));
+
+    server.chat("new", "hi").await;
+    server.settled("new").await;
+    let list = server.get("/api/sessions").await.ok();
+    let tokens = |id: &str| {
+        list["sessions"].as_array().unwrap().iter().find(|session| session["id"] == id).unwrap()["tokens"].clone()
+    };
+    assert_eq!((tokens("new"), tokens("one"), tokens("branch")), (json!(2), json!(1070), json!(1010)));
+    assert_eq!(server.get("/api/usage").await.ok()["days"].as_array().unwrap().len(), 3);
+}

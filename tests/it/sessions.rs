@@ -355,7 +355,7 @@ async fn a_new_session_can_be_named_listed_and_filled() {
     let made = server.post("/api/sessions", json!({})).await.ok();
     let mut keys: Vec<&String> = made.as_object().unwrap().keys().collect();
     keys.sort();
-    assert_eq!(keys, ["created_at", "id", "message_count", "state", "title", "updated_at"]);
+    assert_eq!(keys, ["created_at", "id", "message_count", "state", "title", "tokens", "updated_at"]);
     let id = made["id"].as_str().unwrap();
     let file = world.session(id);
     assert_eq!((&file["title"], &file["messages"]), (&json!(""), &json!([])));

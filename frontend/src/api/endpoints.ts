@@ -34,6 +34,7 @@ import type {
   TextTokens,
   TrashedFiles,
   Trust,
+  UsageReport,
 } from './types'
 
 const session = (id: string): string => `/api/sessions/${encodeURIComponent(id)}`
@@ -45,6 +46,10 @@ export const signInByCode = (code: string) =>
   call<{ signed_in: boolean }>('/api/login', { method: 'POST', body: { code } })
 
 export const getStatus = () => call<Status>('/api/status')
+
+/** Days as they are where the reader is. */
+export const getUsage = () =>
+  call<UsageReport>(`/api/usage?offset_minutes=${-new Date().getTimezoneOffset()}`)
 
 /** Tries an address and a key; answers the models there are. */
 export const checkProvider = (base_url: string, api_key: string) =>

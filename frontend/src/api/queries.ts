@@ -8,6 +8,7 @@ import {
   getRetrievalStatus,
   getStatus,
   getTests,
+  getUsage,
   listAlways,
   listApprovals,
   listArchives,
@@ -87,6 +88,7 @@ export const useFound = (words: string) =>
     enabled: words !== '',
     placeholderData: keepPreviousData,
   })
+export const useUsage = () => useQuery({ queryKey: ['usage'], queryFn: getUsage, staleTime: 0 })
 export const useDeleted = () => useQuery({ queryKey: keys.deleted, queryFn: listDeleted, staleTime: 0 })
 export const useTrash = () => useQuery({ queryKey: keys.trash, queryFn: listTrash, staleTime: 0 })
 export const useArchives = (id: string) =>

@@ -997,6 +997,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Tokens that providers counted for the works of all sessions. What was deleted is not in it. */
+        get: operations["usage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/health": {
         parameters: {
             query?: never;
@@ -2342,6 +2359,11 @@ export interface components {
             /** Format: double */
             updated_at: number;
             message_count: number;
+            /**
+             * Format: int64
+             * @description What its works took in and gave out, as providers counted; 0 where they did not.
+             */
+            tokens: number;
             state: components["schemas"]["SessionState"];
         };
         SessionTokens: {
@@ -2604,6 +2626,22 @@ export interface components {
              * @description Of the input: how many the provider had cached.
              */
             cached_tokens?: number;
+        };
+        UsageOf: {
+            /** @description A day as `2026-11-22`, or a model as its provider calls it. */
+            name: string;
+            /**
+             * Format: int64
+             * @description Messages of a person that were worked on.
+             */
+            works: number;
+            usage: components["schemas"]["Usage"];
+        };
+        UsageReport: {
+            /** @description Days on which something was asked, the earliest first. */
+            days: components["schemas"]["UsageOf"][];
+            /** @description The one that took most first. */
+            models: components["schemas"]["UsageOf"][];
         };
         VectorScore: {
             /**
@@ -4931,6 +4969,36 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TextTokens"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    usage: {
+        parameters: {
+            query?: {
+                /** @description Minutes that the reader's clock is ahead of UTC: where their days begin. -1440 to 1440. */
+                offset_minutes?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UsageReport"];
                 };
             };
             400: {

@@ -1,19 +1,20 @@
-import { lazy, Suspense } from 'react'
 import { ApiError } from '@/api/client'
 import { useStatus } from '@/api/queries'
+import { onDemand } from '@/components/onDemand'
 import { useT } from '@/lib/i18n'
 import { type DialogName, useUi } from '@/stores/ui'
 import { reconnect } from './follow'
 import { acceptSummary, bringBack, restore, signIn, undoAll } from './threads'
 
-const SignIn = lazy(() => import('@/features/auth/SignIn'))
-const ModelDialog = lazy(() => import('@/features/model/ModelDialog'))
-const ShortcutSheet = lazy(() => import('./ShortcutSheet'))
-const Archive = lazy(() => import('@/features/archive/Archive'))
-const CompressDialog = lazy(() => import('@/features/compress/CompressDialog'))
-const Xray = lazy(() => import('@/features/xray/Xray'))
-const UndoWork = lazy(() => import('@/features/undo/UndoWork'))
-const Settings = lazy(() => import('@/features/settings/Settings'))
+const SignIn = onDemand(() => import('@/features/auth/SignIn'))
+const ModelDialog = onDemand(() => import('@/features/model/ModelDialog'))
+const ShortcutSheet = onDemand(() => import('./ShortcutSheet'))
+const Archive = onDemand(() => import('@/features/archive/Archive'))
+const CompressDialog = onDemand(() => import('@/features/compress/CompressDialog'))
+const Xray = onDemand(() => import('@/features/xray/Xray'))
+const UndoWork = onDemand(() => import('@/features/undo/UndoWork'))
+const UsageDialog = onDemand(() => import('@/features/usage/UsageDialog'))
+const Settings = onDemand(() => import('@/features/settings/Settings'))
 
 export function Dialogs({ sessionId }: { sessionId: string | null }) {
   const t = useT()
@@ -28,73 +29,50 @@ export function Dialogs({ sessionId }: { sessionId: string | null }) {
   return (
     <>
       {signedOut && (
-        <Suspense>
-          <SignIn
-            onSignIn={async token => {
-              const problem = await signIn(token)
-              if (problem === null) reconnect()
-              return problem
-            }}
-          />
-        </Suspense>
+        <SignIn
+          onSignIn={async token => {
+            const problem = await signIn(token)
+            if (problem === null) reconnect()
+            return problem
+          }}
+        />
       )}
-      {dialog === 'shortcuts' && (
-        <Suspense>
-          <ShortcutSheet {...props('shortcuts')} />
-        </Suspense>
-      )}
-      {dialog === 'model' && (
-        <Suspense>
-          <ModelDialog model={model} {...props('model')} />
-        </Suspense>
-      )}
-      {dialog === 'settings' && (
-        <Suspense>
-          <Settings {...props('settings')} />
-        </Suspense>
-      )}
-      {dialog === 'xray' && (
-        <Suspense>
-          <Xray {...props('xray')} sessionId={sessionId} work={xrayOf} />
-        </Suspense>
-      )}
+      {dialog === 'shortcuts' && <ShortcutSheet {...props('shortcuts')} />}
+      {dialog === 'model' && <ModelDialog model={model} {...props('model')} />}
+      {dialog === 'usage' && <UsageDialog {...props('usage')} />}
+      {dialog === 'settings' && <Settings {...props('settings')} />}
+      {dialog === 'xray' && <Xray {...props('xray')} sessionId={sessionId} work={xrayOf} />}
       {dialog === 'undo' && sessionId && undoOf && (
-        <Suspense>
-          <UndoWork
-            key={undoOf}
-            {...props('undo')}
-            sessionId={sessionId}
-            work={undoOf}
-            onUndo={calls => {
-              set({ dialog: null })
-              void undoAll(sessionId, calls)
-            }}
-          />
-        </Suspense>
+        <UndoWork
+          key={undoOf}
+          {...props('undo')}
+          sessionId={sessionId}
+          work={undoOf}
+          onUndo={calls => {
+            set({ dialog: null })
+            void undoAll(sessionId, calls)
+          }}
+        />
       )}
       {dialog === 'archive' && (
-        <Suspense>
-          <Archive
-            {...props('archive')}
-            sessionId={sessionId}
-            onBringBack={name => sessionId && void bringBack(sessionId, name)}
-            onRestore={({ id, title }) => void restore(id, title || t('untitled'))}
-          />
-        </Suspense>
+        <Archive
+          {...props('archive')}
+          sessionId={sessionId}
+          onBringBack={name => sessionId && void bringBack(sessionId, name)}
+          onRestore={({ id, title }) => void restore(id, title || t('untitled'))}
+        />
       )}
       {dialog === 'compress' && sessionId && (
-        <Suspense>
-          <CompressDialog
-            key={sessionId}
-            {...props('compress')}
-            sessionId={sessionId}
-            onAccept={async accepted => {
-              const problem = await acceptSummary(sessionId, accepted)
-              if (problem === null) set({ dialog: null })
-              return problem
-            }}
-          />
-        </Suspense>
+        <CompressDialog
+          key={sessionId}
+          {...props('compress')}
+          sessionId={sessionId}
+          onAccept={async accepted => {
+            const problem = await acceptSummary(sessionId, accepted)
+            if (problem === null) set({ dialog: null })
+            return problem
+          }}
+        />
       )}
     </>
   )

@@ -1,14 +1,14 @@
-import { lazy, Suspense, useEffect, useRef } from 'react'
+import { useEffect, useRef } from 'react'
 import { useLocation, useRoute } from 'wouter'
 import { useApprovals, useSessions } from '@/api/queries'
+import { Guard } from '@/components/Guard'
+import { onDemand } from '@/components/onDemand'
 import { Sheet } from '@/components/ui/Sheet'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { Splitter } from '@/components/ui/Splitter'
 import { Toasts } from '@/components/ui/Toasts'
 import { ChatPane } from '@/features/chat/ChatPane'
-import { Inspector } from '@/features/inspector/Inspector'
 import { PLAYGROUND } from '@/features/retrieval/address'
-import { Sidebar } from '@/features/sessions/Sidebar'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
 import { useHidden, useWidth } from '@/lib/useMedia'
@@ -23,9 +23,11 @@ import { useCommands } from './useCommands'
 import { useFileAddress } from './useFileAddress'
 import { useShortcuts } from './useShortcuts'
 
-const Palette = lazy(() => import('@/features/palette/Palette'))
-const Playground = lazy(() => import('@/features/playground/Playground'))
-const ChunkPane = lazy(() => import('@/features/playground/ChunkPane'))
+const Inspector = onDemand(() => import('@/features/inspector/Inspector'), PanePending)
+const Sidebar = onDemand(() => import('@/features/sessions/Sidebar'), PanePending)
+const Palette = onDemand(() => import('@/features/palette/Palette'))
+const Playground = onDemand(() => import('@/features/playground/Playground'), PanePending)
+const ChunkPane = onDemand(() => import('@/features/playground/ChunkPane'), PanePending)
 
 export function Shell() {
   const t = useT()
@@ -76,9 +78,7 @@ export function Shell() {
     : { value: ui.right, limits: RIGHT, onChange: (right: number) => ui.set({ right }) }
   const beside =
     playing && ui.beside === 'chunks' ? (
-      <Suspense fallback={<PanePending />}>
-        <ChunkPane />
-      </Suspense>
+      <ChunkPane />
     ) : (
       <Inspector onChunks={playing ? () => ui.set({ beside: 'chunks' }) : null} />
     )
@@ -103,7 +103,9 @@ export function Shell() {
               className="shrink-0 max-md:w-full md:max-lg:w-60"
               style={width === 'wide' ? { width: ui.left } : undefined}
             >
-              <Sidebar sessionId={sessionId} onNew={commands.newChat} />
+              <Guard>
+                <Sidebar sessionId={sessionId} onNew={commands.newChat} />
+              </Guard>
             </div>
           )}
           {showLeft && width === 'wide' && (
@@ -119,24 +121,24 @@ export function Shell() {
           )}
           {showChat && (
             <div className={cn('flex-1', playing && width === 'wide' ? 'min-w-[420px]' : 'min-w-0')}>
-              {playing ? (
-                <Suspense fallback={<PanePending />}>
+              <Guard key={playing ? '' : sessionId}>
+                {playing ? (
                   <Playground
                     width={width}
                     onLeft={commands.toggleSessions}
                     onRight={commands.toggleInspector}
                   />
-                </Suspense>
-              ) : (
-                <ChatPane
-                  sessionId={sessionId}
-                  message={place?.message ?? null}
-                  input={input}
-                  width={width}
-                  onLeft={commands.toggleSessions}
-                  onRight={commands.toggleInspector}
-                />
-              )}
+                ) : (
+                  <ChatPane
+                    sessionId={sessionId}
+                    message={place?.message ?? null}
+                    input={input}
+                    width={width}
+                    onLeft={commands.toggleSessions}
+                    onRight={commands.toggleInspector}
+                  />
+                )}
+              </Guard>
             </div>
           )}
           {showRight && !narrow && (
@@ -155,7 +157,7 @@ export function Shell() {
               className={cn('max-md:w-full', playing && width === 'wide' ? 'min-w-[300px]' : 'shrink-0')}
               style={width === 'wide' ? { width: side.value } : undefined}
             >
-              {beside}
+              <Guard>{beside}</Guard>
             </div>
           )}
         </main>
@@ -166,17 +168,18 @@ export function Shell() {
         onOpenChange={sheetOpen => ui.set({ sheetOpen })}
         title={t(playing && ui.beside === 'chunks' ? 'chunkPane' : 'inspector')}
       >
-        {beside}
+        <Guard>{beside}</Guard>
       </Sheet>
-      <Dialogs sessionId={sessionId} />
+      <Guard>
+        {' '}
+        <Dialogs sessionId={sessionId} />
+      </Guard>
       {(ui.dialog === 'palette' || ui.dialog === 'files') && (
-        <Suspense>
-          <Palette
-            only={ui.dialog === 'files' ? 'files' : null}
-            commands={commands}
-            onOpenSession={id => navigate(`/s/${id}`)}
-          />
-        </Suspense>
+        <Palette
+          only={ui.dialog === 'files' ? 'files' : null}
+          commands={commands}
+          onOpenSession={id => navigate(`/s/${id}`)}
+        />
       )}
       <Toasts />
       <StatusRegion />

@@ -16,6 +16,7 @@ export type CommandId =
   | 'stopWork'
   | 'saveFile'
   | 'diffFile'
+  | 'wrapLines'
   | 'findInChat'
   | 'copyLastCode'
   | 'foldChains'
@@ -64,6 +65,7 @@ export const SHORTCUTS: readonly Shortcut[] = [
   { command: 'foldChains', label: 'foldChains', code: 'KeyC', alt },
   { command: 'saveFile', label: 'saveFile', code: 'KeyS', mod },
   { command: 'diffFile', label: 'compareBeforeSave', code: 'KeyD', alt },
+  { command: 'wrapLines', label: 'wrapLines', code: 'KeyZ', alt },
   { command: 'previousSession', label: 'previousSession', code: 'ArrowUp', alt },
   { command: 'nextSession', label: 'nextSession', code: 'ArrowDown', alt },
   { command: 'toggleSessions', label: 'toggleSessions', code: 'KeyB', mod },

@@ -113,6 +113,7 @@ export function useCommands({ sessionId, width, input }: Context): Commands {
       if (useBuffers.getState().comparing?.path === file) endComparison(file)
       else void compare(file)
     },
+    wrapLines: () => set({ wrap: !useUi.getState().wrap }),
     saveFile: () => {
       const { file } = useUi.getState()
       if (file) void save(file)

@@ -16,7 +16,8 @@ export function compactCount(n: number): string {
 export const kilobytes = (bytes: number, lang: string): string =>
   `${(bytes / 1024).toLocaleString(lang, { maximumFractionDigits: bytes < 10_240 ? 1 : 0 })} KB`
 
-export const count = (n: number, lang: string): string => n.toLocaleString(lang)
+/** Whole numbers. Both languages of the page part thousands by a comma; to begin with, `Intl` takes a slow machine 70 ms. */
+export const count = (n: number): string => String(n).replace(/\B(?=(\d{3})+$)/g, ',')
 
 export const clock = (at: number, lang: string): string =>
   new Date(at * 1000).toLocaleTimeString(lang, { hour: '2-digit', minute: '2-digit', hour12: false })

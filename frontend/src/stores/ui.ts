@@ -9,6 +9,7 @@ export type DialogName =
   | 'palette'
   | 'files'
   | 'shortcuts'
+  | 'usage'
   | 'model'
   | 'compress'
   | 'settings'
@@ -42,6 +43,8 @@ interface Ui {
   chunks: number
   leftOpen: boolean
   rightOpen: boolean
+  /** Long lines of a file are wrapped rather than scrolled to. */
+  wrap: boolean
   /** The inspector over the chat, on screens too small for three panes. */
   sheetOpen: boolean
   pane: Pane
@@ -80,6 +83,7 @@ export const useUi = create<Ui>(set => ({
   chunks: width('mc.chunks', CHUNKS),
   leftOpen: stored('mc.leftOpen') !== 'no',
   rightOpen: stored('mc.rightOpen') !== 'no',
+  wrap: stored('mc.wrap') !== 'no',
   sheetOpen: false,
   pane: 'chat',
   tab: 'memory',
@@ -104,6 +108,7 @@ useUi.subscribe((now, before) => {
   if (now.chunks !== before.chunks) store('mc.chunks', String(now.chunks))
   if (now.leftOpen !== before.leftOpen) store('mc.leftOpen', now.leftOpen ? 'yes' : 'no')
   if (now.rightOpen !== before.rightOpen) store('mc.rightOpen', now.rightOpen ? 'yes' : 'no')
+  if (now.wrap !== before.wrap) store('mc.wrap', now.wrap ? 'yes' : 'no')
 })
 
 const ROOTS: readonly Root[] = ['memory', 'skills', 'workspace', 'knowledge']

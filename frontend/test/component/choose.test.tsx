@@ -9,7 +9,7 @@ import type { Group } from '@/features/sessions/groups'
 import { useToasts } from '@/stores/toasts'
 
 const session = (id: string): SessionSummary => ({
-  ...{ id, title: `The ${id}`, created_at: 0, updated_at: 0, message_count: 2, state: 'idle' },
+  ...{ id, title: `The ${id}`, created_at: 0, updated_at: 0, message_count: 2, tokens: 0, state: 'idle' },
 })
 const [a, b, c, d] = ['a', 'b', 'c', 'd'].map(session) as [
   SessionSummary,

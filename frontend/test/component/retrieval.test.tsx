@@ -20,16 +20,16 @@ const card = (id: string, bare = false) => {
 }
 
 describe('the card of passages', () => {
-  it('says for each passage where it stands', () => {
+  it('says for each passage where it stands', async () => {
     card('place')
-    const link = screen.getByRole('link', { name: 'knowledge/words.md:1–5' })
+    const link = await screen.findByRole('link', { name: 'knowledge/words.md:1–5' })
     expect(link.getAttribute('href')).toBe('/?file=knowledge%2Fwords.md&lines=1-5')
     expect(link.getAttribute('title')).toBe('Open knowledge/words.md at lines 1–5')
   })
 
   it('unfolds why: each term, each side, and the sum', async () => {
     card('why')
-    const first = screen.getAllByRole('listitem')[0] as HTMLElement
+    const first = (await screen.findAllByRole('listitem'))[0] as HTMLElement
     await userEvent.click(within(first).getByText('Why'))
     const terms = await within(first).findByRole('list', { name: 'What each word adds' })
     expect(terms.textContent).toContain('key8.002× here, in 3 passages')
@@ -40,14 +40,14 @@ describe('the card of passages', () => {
 
   it('unfolds what was nearly handed on, with the reason in words', async () => {
     card('misses')
-    await userEvent.click(screen.getByText('2 near misses'))
+    await userEvent.click(await screen.findByText('2 near misses'))
     expect(screen.getByText(/shares no word with the question; its meaning alone is worth 0.20/)).toBeTruthy()
     expect(screen.getByText('0.54 behind')).toBeTruthy()
   })
 
-  it('shows passages that came without a why', () => {
+  it('shows passages that came without a why', async () => {
     card('old', true)
-    expect(screen.getByRole('link', { name: 'knowledge/both.md:3–9' })).toBeTruthy()
+    expect(await screen.findByRole('link', { name: 'knowledge/both.md:3–9' })).toBeTruthy()
     expect(screen.queryByText('Why')).toBeNull()
     expect(screen.queryByText(/near miss/)).toBeNull()
   })
@@ -67,11 +67,11 @@ const step = (tool: string, result: unknown): Step => ({
 })
 
 describe('the result of a search tool', () => {
-  it('shows the passages', () => {
+  it('shows the passages', async () => {
     const { query, hits, weights, near_misses } = search()
     const data = { query, hits, weights, near_misses }
     render(<SearchResult id="t1" step={step('search_memory', { status: 0, data })} />)
-    expect(screen.getByRole('link', { name: 'knowledge/words.md:1–5' })).toBeTruthy()
+    expect(await screen.findByRole('link', { name: 'knowledge/words.md:1–5' })).toBeTruthy()
     expect(screen.getByText('2 near misses')).toBeTruthy()
   })
   it('is nothing for other tools, older servers and shapes it does not know', () => {

@@ -8,7 +8,7 @@ const session = (
   state: SessionSummary['state'] = 'idle',
 ): SessionSummary => ({
   ...{ id, message_count, state },
-  ...{ title: id, created_at: 0, updated_at: 0 },
+  ...{ title: id, tokens: 0, created_at: 0, updated_at: 0 },
 })
 
 it('what is there at first counts as read, what comes later does not', () => {

@@ -10,7 +10,7 @@ import { ENVELOPES, FRAMES, historyAt } from './frames'
 
 const NOW = new Date('2026-11-22T12:00:00Z')
 const session = (id: string, daysAgo: number): SessionSummary => ({
-  ...{ id, title: id, created_at: 0, message_count: 2, state: 'idle' },
+  ...{ id, title: id, created_at: 0, message_count: 2, tokens: 0, state: 'idle' },
   updated_at: NOW.getTime() / 1000 - daysAgo * 86_400,
 })
 

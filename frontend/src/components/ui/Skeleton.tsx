@@ -1,4 +1,5 @@
 import { cn } from '@/lib/cn'
+import { useT } from '@/lib/i18n'
 
 const WIDTHS = ['w-[70%]', 'w-[90%]', 'w-[50%]', 'w-[80%]']
 
@@ -11,4 +12,10 @@ export function Skeleton({ label, rows = 3 }: { label: string; rows?: number }) 
       ))}
     </div>
   )
+}
+
+/** In the place of what is loaded on demand. */
+export function Pending() {
+  const t = useT()
+  return <Skeleton label={t('loading')} rows={4} />
 }

@@ -1,7 +1,7 @@
 import { TextCursorInput } from 'lucide-react'
 import { IconButton } from '@/components/ui/Button'
 import { count } from '@/lib/format'
-import { useLang, useT } from '@/lib/i18n'
+import { useT } from '@/lib/i18n'
 import type { DraftFile } from '@/stores/attachments'
 import { FileChip } from './FileChip'
 import { RemoveFile } from './RemoveFile'
@@ -19,7 +19,6 @@ interface Props {
 /** The files that will go along with the message. */
 export default function DraftFiles({ files, unkept, tooMuch, onRemove, onInsert }: Props) {
   const t = useT()
-  const lang = useLang()
   return (
     <div className="scroll max-h-40 px-1 pt-0.5 pb-1.5">
       <ul aria-label={t('attachedFiles')} className="flex flex-wrap gap-1.5">
@@ -38,7 +37,7 @@ export default function DraftFiles({ files, unkept, tooMuch, onRemove, onInsert 
       </ul>
       {tooMuch && (
         <p role="status" className="px-1 pt-1 text-meta text-warn">
-          {t('filesTooLong', { n: count(tooMuch.tokens, lang), of: count(tooMuch.window, lang) })}
+          {t('filesTooLong', { n: count(tooMuch.tokens), of: count(tooMuch.window) })}
         </p>
       )}
       {unkept && <p className="px-1 pt-1 text-fg-2 text-meta">{t('filesNotKept')}</p>}

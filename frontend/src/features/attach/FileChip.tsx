@@ -1,12 +1,13 @@
 import { FileText } from 'lucide-react'
-import { lazy, type ReactNode, Suspense, useState } from 'react'
+import { type ReactNode, useState } from 'react'
+import { onDemand } from '@/components/onDemand'
 import { count, kilobytes } from '@/lib/format'
 import { useLang, useT } from '@/lib/i18n'
 import type { Attachment } from '@/thread/model'
 import { bytesOf } from './limits'
 import { Thumbnail } from './Thumbnail'
 
-const ViewFile = lazy(() => import('./ViewFile'))
+const ViewFile = onDemand(() => import('./ViewFile'))
 
 interface Props {
   file: Attachment
@@ -25,7 +26,7 @@ export function FileChip({ file, tokens, children }: Props) {
   const alone = picture !== undefined && tokens === undefined
   const bytes = picture ? picture.bytes : bytesOf(file.content)
   const size = bytes < 1024 ? t('bytes', { n: bytes }) : kilobytes(bytes, lang)
-  const cost = tokens == null ? '' : ` · ${t('fileTokens', { n: count(tokens, lang) })}`
+  const cost = tokens == null ? '' : ` · ${t('fileTokens', { n: count(tokens) })}`
   return (
     <span className="inline-flex max-w-full items-center rounded-lg border bg-card text-fg text-small">
       <button
@@ -52,11 +53,7 @@ export function FileChip({ file, tokens, children }: Props) {
         )}
       </button>
       {children}
-      {open && (
-        <Suspense>
-          <ViewFile file={file} onClose={() => setOpen(false)} />
-        </Suspense>
-      )}
+      {open && <ViewFile file={file} onClose={() => setOpen(false)} />}
     </span>
   )
 }

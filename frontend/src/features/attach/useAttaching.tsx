@@ -1,11 +1,13 @@
 /** What the composer does with files: taken from a button, a drop or a paste, shown above the text, sent with it. */
-import { lazy, type ReactNode, type RefObject, Suspense } from 'react'
+
+import type { ReactNode, RefObject } from 'react'
 import { useStatus, useTokens } from '@/api/queries'
+import { onDemand } from '@/components/onDemand'
 import { setDraftFiles, useAttachments, useDraftFiles } from '@/stores/attachments'
 import { NEW, readDraft, setDraft } from '@/stores/drafts'
 import { fits, isBigPaste, overflow } from './limits'
 
-const DraftFiles = lazy(() => import('./DraftFiles'))
+const DraftFiles = onDemand(() => import('./DraftFiles'))
 const take = () => import('./take')
 
 export interface Attaching {
@@ -54,21 +56,19 @@ export function useAttaching(
     return true
   }
   const chips = drafted.length > 0 && (
-    <Suspense>
-      <DraftFiles
-        files={drafted}
-        unkept={unkept}
-        tooMuch={tooMuch}
-        onRemove={without}
-        onInsert={file => {
-          const at = input.current?.selectionStart
-          const text = readDraft(session)
-          const caret = at === undefined || at === null ? text.length : Math.min(at, text.length)
-          setDraft(session, text.slice(0, caret) + file.content + text.slice(caret))
-          without(file.id)
-        }}
-      />
-    </Suspense>
+    <DraftFiles
+      files={drafted}
+      unkept={unkept}
+      tooMuch={tooMuch}
+      onRemove={without}
+      onInsert={file => {
+        const at = input.current?.selectionStart
+        const text = readDraft(session)
+        const caret = at === undefined || at === null ? text.length : Math.min(at, text.length)
+        setDraft(session, text.slice(0, caret) + file.content + text.slice(caret))
+        without(file.id)
+      }}
+    />
   )
   return { count: drafted.length, pictures: drafted.some(file => file.picture), onFiles, onPaste, chips }
 }

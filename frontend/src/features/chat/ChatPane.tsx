@@ -1,4 +1,4 @@
-import { lazy, type RefObject, Suspense, useMemo } from 'react'
+import { type RefObject, useMemo } from 'react'
 import { useLocation } from 'wouter'
 import { useApprovals, useModels, useRawMessages, useSessions, useStatus } from '@/api/queries'
 import type { Chosen } from '@/api/types'
@@ -14,6 +14,8 @@ import {
   stop,
   undo,
 } from '@/app/threads'
+import { onDemand } from '@/components/onDemand'
+import { Pending } from '@/components/ui/Skeleton'
 import { useAttaching } from '@/features/attach/useAttaching'
 import { effective } from '@/features/model/choice'
 import { ModelChoice } from '@/features/model/ModelChoice'
@@ -34,9 +36,9 @@ import { StaleBanner } from './StaleBanner'
 import { useFind } from './useFind'
 import { useTarget } from './useTarget'
 
-const FindBar = lazy(() => import('./FindBar'))
-const RawView = lazy(() => import('./RawView'))
-const FirstModel = lazy(() => import('@/features/model/FirstModel'))
+const FindBar = onDemand(() => import('./FindBar'))
+const RawView = onDemand(() => import('./RawView'), Pending)
+const FirstModel = onDemand(() => import('@/features/model/FirstModel'))
 
 interface Props {
   sessionId: string | null
@@ -148,20 +150,16 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
       <ConnectionBanner connection={connection} />
       <StaleBanner />
       {find.open && (
-        <Suspense>
-          <FindBar
-            {...find}
-            onClose={() => {
-              find.onClose()
-              input.current?.focus()
-            }}
-          />
-        </Suspense>
+        <FindBar
+          {...find}
+          onClose={() => {
+            find.onClose()
+            input.current?.focus()
+          }}
+        />
       )}
       {ui.view === 'raw' && sessionId ? (
-        <Suspense fallback={<div className="flex-1" />}>
-          <RawView messages={raw.data?.messages} error={raw.error?.message ?? null} />
-        </Suspense>
+        <RawView messages={raw.data?.messages} error={raw.error?.message ?? null} />
       ) : (
         <Chat
           sessionId={sessionId}
@@ -177,13 +175,7 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
           onSend={onSend}
           onStop={() => sessionId && void stop(sessionId)}
           blocked={blocked}
-          first={
-            noModel && (
-              <Suspense>
-                <FirstModel onConnect={openModel} />
-              </Suspense>
-            )
-          }
+          first={noModel && <FirstModel onConnect={openModel} />}
           model={
             model && (
               <ModelChoice

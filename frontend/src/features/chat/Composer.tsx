@@ -39,10 +39,14 @@ export function Composer(props: Props) {
   const something = text.trim() !== '' || attaching.count > 0
   const ready = something && blocked === null
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the height follows the text
   useLayoutEffect(() => {
     const area = input.current
     if (!area) return
+    // One row, as it is by itself: nothing to measure, which would lay out the whole page when it has just come.
+    if (text === '') {
+      area.style.height = ''
+      return
+    }
     // Measuring makes the field flat for a moment; the conversation above must not get its room meanwhile, and scroll.
     const around = area.parentElement
     if (around) around.style.height = `${around.offsetHeight}px`

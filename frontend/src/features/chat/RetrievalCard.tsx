@@ -3,11 +3,13 @@ import type { ReactNode } from 'react'
 import { useRetrieved } from '@/api/queries'
 import { folderNamed } from '@/api/retrieval'
 import type { Hit, Search } from '@/api/types'
+import { onDemand } from '@/components/onDemand'
 import { Disclosure } from '@/components/ui/Disclosure'
-import { Skeleton } from '@/components/ui/Skeleton'
-import { Found } from '@/features/retrieval/Found'
+import { Pending, Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
+
+const Found = onDemand(() => import('@/features/retrieval/Found'), Pending)
 
 interface Props {
   id: string

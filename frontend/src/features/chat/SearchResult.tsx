@@ -1,7 +1,10 @@
+import { onDemand } from '@/components/onDemand'
+import { Pending } from '@/components/ui/Skeleton'
 import { searchDataOf, searchedFolder } from '@/features/retrieval/data'
-import { Found } from '@/features/retrieval/Found'
 import { useT } from '@/lib/i18n'
 import type { Step } from '@/thread/model'
+
+const Found = onDemand(() => import('@/features/retrieval/Found'), Pending)
 
 /** The passages that a search tool found; nothing for other tools and older servers. */
 export function SearchResult({ id, step }: { id: string; step: Step }) {

@@ -1,9 +1,17 @@
 import { useEffect, useState } from 'react'
-import { useT } from '@/lib/i18n'
+import { type Key, useLang, useT } from '@/lib/i18n'
 import type { Activity } from '@/thread/model'
 
 /** Shorter waits are not worth a number. */
 const PATIENCE_SECONDS = 3
+
+/** What is told in the page's language; the server's own sentence, which is English, says more. */
+const KINDS: Record<string, Key | undefined> = {
+  reading_prompt: 'readingPrompt',
+  starting_model: 'startingModel',
+  waiting: 'waiting',
+  retrying: 'retrying',
+}
 
 /** Whole seconds since `since` (unix seconds), or since this was first shown. */
 function useElapsed(since: number | null): number {
@@ -19,19 +27,23 @@ function useElapsed(since: number | null): number {
 export function StatusLine({ activity, since }: { activity: Activity | null; since: number | null }) {
   const t = useT()
   const elapsed = useElapsed(since)
-  const words =
-    activity === null
-      ? t('working')
-      : activity.kind === 'reading_prompt'
-        ? t('readingPrompt')
-        : activity.message
+  const lang = useLang()
+  const told = activity === null || activity.kind === 'reading_prompt' ? '' : activity.message
+  const words = t(activity === null ? 'working' : (KINDS[activity.kind] ?? 'waiting'))
   return (
     <p className="flex items-center gap-2 text-[13px] text-fg-2">
       <span
         aria-hidden
         className="spin size-3.5 shrink-0 rounded-full border-2 border-accent border-t-transparent"
       />
-      <span className="min-w-0 [overflow-wrap:anywhere]">{words || t('waiting')}</span>
+      <span className="min-w-0 [overflow-wrap:anywhere]">
+        {lang === 'en' ? told || words : words}
+        {lang !== 'en' && told && (
+          <span lang="en" className="ms-2 text-fg-3 text-meta">
+            {told}
+          </span>
+        )}
+      </span>
       {activity?.progress != null && (
         <span className="tabular-nums">{t('percent', { n: Math.round(activity.progress * 100) })}</span>
       )}

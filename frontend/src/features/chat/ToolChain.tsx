@@ -1,5 +1,5 @@
 import { Wrench } from 'lucide-react'
-import { lazy, Suspense } from 'react'
+import { onDemand } from '@/components/onDemand'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { duration } from '@/lib/format'
 import { useT } from '@/lib/i18n'
@@ -7,7 +7,7 @@ import { useFold } from '@/stores/folds'
 import type { Step } from '@/thread/model'
 import { ToolStep } from './ToolStep'
 
-const Waiting = lazy(() => import('@/features/approvals/Waiting'))
+const Waiting = onDemand(() => import('@/features/approvals/Waiting'))
 
 interface Props {
   id: string
@@ -22,11 +22,7 @@ export function ToolChain(props: Props) {
   return (
     <>
       <Chain {...props} />
-      {steps.some(step => step.status === 'approval') && (
-        <Suspense>
-          <Waiting workId={workId} steps={steps} />
-        </Suspense>
-      )}
+      {steps.some(step => step.status === 'approval') && <Waiting workId={workId} steps={steps} />}
     </>
   )
 }

@@ -42,6 +42,8 @@ export const Transcript = memo(function Transcript({ rows, sent, target, sought 
     estimateSize: i => rows[i]?.estimate ?? 100,
     getItemKey: i => rows[i]?.key ?? i,
     overscan: 6,
+    // Begins at its end: the rows at the top need not be made first.
+    initialOffset: () => rows.reduce((sum, row) => sum + row.estimate, 0),
     anchorTo: 'end',
     followOnAppend: true,
     scrollEndThreshold: NEAR_END,

@@ -1,6 +1,7 @@
 import { Pencil } from 'lucide-react'
-import { lazy, memo, Suspense } from 'react'
+import { memo } from 'react'
 import type { Anew } from '@/app/threads'
+import { onDemand } from '@/components/onDemand'
 import { IconButton } from '@/components/ui/Button'
 import { CopyButton } from '@/components/ui/CopyButton'
 import { SentFiles } from '@/features/attach/SentFiles'
@@ -9,7 +10,7 @@ import { useUi } from '@/stores/ui'
 import type { Attachment } from '@/thread/model'
 import { Siblings } from './Siblings'
 
-const EditForm = lazy(() => import('./EditForm'))
+const EditForm = onDemand(() => import('./EditForm'))
 
 interface Props {
   content: string
@@ -30,17 +31,15 @@ export const UserBubble = memo(function UserBubble(props: Props) {
   const setEditing = (on: boolean) => useUi.setState({ editing: on ? id : null })
   if (editing && onEdit) {
     return (
-      <Suspense>
-        <EditForm
-          text={content}
-          attachments={attachments}
-          onSend={said => {
-            setEditing(false)
-            onEdit(said)
-          }}
-          onCancel={() => setEditing(false)}
-        />
-      </Suspense>
+      <EditForm
+        text={content}
+        attachments={attachments}
+        onSend={said => {
+          setEditing(false)
+          onEdit(said)
+        }}
+        onCancel={() => setEditing(false)}
+      />
     )
   }
   return (

@@ -1,6 +1,6 @@
 import { cn } from '@/lib/cn'
 import { count } from '@/lib/format'
-import { type Key, locale, useLang, useT } from '@/lib/i18n'
+import { type Key, useT } from '@/lib/i18n'
 import type { Budget } from './budget'
 
 const WORDS: Record<Budget['share'], Key> = {
@@ -13,10 +13,9 @@ const WORDS: Record<Budget['share'], Key> = {
 /** What the text costs, while it is typed: guessed at first (≈), counted by the server once the typing rests. */
 export function BudgetLine({ budget }: { budget: Budget | null }) {
   const t = useT()
-  const lang = useLang()
   if (!budget) return null
   const { share, tokens, exact, characters, limit, truncated } = budget
-  const n = (value: number) => count(value, locale(lang))
+  const n = count
   const words = t(WORDS[share], { n: `${exact ? '' : '≈ '}${n(tokens)}` })
   return (
     <p

@@ -13,7 +13,7 @@ import {
 import { useEffect, useRef } from 'react'
 import { t } from '@/lib/i18n'
 import { cspNonce } from '@/lib/nonce'
-import type { Reveal } from '@/stores/ui'
+import { type Reveal, useUi } from '@/stores/ui'
 import { cutLine, cutMark } from './cut'
 import { languageOf } from './languages'
 import { MARKED_MS, marks, showLines, unmark } from './marks'
@@ -47,7 +47,6 @@ const base: Extension = [
   bracketMatching(),
   highlightActiveLine(),
   highlightSelectionMatches(),
-  EditorView.lineWrapping,
   syntaxHighlighting(highlightStyle),
   marks,
   cutLine,
@@ -73,6 +72,8 @@ export default function CodeEditor({
   const language = useRef(new Compartment()).current
   const merge = useRef(new Compartment()).current
   const cutting = useRef(new Compartment()).current
+  const wrapping = useRef(new Compartment()).current
+  const wrap = useUi(ui => ui.wrap)
   const calls = useRef({ onEdit, onSave })
   useEffect(() => {
     calls.current = { onEdit, onSave }
@@ -91,6 +92,7 @@ export default function CodeEditor({
       language.of([]),
       merge.of([]),
       cutting.of([]),
+      wrapping.of([]),
       EditorView.contentAttributes.of({ 'aria-label': label, spellcheck: 'false' }),
       EditorView.updateListener.of(update => {
         if (update.docChanged) calls.current.onEdit(update.state.doc.toString())
@@ -126,6 +128,10 @@ export default function CodeEditor({
       left = true
     }
   }, [compareWith, merge])
+
+  useEffect(() => {
+    view.current?.dispatch({ effects: wrapping.reconfigure(wrap ? EditorView.lineWrapping : []) })
+  }, [wrap, wrapping])
 
   useEffect(() => {
     const words = cut === null ? '' : t('cutHere', { limit: cut })

@@ -43,7 +43,7 @@ export function EditorBar({ buffer, comparing, onCompare, onSave }: Props) {
       </span>
       {buffer.tokens !== null && (
         <span className="shrink-0 text-fg-3 text-meta tabular-nums max-md:hidden">
-          {t('tokens', { n: count(buffer.tokens, locale(lang)) })}
+          {t('tokens', { n: count(buffer.tokens) })}
         </span>
       )}
       <Badge tone={badge.tone}>{badge.words}</Badge>

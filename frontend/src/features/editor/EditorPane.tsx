@@ -1,12 +1,13 @@
 import { FileText } from 'lucide-react'
-import { lazy, Suspense } from 'react'
-import { Skeleton } from '@/components/ui/Skeleton'
+import { onDemand } from '@/components/onDemand'
+import { Pending } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
 import type { OpenFile } from '@/stores/buffers'
 import type { Reveal } from '@/stores/ui'
 import { Trust } from './Trust'
 
-const OpenEditor = lazy(() => import('./OpenEditor'))
+/** With CodeMirror: half as much again as the page. */
+export const OpenEditor = onDemand(() => import('./OpenEditor'), Pending)
 
 interface Props {
   path: string | null
@@ -37,16 +38,8 @@ export function EditorPane({ path, file, comparing, reveal, untrusted }: Props) 
       </>
     )
   }
-  if (file?.phase !== 'open') return <Skeleton label={t('loading')} rows={4} />
+  if (file?.phase !== 'open') return <Pending />
   return (
-    <Suspense fallback={<Skeleton label={t('loading')} rows={4} />}>
-      <OpenEditor
-        key={path}
-        buffer={file.buffer}
-        comparing={comparing}
-        reveal={reveal}
-        untrusted={untrusted}
-      />
-    </Suspense>
+    <OpenEditor key={path} buffer={file.buffer} comparing={comparing} reveal={reveal} untrusted={untrusted} />
   )
 }

@@ -1,16 +1,13 @@
-import { lazy, Suspense } from 'react'
-import { Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
 import type { Reveal } from '@/stores/ui'
 import { compare, edit, endComparison, keepMine, loadDisk, save } from './actions'
 import { BudgetLine } from './BudgetLine'
 import { useBudget } from './budget'
 import { type Buffer, isDirty } from './buffer'
+import CodeEditor from './CodeEditor'
 import { ConflictBanner } from './ConflictBanner'
 import { EditorBar } from './EditorBar'
 import { Trust } from './Trust'
-
-const CodeEditor = lazy(() => import('./CodeEditor'))
 
 interface Props {
   buffer: Buffer
@@ -46,19 +43,17 @@ export default function OpenEditor({ buffer, comparing, reveal, untrusted }: Pro
         onKeepMine={() => void keepMine(path)}
       />
       <div className="min-h-0 flex-1">
-        <Suspense fallback={<Skeleton label={t('loading')} rows={4} />}>
-          <CodeEditor
-            path={path}
-            text={buffer.text}
-            revision={buffer.revision}
-            label={t('editorLabel', { path })}
-            onEdit={text => edit(path, text)}
-            onSave={() => void save(path)}
-            compareWith={disk}
-            cut={budget?.share === 'each' ? budget.limit : null}
-            reveal={reveal?.path === path ? reveal : null}
-          />
-        </Suspense>
+        <CodeEditor
+          path={path}
+          text={buffer.text}
+          revision={buffer.revision}
+          label={t('editorLabel', { path })}
+          onEdit={text => edit(path, text)}
+          onSave={() => void save(path)}
+          compareWith={disk}
+          cut={budget?.share === 'each' ? budget.limit : null}
+          reveal={reveal?.path === path ? reveal : null}
+        />
       </div>
     </>
   )

@@ -1,11 +1,3 @@
-import { type ComponentProps, lazy, Suspense } from 'react'
+import { onDemand } from '@/components/onDemand'
 
-const TrustBanner = lazy(() => import('./TrustBanner'))
-
-export function Trust(props: ComponentProps<typeof TrustBanner>) {
-  return (
-    <Suspense fallback={null}>
-      <TrustBanner {...props} />
-    </Suspense>
-  )
-}
+export const Trust = onDemand(() => import('./TrustBanner'))

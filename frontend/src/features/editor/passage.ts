@@ -7,8 +7,10 @@ import { useBuffers } from '@/stores/buffers'
 import { toast } from '@/stores/toasts'
 import { openFile } from '@/stores/ui'
 import { open } from './actions'
+import { OpenEditor } from './EditorPane'
 
 export async function openPassage({ path, lines }: Place): Promise<void> {
+  OpenEditor.preload()
   await open(path)
   const file = useBuffers.getState().files[path]
   if (file?.phase === 'failed') {

@@ -3,7 +3,7 @@ import type { FileEntry } from '@/api/types'
 import { Badge } from '@/components/ui/Badge'
 import { cn } from '@/lib/cn'
 import { count } from '@/lib/format'
-import { locale, useLang, useT } from '@/lib/i18n'
+import { useT } from '@/lib/i18n'
 import { type FileActions, FileMenu } from './FileMenu'
 
 interface Props {
@@ -19,7 +19,6 @@ interface Props {
 
 export function FileList({ files, root, untrusted, current, dirty, onOpen, actions }: Props) {
   const t = useT()
-  const lang = useLang()
   return (
     <ul>
       {files.map(file => {
@@ -53,7 +52,7 @@ export function FileList({ files, root, untrusted, current, dirty, onOpen, actio
               {untrusted.includes(file.path) && <Badge tone="warn">{t('untrusted')}</Badge>}
               {file.tokens != null && (
                 <span className="beside-menu shrink-0 text-fg-3 text-meta tabular-nums">
-                  {t('tokens', { n: count(file.tokens, locale(lang)) })}
+                  {t('tokens', { n: count(file.tokens) })}
                 </span>
               )}
             </button>

@@ -1,11 +1,12 @@
 import { FilePlus2, Rows3, Search, Upload } from 'lucide-react'
 import { Tabs } from 'radix-ui'
-import { lazy, Suspense, useEffect, useMemo, useState } from 'react'
+import { useEffect, useMemo, useState } from 'react'
 import { useShallow } from 'zustand/react/shallow'
 import type { Root } from '@/api/endpoints'
 import { useFiles, useIndex, useSkills, useUntrusted } from '@/api/queries'
 import { DropZone } from '@/components/DropZone'
 import { FilesButton } from '@/components/FilesButton'
+import { onDemand } from '@/components/onDemand'
 import { Button, IconButton } from '@/components/ui/Button'
 import { create, open, remove, rename } from '@/features/editor/actions'
 import { isDirty } from '@/features/editor/buffer'
@@ -16,13 +17,15 @@ import { openFile, useUi } from '@/stores/ui'
 import { Files } from './Files'
 import { upload } from './upload'
 
-const IndexLine = lazy(() => import('@/features/retrieval/IndexLine'))
-const NewFile = lazy(() => import('./NewFile'))
-const RenameFile = lazy(() => import('./RenameFile'))
+const IndexLine = onDemand(() => import('@/features/retrieval/IndexLine'), NoIndexLine)
+const NewFile = onDemand(() => import('./NewFile'))
+const RenameFile = onDemand(() => import('./RenameFile'))
 
 /** Their index is told of in a line, for which room is kept until the server has said it. */
 const hasIndex = (root: Root): boolean => root === 'memory' || root === 'knowledge'
-const noIndexLine = <div aria-hidden className="h-[30px] shrink-0" />
+function NoIndexLine() {
+  return <div aria-hidden className="h-[30px] shrink-0" />
+}
 
 const TABS: readonly Root[] = ['memory', 'skills', 'workspace', 'knowledge']
 
@@ -31,7 +34,7 @@ interface Props {
   onChunks: (() => void) | null
 }
 
-export function Inspector({ onChunks }: Props) {
+export default function Inspector({ onChunks }: Props) {
   const t = useT()
   const { tab, file, reveal, set } = useUi()
   const files = useFiles(tab)
@@ -116,11 +119,8 @@ export function Inspector({ onChunks }: Props) {
               onFiles={chosen => void upload(tab, chosen)}
             />
           </div>
-          {hasIndex(tab) && (
-            <Suspense fallback={noIndexLine}>
-              {index && indexed ? <IndexLine status={indexed} model={index.model} /> : noIndexLine}
-            </Suspense>
-          )}
+          {hasIndex(tab) &&
+            (index && indexed ? <IndexLine status={indexed} model={index.model} /> : <NoIndexLine />)}
           <DropZone words={t('uploadHere', { name: t(tab) })} onFiles={dropped => void upload(tab, dropped)}>
             <Files
               root={tab}
@@ -146,27 +146,25 @@ export function Inspector({ onChunks }: Props) {
           untrusted={untrusted.some(({ path }) => path === file)}
         />
       </div>
-      <Suspense>
-        {renaming !== null && (
-          <RenameFile
-            path={renaming}
-            onOpenChange={open => open || setRenaming(null)}
-            onRename={to => rename(renaming, to)}
-          />
-        )}
-        {making && (
-          <NewFile
-            root={tab}
-            open={making}
-            onOpenChange={setMaking}
-            onCreate={async draft => {
-              const result = await create(draft.path, draft.content)
-              if (result.kind === 'created') openFile(draft.path)
-              return result
-            }}
-          />
-        )}
-      </Suspense>
+      {renaming !== null && (
+        <RenameFile
+          path={renaming}
+          onOpenChange={open => open || setRenaming(null)}
+          onRename={to => rename(renaming, to)}
+        />
+      )}
+      {making && (
+        <NewFile
+          root={tab}
+          open={making}
+          onOpenChange={setMaking}
+          onCreate={async draft => {
+            const result = await create(draft.path, draft.content)
+            if (result.kind === 'created') openFile(draft.path)
+            return result
+          }}
+        />
+      )}
     </section>
   )
 }

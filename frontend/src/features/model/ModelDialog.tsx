@@ -1,7 +1,7 @@
 import type { ModelStatus } from '@/api/types'
 import { Dialog } from '@/components/ui/Dialog'
 import { count } from '@/lib/format'
-import { type Key, locale, useLang, useT } from '@/lib/i18n'
+import { type Key, useT } from '@/lib/i18n'
 import { ConnectProvider } from './ConnectProvider'
 import { DEMO } from './demo'
 import { Way } from './Way'
@@ -26,7 +26,6 @@ interface Props {
 /** What model answers, how it is, and how to connect a better one. */
 export default function ModelDialog({ model, open, onOpenChange }: Props) {
   const t = useT()
-  const lang = useLang()
   return (
     <Dialog open={open} onOpenChange={onOpenChange} title={t('modelConnect')} size="wide">
       {model && (
@@ -36,7 +35,7 @@ export default function ModelDialog({ model, open, onOpenChange }: Props) {
           {model.detail && <p className="mt-1 text-fg-2">{model.detail}</p>}
           {model.context_window > 0 && (
             <p className="mt-1 text-fg-3 text-small">
-              {t('modelWindow', { n: count(model.context_window, locale(lang)) })}
+              {t('modelWindow', { n: count(model.context_window) })}
             </p>
           )}
         </div>

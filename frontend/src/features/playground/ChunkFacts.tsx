@@ -1,13 +1,12 @@
 import type { Chunk } from '@/api/types'
 import { count } from '@/lib/format'
-import { locale, useLang, useT } from '@/lib/i18n'
+import { useT } from '@/lib/i18n'
 
 /** Where a chunk came from. */
 export function ChunkFacts({ chunk }: { chunk: Chunk }) {
   const t = useT()
-  const lang = useLang()
   const [from, to] = chunk.range
-  const n = (value: number) => count(value, locale(lang))
+  const n = count
   const facts: [string, string][] = [
     [t('factHeading'), chunk.heading ?? '–'],
     [t('factLines'), chunk.lines?.join('–') ?? '–'],

@@ -19,7 +19,7 @@ interface Props {
 }
 
 /** What a search in a conversation found, what it nearly found, and the way to try it out. */
-export function Found({ id, query, folder, hits, weights, misses, took }: Props) {
+export default function Found({ id, query, folder, hits, weights, misses, took }: Props) {
   const t = useT()
   return (
     <>

@@ -1,6 +1,6 @@
-import { lazy, Suspense } from 'react'
 import type { Place } from '@/api/retrieval'
 import type { Weights } from '@/api/types'
+import { onDemand } from '@/components/onDemand'
 import { PassageLink } from '@/components/PassageLink'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { useT } from '@/lib/i18n'
@@ -8,7 +8,7 @@ import { useFold } from '@/stores/folds'
 import { isForeign } from './ranking'
 import { placeText, points } from './words'
 
-const Why = lazy(() => import('./Why'))
+const Why = onDemand(() => import('./Why'))
 
 export type AnyHit = Place & { text?: string }
 
@@ -51,13 +51,7 @@ export function HitItem({ id, hit, weights }: Props) {
           summary={t('why')}
         >
           <div className="pt-1 pb-0.5">
-            <Suspense>
-              <Why
-                how={hit.how}
-                score={hit.score}
-                foreign={weights !== null && isForeign(hit.how, weights)}
-              />
-            </Suspense>
+            <Why how={hit.how} score={hit.score} foreign={weights !== null && isForeign(hit.how, weights)} />
           </div>
         </Disclosure>
       )}

@@ -4,7 +4,7 @@ import { folderNamed } from '@/api/retrieval'
 import type { EmbeddingModel, FolderStatus } from '@/api/types'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { count } from '@/lib/format'
-import { locale, useLang, useT } from '@/lib/i18n'
+import { useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
 import { useUi } from '@/stores/ui'
 import { playgroundHref } from './address'
@@ -19,8 +19,7 @@ interface Props {
 /** One quiet line about a folder's index, the progress while there is some, and the files that cannot be read. */
 export default function IndexLine({ status, model }: Props) {
   const t = useT()
-  const lang = useLang()
-  const n = (value: number) => count(value, locale(lang))
+  const n = count
   const { files, chunks, embedded, state } = status
   const folder = folderNamed(status.folder)
   const parts = [t('indexFiles', { n: n(files) }), t('indexChunks', { n: n(chunks) })]

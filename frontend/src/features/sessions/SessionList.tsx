@@ -1,5 +1,6 @@
-import { lazy, Suspense, useState } from 'react'
+import { useState } from 'react'
 import type { SessionSummary } from '@/api/types'
+import { onDemand } from '@/components/onDemand'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { cn } from '@/lib/cn'
@@ -9,7 +10,7 @@ import { isUnread, useSeen } from '@/stores/seen'
 import { between, groupsOf, type Kept } from './groups'
 import { SessionRow } from './SessionRow'
 
-const ChooseList = lazy(() => import('./ChooseList'))
+const ChooseList = onDemand(() => import('./ChooseList'))
 
 interface Props {
   sessions: SessionSummary[] | undefined
@@ -62,15 +63,13 @@ export function SessionList(props: Props) {
   const shown = groups.filter(({ name }) => name !== 'putAway' || awayOpen)
   if (choosing) {
     return (
-      <Suspense>
-        <ChooseList
-          groups={shown}
-          start={choosing}
-          waiting={waiting}
-          current={current}
-          onDone={() => onChoosing(null)}
-        />
-      </Suspense>
+      <ChooseList
+        groups={shown}
+        start={choosing}
+        waiting={waiting}
+        current={current}
+        onDone={() => onChoosing(null)}
+      />
     )
   }
   return groups.map(({ name, sessions: list }) => {

@@ -19,6 +19,7 @@ import { Badge } from '@/components/ui/Badge'
 import { IconButton } from '@/components/ui/Button'
 import { Menu, MenuItem } from '@/components/ui/Menu'
 import { cn } from '@/lib/cn'
+import { compactCount, count } from '@/lib/format'
 import { useT } from '@/lib/i18n'
 import { RenameField } from './RenameField'
 
@@ -91,6 +92,15 @@ export function SessionRow(props: Props) {
         <span className={cn('min-w-0 flex-1 truncate', unread && 'font-semibold')}>{title}</span>
         <span className="beside-menu flex shrink-0">
           <StateMark state={state} />
+          {state === 'idle' && session.tokens > 0 && (
+            <span
+              aria-hidden
+              title={t('sessionTokens', { n: count(session.tokens) })}
+              className="text-fg-3 text-meta tabular-nums"
+            >
+              {compactCount(session.tokens)}
+            </span>
+          )}
           {unread && <Unread />}
         </span>
       </Link>

@@ -1,9 +1,10 @@
 import { Archive, Ellipsis, FileUp, Languages, ListChecks, MessageSquarePlus, Search } from 'lucide-react'
-import { lazy, Suspense, useMemo, useRef, useState } from 'react'
+import { useMemo, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import { useApprovals, usePinned, usePutAway, useSessions, useStatus, useTokens } from '@/api/queries'
 import { useHint } from '@/app/hint'
 import { pin, putAway, remove, rename, stop, switchRag } from '@/app/threads'
+import { onDemand } from '@/components/onDemand'
 import { Button, IconButton } from '@/components/ui/Button'
 import { Kbd } from '@/components/ui/Kbd'
 import { Menu, MenuItem } from '@/components/ui/Menu'
@@ -18,7 +19,7 @@ import { SidebarFooter } from './SidebarFooter'
 import { ThemeMenu } from './ThemeMenu'
 import { exportSession, importFile } from './transfer'
 
-const SearchResults = lazy(() => import('./SearchResults'))
+const SearchResults = onDemand(() => import('./SearchResults'))
 
 const NONE: never[] = []
 
@@ -27,7 +28,7 @@ interface Props {
   onNew: () => void
 }
 
-export function Sidebar({ sessionId, onNew }: Props) {
+export default function Sidebar({ sessionId, onNew }: Props) {
   const t = useT()
   const hint = useHint()
   const lang = useLang()
@@ -128,9 +129,7 @@ export function Sidebar({ sessionId, onNew }: Props) {
       <SearchBox query={query} onComposing={setComposing} onQuery={setQuery} />
       <div className="scroll mt-1 min-h-0 flex-1 px-2 pb-2">
         {asked !== '' && query.trim() !== '' ? (
-          <Suspense>
-            <SearchResults query={asked} onOpen={() => set({ pane: 'chat', view: 'chat' })} />
-          </Suspense>
+          <SearchResults query={asked} onOpen={() => set({ pane: 'chat', view: 'chat' })} />
         ) : (
           <SessionList
             sessions={sessions.data}
@@ -174,6 +173,7 @@ export function Sidebar({ sessionId, onNew }: Props) {
         onModel={() => set({ dialog: 'model' })}
         onShortcuts={() => set({ dialog: 'shortcuts' })}
         onSettings={() => set({ dialog: 'settings' })}
+        onUsage={() => set({ dialog: 'usage' })}
       />
     </nav>
   )

@@ -1,4 +1,4 @@
-import { BookOpen, Code, Keyboard, ScanSearch, Settings } from 'lucide-react'
+import { BookOpen, ChartColumn, Code, Keyboard, ScanSearch, Settings } from 'lucide-react'
 import type { TokenCount } from '@/api/endpoints'
 import type { Status } from '@/api/types'
 import { useHint } from '@/app/hint'
@@ -28,11 +28,23 @@ interface Props {
   onXray: () => void
   onShortcuts: () => void
   onSettings: () => void
+  onUsage: () => void
 }
 
 export function SidebarFooter(props: Props) {
-  const { status, tokens, connection, raw, onRag, onCompress, onModel, onXray, onShortcuts, onSettings } =
-    props
+  const {
+    status,
+    tokens,
+    connection,
+    raw,
+    onRag,
+    onCompress,
+    onModel,
+    onXray,
+    onShortcuts,
+    onSettings,
+    onUsage,
+  } = props
   const t = useT()
   const hint = useHint()
   const { word, dot } = LINK[connection]
@@ -80,6 +92,9 @@ export function SidebarFooter(props: Props) {
           onClick={onShortcuts}
         >
           <Keyboard size={15} aria-hidden />
+        </IconButton>
+        <IconButton label={t('usage')} size="smallIcon" onClick={onUsage}>
+          <ChartColumn size={15} aria-hidden />
         </IconButton>
         <IconButton
           label={t('settings')}

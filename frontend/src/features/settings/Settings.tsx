@@ -1,7 +1,11 @@
+import { ChartColumn } from 'lucide-react'
 import { useAlways, useStatus } from '@/api/queries'
+import { Button } from '@/components/ui/Button'
 import { Dialog } from '@/components/ui/Dialog'
 import { forget } from '@/features/approvals/actions'
+import { ModelLine } from '@/features/model/ModelLine'
 import { useT } from '@/lib/i18n'
+import { useUi } from '@/stores/ui'
 import { AlwaysRules } from './AlwaysRules'
 import { General } from './General'
 
@@ -12,11 +16,26 @@ interface Props {
 
 export default function Settings({ open, onOpenChange }: Props) {
   const t = useT()
+  const set = useUi(ui => ui.set)
   const rules = useAlways()
   const status = useStatus().data
   return (
     <Dialog size="wide" open={open} onOpenChange={onOpenChange} title={t('settings')}>
       <General />
+      <section aria-labelledby="settings-model" className="mt-5">
+        <h3 id="settings-model" className="mb-1 font-semibold text-[13.5px]">
+          {t('model')}
+        </h3>
+        <div className="flex flex-wrap items-center gap-2">
+          <div className="min-w-0 flex-1">
+            <ModelLine model={status?.model} onOpen={() => set({ dialog: 'model' })} />
+          </div>
+          <Button size="small" onClick={() => set({ dialog: 'usage' })}>
+            <ChartColumn size={14} aria-hidden />
+            {t('usage')}
+          </Button>
+        </div>
+      </section>
       <section aria-labelledby="settings-approvals" className="mt-5">
         <h3 id="settings-approvals" className="font-semibold text-[13.5px]">
           {t('settingsApprovals')}

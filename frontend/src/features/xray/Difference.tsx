@@ -42,10 +42,9 @@ export function Difference({ detail, onLeave }: Props) {
 
 function CacheLine({ detail, onLeave }: Props) {
   const t = useT()
-  const lang = useLang()
   const { difference, pieces, total_tokens } = detail
   if (!difference) return null
-  const n = (value: number) => count(value, locale(lang))
+  const n = count
   const kept = t('sentKept', { n: n(difference.kept_tokens), all: n(total_tokens) })
   const { parted } = difference
   if (!parted) return <p className="text-ok text-small">{t('sentGoesOn')}</p>
@@ -120,7 +119,7 @@ function ChangeRow({ id, change, onLeave }: { id: string; change: SentChange; on
       {bytes !== 0 && (
         <span className="shrink-0 text-fg-3 text-meta tabular-nums">
           {sign}
-          {t('bytes', { n: count(Math.abs(bytes), locale(lang)) })}
+          {t('bytes', { n: count(Math.abs(bytes)) })}
         </span>
       )}
     </>

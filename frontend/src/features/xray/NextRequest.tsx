@@ -2,7 +2,7 @@ import { useMemo } from 'react'
 import { usePrompt } from '@/api/queries'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { count } from '@/lib/format'
-import { locale, useLang, useT } from '@/lib/i18n'
+import { useT } from '@/lib/i18n'
 import { Origins } from './Origins'
 import { originsOf } from './parts'
 
@@ -14,10 +14,9 @@ interface Props {
 /** The next request, before it is sent. */
 export function NextRequest({ sessionId, onLeave }: Props) {
   const t = useT()
-  const lang = useLang()
   const prompt = usePrompt(sessionId)
   const origins = useMemo(() => (prompt.data ? originsOf(prompt.data) : []), [prompt.data])
-  const n = (value: number) => count(value, locale(lang))
+  const n = count
   return (
     <>
       <p className="mb-2 text-fg-2 text-small">{t('xrayHint')}</p>

@@ -6,7 +6,7 @@ import { Disclosure } from '@/components/ui/Disclosure'
 import { type Place, placeOf } from '@/lib/citation'
 import { cn } from '@/lib/cn'
 import { count } from '@/lib/format'
-import { locale, useLang, useT } from '@/lib/i18n'
+import { useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
 import type { Origin } from './parts'
 import { nameOf } from './sent'
@@ -19,11 +19,10 @@ interface Props {
 
 export function OriginRow({ origin, colour, onOpen }: Props) {
   const t = useT()
-  const lang = useLang()
   const { kind, label, file, tokens, bytes, truncated, absent, text, lines } = origin
   const name = kind === 'history' && origin.count !== 1 ? t('xrayHistory') : nameOf(kind, label, t)
   const [open, setOpen] = useFold(`xray:${kind}:${label}`, false)
-  const n = (value: number) => count(value, locale(lang))
+  const n = count
   return (
     <div className="flex items-start gap-1">
       <Disclosure

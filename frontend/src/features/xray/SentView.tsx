@@ -37,7 +37,7 @@ export function SentView({ sessionId, name, onLeave }: Props) {
 function Totals({ detail }: { detail: SentDetail }) {
   const t = useT()
   const lang = useLang()
-  const n = (value: number) => count(value, locale(lang))
+  const n = count
   const { usage, dropped } = detail
   return (
     <div className="mb-1 flex items-start gap-2">

@@ -82,6 +82,8 @@ export const chat = {
   sendInterrupts: 'Send: stops what runs and goes next',
   readingPrompt: 'Reading the prompt',
   waiting: 'Waiting',
+  startingModel: 'Starting the model',
+  retrying: 'Trying again',
   working: 'Working',
   sending: 'Sending…',
   notSent: 'Not sent: {reason}',

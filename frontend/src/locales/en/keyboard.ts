@@ -11,6 +11,7 @@ export const keyboard = {
   nextSession: 'Next session',
   stopWork: 'Stop the running work',
   saveFile: 'Save the open file',
+  wrapLines: 'Wrap long lines of a file, or not',
   focusComposer: 'Write a message',
   sendMessage: 'Send the message',
   newLine: 'New line in the message',

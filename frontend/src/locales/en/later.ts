@@ -3,6 +3,7 @@ import { choose } from './choose'
 import { compress } from './compress'
 import { playground } from './playground'
 import { undo } from './undo'
+import { usage } from './usage'
 import { xray } from './xray'
 
 /** The words of views that are opened later. They come with `@/lib/later`. */
@@ -12,5 +13,6 @@ export const later = {
   ...compress,
   ...playground,
   ...undo,
+  ...usage,
   ...xray,
 }

@@ -39,5 +39,7 @@ export const sessions = {
   deleted: 'Deleted “{title}”',
   restored: 'Restored “{title}”',
   notDone: 'That did not work: {reason}',
+  usage: 'Tokens used',
+  sessionTokens: '{n} {n|token|tokens} in all, as the provider counted',
   archive: 'Archive and trash',
 }

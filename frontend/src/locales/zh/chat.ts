@@ -82,6 +82,8 @@ export const chat: Record<keyof typeof en, string> = {
   sendInterrupts: '发送：停止当前运行并接着处理',
   readingPrompt: '正在读取提示词',
   waiting: '等待中',
+  startingModel: '正在启动模型',
+  retrying: '正在重试',
   working: '工作中',
   sending: '发送中…',
   notSent: '未发送：{reason}',

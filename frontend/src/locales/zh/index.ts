@@ -15,6 +15,7 @@ import { retrieval } from './retrieval'
 import { sessions } from './sessions'
 import { settings } from './settings'
 import { undo } from './undo'
+import { usage } from './usage'
 import { xray } from './xray'
 
 export { server } from './server'
@@ -33,6 +34,7 @@ export const zh: Record<keyof Words, string> = {
   ...approvals,
   ...settings,
   ...undo,
+  ...usage,
   ...xray,
   ...retrieval,
   ...playground,

@@ -12,6 +12,7 @@ export const keyboard: Record<keyof typeof en, string> = {
   nextSession: '下一个会话',
   stopWork: '停止正在执行的工作',
   saveFile: '保存打开的文件',
+  wrapLines: '文件长行自动换行或不换行',
   focusComposer: '写消息',
   sendMessage: '发送消息',
   newLine: '消息换行',

@@ -40,5 +40,7 @@ export const sessions: Record<keyof typeof en, string> = {
   deleted: '已删除“{title}”',
   restored: '已恢复“{title}”',
   notDone: '操作失败：{reason}',
+  usage: '词元用量',
+  sessionTokens: '共 {n} 词元（供应商计数）',
   archive: '归档与回收站',
 }

@@ -1,0 +1,45 @@
+import { Component, type ErrorInfo, type ReactNode } from 'react'
+import { t } from '@/lib/i18n'
+import { Button } from './ui/Button'
+import { CopyButton } from './ui/CopyButton'
+
+interface State {
+  error: Error | null
+  /** Which components it happened in. */
+  where: string
+}
+
+/** Keeps an error in one pane from taking the others, and what is typed in them, with it. */
+export class Guard extends Component<{ children: ReactNode }, State> {
+  state: State = { error: null, where: '' }
+
+  static getDerivedStateFromError(error: unknown): Partial<State> {
+    return { error: error instanceof Error ? error : new Error(String(error)) }
+  }
+
+  componentDidCatch(_error: unknown, info: ErrorInfo) {
+    this.setState({ where: info.componentStack ?? '' })
+  }
+
+  render() {
+    const { error, where } = this.state
+    if (!error) return this.props.children
+    return (
+      <div
+        role="alert"
+        className="pane flex h-full flex-col items-center justify-center gap-2 rounded-xl p-6"
+      >
+        <p className="text-center text-small [overflow-wrap:anywhere]">
+          {t('paneBroke', { reason: error.message })}
+        </p>
+        <div className="flex items-center gap-2">
+          <Button onClick={() => this.setState({ error: null })}>{t('showAgain')}</Button>
+          <CopyButton
+            label={t('copyDetails')}
+            text={() => [error.stack ?? error.message, where].join('\n')}
+          />
+        </div>
+      </div>
+    )
+  }
+}

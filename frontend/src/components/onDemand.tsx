@@ -1,0 +1,75 @@
+import { type ComponentType, type ReactNode, useEffect, useState } from 'react'
+import { t, useT } from '@/lib/i18n'
+import { toast } from '@/stores/toasts'
+import { Button } from './ui/Button'
+
+type Load<P> = () => Promise<{ default: ComponentType<P> }>
+
+export interface OnDemand<P> {
+  (props: P): ReactNode
+  /** Loads it before it is shown. */
+  preload: () => void
+}
+
+/**
+ * A component that is loaded when it is first shown; `Pending` stands in its place until then. Unlike React's `lazy` it
+ * is shown as soon as it is there, where a Suspense boundary may wait 300 ms after the one around it; and where it cannot
+ * be loaded, the page stays and says so.
+ */
+export function onDemand<P extends object>(load: Load<P>, Pending?: ComponentType): OnDemand<P> {
+  let loaded: ComponentType<P> | null = null
+  let loading: Promise<void> | null = null
+  const get = () => {
+    loading ??= load().then(
+      module => {
+        loaded = module.default
+      },
+      (error: unknown) => {
+        loading = null
+        throw error
+      },
+    )
+    return loading
+  }
+  function Shown(props: P) {
+    const [state, setState] = useState<'waits' | 'there' | 'failed'>('waits')
+    useEffect(() => {
+      if (loaded || state !== 'waits') return
+      let gone = false
+      const told = (now: 'there' | 'failed') => {
+        if (gone) return
+        setState(now)
+        if (now === 'failed' && !Pending)
+          toast(t('partFailed'), {
+            tone: 'bad',
+            action: { label: t('tryAgain'), run: () => setState('waits') },
+          })
+      }
+      void get().then(
+        () => told('there'),
+        () => told('failed'),
+      )
+      return () => {
+        gone = true
+      }
+    }, [state])
+    if (loaded) {
+      const Loaded = loaded
+      return <Loaded {...props} />
+    }
+    if (!Pending) return null
+    return state === 'failed' ? <Failed onRetry={() => setState('waits')} /> : <Pending />
+  }
+  Shown.preload = () => void get().catch(() => undefined)
+  return Shown
+}
+
+function Failed({ onRetry }: { onRetry: () => void }) {
+  const t = useT()
+  return (
+    <div role="alert" className="m-auto space-y-2 p-6 text-center text-bad text-small">
+      <p>{t('partFailed')}</p>
+      <Button onClick={onRetry}>{t('tryAgain')}</Button>
+    </div>
+  )
+}

@@ -1,0 +1,87 @@
+import { render, screen } from '@testing-library/react'
+import userEvent from '@testing-library/user-event'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { Guard } from '@/components/Guard'
+import { onDemand } from '@/components/onDemand'
+import { dismiss, useToasts } from '@/stores/toasts'
+
+interface Props {
+  name: string
+}
+const Hello = ({ name }: Props) => <p>Hello {name}</p>
+const module = { default: Hello }
+
+describe('a component that is loaded on demand', () => {
+  it('is loaded once, shown as soon as it is there, and at once the next time', async () => {
+    const load = vi.fn(async () => module)
+    const Late = onDemand(load, () => <p>wait</p>)
+    const { unmount } = render(<Late name="Ada" />)
+    expect(screen.getByText('wait')).toBeTruthy()
+    expect(await screen.findByText('Hello Ada')).toBeTruthy()
+    unmount()
+    render(<Late name="Bob" />)
+    expect(screen.getByText('Hello Bob')).toBeTruthy()
+    expect(load).toHaveBeenCalledTimes(1)
+  })
+
+  it('can be loaded before it is shown', async () => {
+    const loaded = Promise.resolve(module)
+    const Late = onDemand(() => loaded)
+    Late.preload()
+    await loaded
+    render(<Late name="Ada" />)
+    expect(screen.getByText('Hello Ada')).toBeTruthy()
+  })
+
+  it('says in its place that it could not be loaded, and tries again', async () => {
+    const load = vi.fn(async () => module).mockRejectedValueOnce(new TypeError('offline'))
+    const Late = onDemand(load, () => <p>wait</p>)
+    render(<Late name="Ada" />)
+    expect((await screen.findByRole('alert')).textContent).toContain('could not be loaded')
+    await userEvent.click(screen.getByRole('button', { name: 'Try again' }))
+    expect(await screen.findByText('Hello Ada')).toBeTruthy()
+  })
+
+  it('says so in a toast where it has no place', async () => {
+    const load = vi.fn(async () => module).mockRejectedValueOnce(new TypeError('offline'))
+    const Late = onDemand(load)
+    render(<Late name="Ada" />)
+    await vi.waitFor(() => expect(useToasts.getState().list).toHaveLength(1))
+    const [told] = useToasts.getState().list
+    expect(told?.tone).toBe('bad')
+    told?.action?.run()
+    expect(await screen.findByText('Hello Ada')).toBeTruthy()
+    if (told) dismiss(told.id)
+  })
+})
+
+const state = { broken: true }
+const Pane = () => {
+  if (state.broken) throw new Error('a name was missing')
+  return <p>whole</p>
+}
+
+describe('a pane that breaks', () => {
+  beforeEach(() => {
+    vi.spyOn(console, 'error').mockImplementation(() => undefined)
+  })
+  afterEach(() => {
+    vi.restoreAllMocks()
+  })
+
+  it('leaves the others alone, says why, and can be shown again', async () => {
+    render(
+      <>
+        <Guard>
+          <Pane />
+        </Guard>
+        <p>the other pane</p>
+      </>,
+    )
+    expect(screen.getByRole('alert').textContent).toContain('a name was missing')
+    expect(screen.getByText('the other pane')).toBeTruthy()
+    state.broken = false
+    await userEvent.click(screen.getByRole('button', { name: 'Show it again' }))
+    expect(screen.getByText('whole')).toBeTruthy()
+  })
+})
