@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { answers, openPage, say, shot, startBrowser, startMiniclaw } from './harness.mjs'
+import { answers, openPage, say, shot, startBrowser, startMiniclaw, until } from './harness.mjs'
 
 let app
 let browser
@@ -15,6 +15,9 @@ after(async () => {
   await app?.stop()
 })
 
+/** Nothing is saved before somebody says so. */
+const byHand = page =>
+  page.addInitScript(() => localStorage.setItem('mc.autosave', '{"memory":false,"knowledge":false}'))
 const inspector = page => page.getByRole('region', { name: 'Inspector' })
 const text = page => inspector(page).locator('.cm-content')
 
@@ -52,7 +55,7 @@ test('what is saved in SOUL.md is in the next request to the model', async () =>
 
 test('a file that changes on disk under typed text raises the question, and mine can be kept', async () => {
   const path = join(app.home, 'memory/MEMORY.md')
-  const { page, close } = await openPage(browser, app)
+  const { page, close } = await openPage(browser, app, { prepare: byHand })
   await openFile(page, 'Memory', /MEMORY\.md/)
   await typeAtStart(page, 'Mine. ')
   await writeFile(path, `Theirs.\n${await readFile(path, 'utf8')}`)
@@ -85,7 +88,7 @@ test('text that nobody typed in follows the disk', async () => {
 test('what would be saved is shown against what is there, before it is saved', async () => {
   const path = join(app.home, 'memory/USER.md')
   await writeFile(path, '# User\n\nLikes tea.\n')
-  const { page, close } = await openPage(browser, app)
+  const { page, close } = await openPage(browser, app, { prepare: byHand })
   await openFile(page, 'Memory', /USER\.md/)
   await typeAtStart(page, 'Draft. ')
   await inspector(page).getByRole('button', { name: 'Show what would change' }).click()
@@ -198,7 +201,7 @@ test('while a file is typed its cost is shown, and where a long one is cut', asy
 })
 
 test('a full disk is said where the file is saved, and the text stays', async () => {
-  const { page, close } = await openPage(browser, app)
+  const { page, close } = await openPage(browser, app, { prepare: byHand })
   await openFile(page, 'Memory', /MEMORY\.md/)
   await page.route('**/api/files', route =>
     route.request().method() === 'POST'
@@ -215,5 +218,60 @@ test('a full disk is said where the file is saved, and the text stays', async ()
     .getByText(/^Saved \d\d:\d\d$/)
     .waitFor()
   assert.match(await readFile(join(app.home, 'memory/MEMORY.md'), 'utf8'), /^Not yet on disk\. /)
+  await close()
+})
+
+const saved = page =>
+  inspector(page)
+    .getByText(/^Saved \d\d:\d\d$/)
+    .waitFor()
+
+test('memory is saved by itself, when nobody types any more or the text is left, and by hand if that is wanted', async () => {
+  const path = join(app.home, 'memory/diary.md')
+  await writeFile(path, 'Monday.\n')
+  const { page, close } = await openPage(browser, app)
+  const read = () => readFile(path, 'utf8')
+  const composer = page.getByRole('textbox', { name: 'Message', exact: true })
+  await openFile(page, 'Memory', /diary\.md/)
+  await typeAtStart(page, 'One. ')
+  await saved(page)
+  assert.equal(await read(), 'One. Monday.\n')
+  await typeAtStart(page, 'Two. ')
+  await composer.click()
+  await until(read, now => now === 'Two. One. Monday.\n', 'the text that was left')
+
+  await page.keyboard.press('Control+,')
+  const settings = page.getByRole('dialog', { name: 'Settings' })
+  const memory = settings
+    .getByRole('group', { name: 'Save by themselves' })
+    .getByRole('switch', { name: 'Memory' })
+  assert.equal(await memory.getAttribute('aria-checked'), 'true')
+  await memory.click()
+  await page.keyboard.press('Escape')
+  await settings.waitFor({ state: 'detached' })
+  await typeAtStart(page, 'Three. ')
+  await composer.click()
+  await inspector(page).getByText('Unsaved').first().waitFor()
+  assert.equal(await read(), 'Two. One. Monday.\n')
+  await text(page).click()
+  await page.keyboard.press('Control+s')
+  await saved(page)
+  assert.equal(await read(), 'Three. Two. One. Monday.\n')
+  await close()
+})
+
+test('a text that its readers could not read is saved only by somebody who insists', async () => {
+  const path = join(app.home, 'knowledge/prices.json')
+  await writeFile(path, '{"tea": 3}\n')
+  const { page, close } = await openPage(browser, app)
+  await openFile(page, 'Knowledge', /prices\.json/)
+  await typeAtStart(page, 'x')
+  await inspector(page).getByRole('alert').getByText('It is saved by itself once that is right.').waitFor()
+  assert.equal(await readFile(path, 'utf8'), '{"tea": 3}\n')
+  await page.keyboard.press('Control+s')
+  await inspector(page).getByRole('alert').getByText('Save again to save it as it is.').waitFor()
+  await page.keyboard.press('Control+s')
+  await saved(page)
+  assert.equal(await readFile(path, 'utf8'), 'x{"tea": 3}\n')
   await close()
 })

@@ -28,7 +28,8 @@ interface Props {
   revision: number
   label: string
   onEdit: (text: string) => void
-  onSave: () => void
+  /** The text has lost the focus. */
+  onLeave: () => void
   /** The other version, while two are compared. */
   compareWith: string | null
   /** Lines to bring into view and to mark for a moment. */
@@ -62,7 +63,7 @@ export default function CodeEditor({
   revision,
   label,
   onEdit,
-  onSave,
+  onLeave,
   compareWith,
   reveal,
   cut,
@@ -74,19 +75,14 @@ export default function CodeEditor({
   const cutting = useRef(new Compartment()).current
   const wrapping = useRef(new Compartment()).current
   const wrap = useUi(ui => ui.wrap)
-  const calls = useRef({ onEdit, onSave })
+  const calls = useRef({ onEdit, onLeave })
   useEffect(() => {
-    calls.current = { onEdit, onSave }
+    calls.current = { onEdit, onLeave }
   })
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: the text is taken once, later versions come by revision
   useEffect(() => {
-    const save = () => {
-      calls.current.onSave()
-      return true
-    }
     const extensions = [
-      keymap.of([{ key: 'Mod-s', preventDefault: true, run: save }]),
       base,
       unseenIn(path),
       language.of([]),
@@ -94,6 +90,7 @@ export default function CodeEditor({
       cutting.of([]),
       wrapping.of([]),
       EditorView.contentAttributes.of({ 'aria-label': label, spellcheck: 'false' }),
+      EditorView.domEventHandlers({ blur: () => calls.current.onLeave() }),
       EditorView.updateListener.of(update => {
         if (update.docChanged) calls.current.onEdit(update.state.doc.toString())
       }),

@@ -1,6 +1,6 @@
 import { useT } from '@/lib/i18n'
 import type { Reveal } from '@/stores/ui'
-import { compare, edit, endComparison, keepMine, loadDisk, save } from './actions'
+import { compare, edit, endComparison, keepMine, loadDisk, save, saveUnasked } from './actions'
 import { BudgetLine } from './BudgetLine'
 import { useBudget } from './budget'
 import { type Buffer, isDirty } from './buffer'
@@ -49,7 +49,7 @@ export default function OpenEditor({ buffer, comparing, reveal, untrusted }: Pro
           revision={buffer.revision}
           label={t('editorLabel', { path })}
           onEdit={text => edit(path, text)}
-          onSave={() => void save(path)}
+          onLeave={() => saveUnasked(path)}
           compareWith={disk}
           cut={budget?.share === 'each' ? budget.limit : null}
           reveal={reveal?.path === path ? reveal : null}

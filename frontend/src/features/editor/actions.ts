@@ -7,7 +7,9 @@ import { reasonOf } from '@/lib/reason'
 import { bufferOf, dispatchBuffer, dropFile, putFile, useBuffers } from '@/stores/buffers'
 import { toast } from '@/stores/toasts'
 import { openFile, useUi } from '@/stores/ui'
+import { isAutosaved, notNow, whenIdle } from './autosave'
 import { isDirty, openBuffer, type Writer } from './buffer'
+import { faultIn } from './fault'
 
 const isGone = (error: unknown): boolean => error instanceof ApiError && error.status === 404
 
@@ -26,11 +28,36 @@ export async function open(path: string): Promise<void> {
   }
 }
 
-export const edit = (path: string, text: string): void => dispatchBuffer(path, { type: 'edited', text })
+export function edit(path: string, text: string): void {
+  dispatchBuffer(path, { type: 'edited', text })
+  whenIdle(path, saveUnasked)
+}
 
-export async function save(path: string): Promise<void> {
+/** Saves what is typed, unless a question about the file is open or a person looks at what would be saved. */
+export function saveUnasked(path: string): void {
+  notNow(path)
+  const looking = useBuffers.getState().comparing?.path === path
+  if (isAutosaved(path) && !looking && bufferOf(path)?.state.kind === 'dirty') void save(path, 'unasked')
+}
+
+/** Texts that a person was told cannot be read, by path: asked again, they are saved as they are. */
+const told = new Map<string, string>()
+
+/** Why this text should not be saved just so. */
+async function doubt(path: string, text: string, unasked: boolean): Promise<string | null> {
+  if (told.get(path) === text && !unasked) return null
+  const reason = await faultIn(path, text)
+  if (reason === null) return null
+  if (!unasked) told.set(path, text)
+  return t(unasked ? 'unreadableUnasked' : 'unreadable', { reason })
+}
+
+export async function save(path: string, how: 'asked' | 'unasked' = 'asked'): Promise<void> {
+  const before = bufferOf(path)
+  const reason = before && (await doubt(path, before.text, how === 'unasked'))
   const buffer = bufferOf(path)
   if (!buffer) return
+  if (reason) return dispatchBuffer(path, { type: 'save_failed', reason })
   const parked = buffer.state.kind === 'saving' || buffer.state.kind === 'conflict'
   if (parked || (buffer.state.kind === 'clean' && !isDirty(buffer))) return
   const content = buffer.text
@@ -55,6 +82,8 @@ export async function save(path: string): Promise<void> {
     } else dispatchBuffer(path, { type: 'save_failed', reason: reasonOf(error) })
   } finally {
     heard.delete(path)
+    // What was typed meanwhile.
+    if (bufferOf(path)?.state.kind === 'dirty' && !bufferOf(path)?.problem) whenIdle(path, saveUnasked)
   }
 }
 

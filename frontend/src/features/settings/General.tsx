@@ -1,15 +1,20 @@
-import { Keyboard } from 'lucide-react'
+import { Keyboard, Save } from 'lucide-react'
 import { Button } from '@/components/ui/Button'
 import { Segmented } from '@/components/ui/Segmented'
+import { Switch } from '@/components/ui/Switch'
 import { setLang, useLang, useT } from '@/lib/i18n'
 import { setTheme, type Theme, useTheme } from '@/lib/theme'
+import { setAutosave, useAutosave } from '@/stores/autosave'
 import { useUi } from '@/stores/ui'
+
+const TABS = ['memory', 'knowledge', 'workspace', 'skills'] as const
 
 /** How the page looks and is used, in this browser. */
 export function General() {
   const t = useT()
   const lang = useLang()
   const theme = useTheme()
+  const autosaved = useAutosave()
   return (
     <section aria-labelledby="settings-general">
       <h3 id="settings-general" className="mb-2 font-semibold text-[13.5px]">
@@ -40,6 +45,20 @@ export function General() {
           {t('shortcuts')}
         </Button>
       </div>
+      <fieldset className="mt-3 flex flex-wrap items-center gap-1.5">
+        <legend className="mb-1.5 text-fg-2 text-small">{t('autosave')}</legend>
+        {TABS.map(root => (
+          <Switch
+            key={root}
+            on={autosaved[root]}
+            onChange={on => setAutosave(root, on)}
+            icon={<Save size={13} aria-hidden />}
+          >
+            {t(root)}
+          </Switch>
+        ))}
+      </fieldset>
+      <p className="mt-1 text-fg-3 text-meta">{t('autosaveHint')}</p>
     </section>
   )
 }

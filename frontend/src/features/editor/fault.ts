@@ -1,0 +1,26 @@
+/** What is wrong with a text that another program has to read. */
+
+/** JSON and YAML by the ending of the name, and what stands between the lines of dashes of a SKILL.md. */
+function partsOf(path: string, text: string): { json?: string; yaml?: string } {
+  if (/\.json$/i.test(path)) return { json: text }
+  if (/\.ya?ml$/i.test(path)) return { yaml: text }
+  if (!/^skills\/(?:.*\/)?SKILL\.md$/i.test(path)) return {}
+  return { yaml: /^---\r?\n([\s\S]*?\n)?---(?:\r?\n|$)/.exec(text)?.[1] }
+}
+
+/** The parser's words; null where it reads the text, and for texts that no program reads. */
+export async function faultIn(path: string, text: string): Promise<string | null> {
+  const { json, yaml } = partsOf(path, text)
+  if (json?.trim()) {
+    try {
+      JSON.parse(json)
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error)
+    }
+  }
+  if (!yaml?.trim()) return null
+  const { parseAllDocuments } = await import('yaml')
+  const documents = parseAllDocuments(yaml)
+  const [first] = [...documents].flatMap(document => document.errors)
+  return first ? (first.message.split('\n')[0] ?? '').replace(/:$/, '') : null
+}

@@ -1,0 +1,115 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { readFile, writeFile } from '@/api/endpoints'
+import { compare, edit, open, save, saveUnasked } from '@/features/editor/actions'
+import { IDLE_MS } from '@/features/editor/autosave'
+import { faultIn } from '@/features/editor/fault'
+import { setAutosave, useAutosave } from '@/stores/autosave'
+import { bufferOf, useBuffers } from '@/stores/buffers'
+
+vi.mock('@/api/endpoints', async original => ({
+  ...(await original<typeof import('@/api/endpoints')>()),
+  readFile: vi.fn(),
+  writeFile: vi.fn(),
+}))
+
+const usual = useAutosave.getState()
+beforeEach(() => {
+  vi.useFakeTimers()
+  vi.mocked(readFile).mockImplementation(async path => ({ path, content: 'old', etag: 'e1', tokens: 1 }))
+  vi.mocked(writeFile).mockImplementation(async path => ({ path, etag: 'e2', tokens: 1 }) as never)
+})
+afterEach(() => {
+  vi.useRealTimers()
+  vi.clearAllMocks()
+  useBuffers.setState({ files: {}, comparing: null })
+  useAutosave.setState(usual)
+  localStorage.clear()
+})
+
+const written = () => vi.mocked(writeFile).mock.calls.map(([path, content]) => [path, content])
+const wait = (ms: number) => vi.advanceTimersByTimeAsync(ms)
+
+it('saves memory when nobody has typed for a while, and skills when somebody says so', async () => {
+  await open('memory/a.md')
+  edit('memory/a.md', 'new')
+  await wait(IDLE_MS - 1)
+  edit('memory/a.md', 'newer')
+  await wait(IDLE_MS - 1)
+  expect(written()).toEqual([])
+  await wait(1)
+  expect(written()).toEqual([['memory/a.md', 'newer']])
+  await open('skills/x/SKILL.md')
+  edit('skills/x/SKILL.md', 'new')
+  await wait(10 * IDLE_MS)
+  saveUnasked('skills/x/SKILL.md')
+  expect(written()).toHaveLength(1)
+})
+
+it('follows the choice for each kind, and keeps it', async () => {
+  setAutosave('memory', false)
+  setAutosave('skills', true)
+  expect(JSON.parse(localStorage.getItem('mc.autosave') ?? '')).toEqual({
+    ...usual,
+    memory: false,
+    skills: true,
+  })
+  for (const path of ['memory/a.md', 'skills/x/SKILL.md']) {
+    await open(path)
+    edit(path, 'new')
+  }
+  await wait(IDLE_MS)
+  expect(written()).toEqual([['skills/x/SKILL.md', 'new']])
+})
+
+it('waits while a question is open or somebody looks at the difference', async () => {
+  await open('memory/a.md')
+  edit('memory/a.md', 'new')
+  await compare('memory/a.md')
+  await wait(10 * IDLE_MS)
+  expect(written()).toEqual([])
+  useBuffers.setState({ comparing: null })
+  vi.mocked(writeFile).mockRejectedValueOnce(new TypeError('offline'))
+  saveUnasked('memory/a.md')
+  await wait(10 * IDLE_MS)
+  expect(written()).toHaveLength(1)
+  expect(bufferOf('memory/a.md')?.state.kind).toBe('dirty')
+})
+
+it('saves what was typed while a save was on its way', async () => {
+  await open('memory/a.md')
+  edit('memory/a.md', 'one')
+  vi.mocked(writeFile).mockImplementationOnce(async () => {
+    edit('memory/a.md', 'one two')
+    return { etag: 'e2', tokens: 1 } as never
+  })
+  await save('memory/a.md')
+  await wait(IDLE_MS)
+  expect(written().map(([, content]) => content)).toEqual(['one', 'one two'])
+})
+
+it('does not save by itself what cannot be read, and by hand only the second time', async () => {
+  const path = 'knowledge/a.json'
+  await open(path)
+  edit(path, '{"a": ')
+  await wait(IDLE_MS)
+  expect(bufferOf(path)?.problem).toContain('by itself once that is right')
+  await save(path)
+  expect(bufferOf(path)?.problem).toContain('Save again')
+  expect(written()).toEqual([])
+  edit(path, '{"a":')
+  await save(path)
+  expect(written()).toEqual([])
+  await save(path)
+  expect(written()).toEqual([[path, '{"a":']])
+})
+
+it('finds the fault in JSON, YAML and the head of a skill, and none where no program reads', async () => {
+  expect(await faultIn('knowledge/a.json', '{"a": 1}')).toBeNull()
+  expect(await faultIn('knowledge/a.json', '')).toBeNull()
+  expect(await faultIn('knowledge/a.json', '{a}')).toMatch(/JSON/)
+  expect(await faultIn('knowledge/a.yaml', 'a: 1\n---\nb: [2]\n')).toBeNull()
+  expect(await faultIn('knowledge/a.yml', 'a: [1\nb: 2\n')).toMatch(/line 2/)
+  expect(await faultIn('skills/x/SKILL.md', '---\nname: x\n---\n: [ not YAML\n')).toBeNull()
+  expect(await faultIn('skills/x/SKILL.md', '---\nname: "x\n---\nText.\n')).not.toBeNull()
+  expect(await faultIn('memory/a.md', '---\nname: "x\n---\n')).toBeNull()
+})
