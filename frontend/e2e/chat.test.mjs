@@ -173,8 +173,37 @@ test('stop ends the work and keeps what was said', async () => {
   await answers(page).getByText('Stopped', { exact: true }).waitFor()
   await settled(page)
   await answers(page).getByText('Begun.').waitFor()
-  await say(page, 'and now something else')
+  await answers(page).getByRole('button', { name: 'Continue', exact: true }).click()
+  await page
+    .getByRole('article', { name: 'You', exact: true })
+    .getByText('Go on where you stopped.')
+    .waitFor()
   await answers(page).getByText('All right.').waitFor()
+  await settled(page)
+  assert.equal(
+    await page.getByRole('button', { name: 'Continue', exact: true }).count(),
+    0,
+    'only after the last',
+  )
+  await close()
+})
+
+test('a complete reply is read out where that is wanted', async () => {
+  const { page, close } = await openPage(browser, app)
+  const status = page.locator('[role=status].sr-only')
+  await say(page, 'hello')
+  await answers(page).getByText('All right.').waitFor()
+  await status.getByText('Reply complete').waitFor({ state: 'attached' })
+  await page.keyboard.press('Control+,')
+  const settings = page.getByRole('dialog', { name: 'Settings' })
+  await settings.getByRole('switch', { name: 'Read replies aloud' }).click()
+  await settings.getByRole('switch', { name: 'Solid panes' }).click()
+  await page.keyboard.press('Escape')
+  await say(page, 'hello again')
+  await status.getByText('All right.').waitFor({ state: 'attached' })
+  const filled = () =>
+    page.evaluate(() => getComputedStyle(document.querySelector('#pane-chat')).backgroundColor)
+  assert.doesNotMatch(await filled(), /0\.\d+\)$/, 'the panes let nothing through')
   await close()
 })
 

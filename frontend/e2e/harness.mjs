@@ -127,7 +127,11 @@ export async function openPage(browser, app, given = {}) {
   const faults = []
   page.on('pageerror', error => faults.push(`threw: ${error.message}`))
   page.on('console', message => {
-    if (/content security policy/i.test(message.text())) faults.push(message.text())
+    const policy = /content security policy/i.test(message.text())
+    // A pane that breaks takes nothing else with it, and says so here.
+    const broke = message.type() === 'error' && /\n\s+at /.test(message.text())
+    if (policy || broke) faults.push(message.text())
+    if (broke) console.error(message.text())
   })
   page.on('request', request => {
     const url = new URL(request.url())

@@ -114,6 +114,7 @@ test('a file opens by its name', async () => {
   await text.press('Alt+z')
   await until(wraps, on => !on, 'long lines to be whole')
   await page.reload()
+  await composer(page).waitFor()
   await openSoul()
   assert.equal(await wraps(), false, 'it is kept')
   await text.press('Alt+z')

@@ -1,5 +1,5 @@
 /** What is read from the server and kept: React Query holds it, the event stream says when it is old. */
-import { keepPreviousData, QueryClient, useQuery } from '@tanstack/react-query'
+import { keepPreviousData, type Query, QueryClient, useQuery } from '@tanstack/react-query'
 import {
   countTokens,
   getChunks,
@@ -188,7 +188,11 @@ export const useTests = (folder: SearchFolder) =>
   useQuery({ queryKey: keys.tests(folder), queryFn: () => getTests(folder) })
 
 export const refresh = (queryKey: readonly unknown[]): void => {
-  void queryClient.invalidateQueries({ queryKey })
+  const isFirst = ({ state }: Query) => state.fetchStatus === 'fetching' && state.data === undefined
+  const first = queryClient.getQueryCache().findAll({ queryKey, predicate: isFirst }).length > 0
+  const asked = queryClient.invalidateQueries({ queryKey })
+  // A first answer that is on its way is waited for and not asked for anew, though it may be from before the change.
+  if (first) void asked.then(() => queryClient.invalidateQueries({ queryKey }))
 }
 
 export const editSessions = (edit: (list: SessionSummary[]) => SessionSummary[]): void => {

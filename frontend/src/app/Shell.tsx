@@ -69,6 +69,10 @@ export function Shell() {
     document.title = `${asked ? '(!) ' : ''}${heading ? `${heading} · miniclaw` : 'miniclaw'}`
   }, [heading, asked])
 
+  useEffect(() => {
+    document.documentElement.toggleAttribute('data-solid', ui.solid)
+  }, [ui.solid])
+
   const narrow = width === 'narrow'
   const showLeft = narrow ? ui.pane === 'left' : ui.leftOpen
   const showChat = !narrow || ui.pane === 'chat'

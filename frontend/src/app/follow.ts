@@ -96,6 +96,12 @@ function onFile(path: string): void {
   for (const key of old) refresh(key)
 }
 
+/** A reply as a screen reader is given it, where that is wanted and the conversation is the one that is open. */
+const aloud = (sessionId: string, reply: string): string | null =>
+  useUi.getState().aloud && decodeURIComponent(location.pathname.split('/')[2] ?? '') === sessionId && reply
+    ? reply
+    : null
+
 /** What a frame means outside its own conversation. */
 function sideEffects(sessionId: string, frame: Frame): void {
   switch (frame.type) {
@@ -122,7 +128,9 @@ function sideEffects(sessionId: string, frame: Frame): void {
       refresh(keys.sessions)
       refresh(keys.sessionTokens(sessionId))
       refresh(keys.raw(sessionId))
-      announce(t(frame.type === 'done' ? 'statusComplete' : 'statusError'))
+      announce(
+        frame.type === 'error' ? t('statusError') : (aloud(sessionId, frame.content) ?? t('statusComplete')),
+      )
       break
     case 'branched':
       forgetSent(sessionId)

@@ -34,7 +34,7 @@ export function onDemand<P extends object>(load: Load<P>, Pending?: ComponentTyp
   function Shown(props: P) {
     const [state, setState] = useState<'waits' | 'there' | 'failed'>('waits')
     useEffect(() => {
-      if (loaded || state !== 'waits') return
+      if (state !== 'waits') return
       let gone = false
       const told = (now: 'there' | 'failed') => {
         if (gone) return

@@ -45,6 +45,10 @@ interface Ui {
   rightOpen: boolean
   /** Long lines of a file are wrapped rather than scrolled to. */
   wrap: boolean
+  /** A reply is given to screen readers when it is complete. */
+  aloud: boolean
+  /** Nothing shines through the panes. */
+  solid: boolean
   /** The inspector over the chat, on screens too small for three panes. */
   sheetOpen: boolean
   pane: Pane
@@ -77,13 +81,22 @@ const width = (key: string, { min, max, start }: { min: number; max: number; sta
   return Number.isFinite(value) ? Math.min(max, Math.max(min, value)) : start
 }
 
+/** What is on or off and kept, with how it is until somebody says otherwise. */
+const FLAGS = { leftOpen: true, rightOpen: true, wrap: true, aloud: false, solid: false }
+type Flag = keyof typeof FLAGS
+
+const flags = Object.fromEntries(
+  Object.entries(FLAGS).map(([flag, usual]) => [
+    flag,
+    stored(`mc.${flag}`) === (usual ? 'no' : 'yes') ? !usual : usual,
+  ]),
+) as typeof FLAGS
+
 export const useUi = create<Ui>(set => ({
   left: width('mc.left', LEFT),
   right: width('mc.right', RIGHT),
   chunks: width('mc.chunks', CHUNKS),
-  leftOpen: stored('mc.leftOpen') !== 'no',
-  rightOpen: stored('mc.rightOpen') !== 'no',
-  wrap: stored('mc.wrap') !== 'no',
+  ...flags,
   sheetOpen: false,
   pane: 'chat',
   tab: 'memory',
@@ -106,9 +119,8 @@ useUi.subscribe((now, before) => {
   if (now.left !== before.left) store('mc.left', String(now.left))
   if (now.right !== before.right) store('mc.right', String(now.right))
   if (now.chunks !== before.chunks) store('mc.chunks', String(now.chunks))
-  if (now.leftOpen !== before.leftOpen) store('mc.leftOpen', now.leftOpen ? 'yes' : 'no')
-  if (now.rightOpen !== before.rightOpen) store('mc.rightOpen', now.rightOpen ? 'yes' : 'no')
-  if (now.wrap !== before.wrap) store('mc.wrap', now.wrap ? 'yes' : 'no')
+  for (const flag of Object.keys(FLAGS) as Flag[])
+    if (now[flag] !== before[flag]) store(`mc.${flag}`, now[flag] ? 'yes' : 'no')
 })
 
 const ROOTS: readonly Root[] = ['memory', 'skills', 'workspace', 'knowledge']

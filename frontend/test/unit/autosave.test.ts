@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { readFile, writeFile } from '@/api/endpoints'
-import { compare, edit, open, save, saveUnasked } from '@/features/editor/actions'
+import { compare, diskChanged, edit, open, save, saveUnasked } from '@/features/editor/actions'
 import { IDLE_MS } from '@/features/editor/autosave'
 import { faultIn } from '@/features/editor/fault'
 import { setAutosave, useAutosave } from '@/stores/autosave'
 import { bufferOf, useBuffers } from '@/stores/buffers'
+import { useToasts } from '@/stores/toasts'
+import { useUi } from '@/stores/ui'
 
 vi.mock('@/api/endpoints', async original => ({
   ...(await original<typeof import('@/api/endpoints')>()),
@@ -112,4 +114,21 @@ it('finds the fault in JSON, YAML and the head of a skill, and none where no pro
   expect(await faultIn('skills/x/SKILL.md', '---\nname: x\n---\n: [ not YAML\n')).toBeNull()
   expect(await faultIn('skills/x/SKILL.md', '---\nname: "x\n---\nText.\n')).not.toBeNull()
   expect(await faultIn('memory/a.md', '---\nname: "x\n---\n')).toBeNull()
+})
+
+it('shows what miniclaw made of the open file, and says nothing of what others did', async () => {
+  const path = 'memory/a.md'
+  await open(path)
+  useUi.setState({ file: path })
+  for (const by of ['disk', 'run'] as const) {
+    const content = `by ${by}`
+    vi.mocked(readFile).mockImplementation(async () => ({ path, content, etag: by, tokens: 1 }))
+    await diskChanged(path, by, by)
+    expect(bufferOf(path)?.text).toBe(content)
+  }
+  const told = useToasts.getState().list
+  expect(told.map(toast => toast.text)).toEqual(['memory/a.md was changed by miniclaw.'])
+  told[0]?.action?.run()
+  expect(useBuffers.getState().comparing).toEqual({ path, disk: 'by disk' })
+  useToasts.setState({ list: [] })
 })

@@ -21,6 +21,8 @@ interface Props {
   since: number | null
   /** Asks the same again; null where that makes no sense. */
   onRetry: ((workId: string) => void) | null
+  /** Null but for the last answer of a session that rests. */
+  onContinue: (() => void) | null
   onUndo: (change: Change) => void
   onUndoAll: (() => void) | null
   /** Null while the session is at work. */
@@ -36,7 +38,7 @@ function isQuiet(entry: AssistantEntry): boolean {
 }
 
 export const AnswerBubble = memo(function AnswerBubble(props: Props) {
-  const { entry, activity, since, onRetry, onUndo, onUndoAll, onRegenerate, onBranch } = props
+  const { entry, activity, since, onRetry, onContinue, onUndo, onUndoAll, onRegenerate, onBranch } = props
   const t = useT()
   const running = entry.outcome.kind === 'running'
   const last = entry.segments.length - 1
@@ -57,6 +59,7 @@ export const AnswerBubble = memo(function AnswerBubble(props: Props) {
         <ChangedFiles changes={changesOf(entry)} onUndo={onUndo} onUndoAll={running ? null : onUndoAll} />
         <OutcomeLine
           outcome={entry.outcome}
+          onContinue={onContinue}
           onRetry={onRetry && entry.outcome.kind === 'error' ? () => onRetry(entry.workId) : null}
         />
       </div>

@@ -99,6 +99,7 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
         )
         if (sessionId && asked?.kind === 'user') send(sessionId, asked.content, asked.attachments)
       },
+      onContinue: () => sessionId && send(sessionId, t('continueWords'), []),
       onAnew: (from, said) => sessionId && void askAnew(sessionId, from, said),
       onWay: (from, to) => sessionId && void goWay(sessionId, from, to),
       onBranch: workId =>
@@ -108,7 +109,7 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
       onResend: item => sessionId && resend(sessionId, item),
       onDiscard: key => sessionId && discard(sessionId, key),
     }),
-    [sessionId, navigate],
+    [sessionId, navigate, t],
   )
   const model = status?.model
   const models = useModels().data

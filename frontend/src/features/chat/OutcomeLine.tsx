@@ -1,4 +1,4 @@
-import { CircleStop, RotateCcw, TriangleAlert } from 'lucide-react'
+import { CircleStop, Play, RotateCcw, TriangleAlert } from 'lucide-react'
 import { Badge } from '@/components/ui/Badge'
 import { Button } from '@/components/ui/Button'
 import { CopyButton } from '@/components/ui/CopyButton'
@@ -8,8 +8,18 @@ import type { Outcome } from '@/thread/model'
 
 const CUT: Record<string, Key> = { limit: 'cutLimit', length: 'cutLength', refusal: 'cutRefusal' }
 
+/** Ended so, an answer may have more to say. */
+const UNFINISHED: readonly string[] = ['limit', 'length']
+
+interface Props {
+  outcome: Outcome
+  onRetry: (() => void) | null
+  /** Has the model go on where it ended; null but for the last answer. */
+  onContinue: (() => void) | null
+}
+
 /** How a work ended, where it did not simply finish. */
-export function OutcomeLine({ outcome, onRetry }: { outcome: Outcome; onRetry: (() => void) | null }) {
+export function OutcomeLine({ outcome, onRetry, onContinue }: Props) {
   const t = useT()
   const say = useSay()
   switch (outcome.kind) {
@@ -18,10 +28,13 @@ export function OutcomeLine({ outcome, onRetry }: { outcome: Outcome; onRetry: (
       return null
     case 'stopped':
       return (
-        <Badge>
-          <CircleStop size={12} aria-hidden />
-          {t(outcome.by === 'server' ? 'stoppedWithServer' : 'stopped')}
-        </Badge>
+        <div className="flex flex-wrap items-center gap-2">
+          <Badge>
+            <CircleStop size={12} aria-hidden />
+            {t(outcome.by === 'server' ? 'stoppedWithServer' : 'stopped')}
+          </Badge>
+          {onContinue && <Continue onContinue={onContinue} />}
+        </div>
       )
     case 'cut': {
       const key = CUT[outcome.reason]
@@ -30,6 +43,7 @@ export function OutcomeLine({ outcome, onRetry }: { outcome: Outcome; onRetry: (
           <TriangleAlert size={14} aria-hidden />
           {key ? t(key) : t('cutOther', { reason: outcome.reason })}
           {outcome.detail && <span className="text-fg-2">{outcome.detail}</span>}
+          {onContinue && UNFINISHED.includes(outcome.reason) && <Continue onContinue={onContinue} />}
         </p>
       )
     }
@@ -62,4 +76,14 @@ export function OutcomeLine({ outcome, onRetry }: { outcome: Outcome; onRetry: (
         </section>
       )
   }
+}
+
+function Continue({ onContinue }: { onContinue: () => void }) {
+  const t = useT()
+  return (
+    <Button size="small" onClick={onContinue}>
+      <Play size={12} aria-hidden />
+      {t('continueAnswer')}
+    </Button>
+  )
 }

@@ -16,6 +16,7 @@ import { UserBubble } from './UserBubble'
 
 export interface RowActions {
   onRetry: (workId: string) => void
+  onContinue: () => void
   /** The conversation goes on anew from a message: with its text, or with another. */
   onAnew: (message: string, said: Anew) => void
   onWay: (message: string, to: string) => void
@@ -61,7 +62,16 @@ function entryRow(thread: Thread, at: number, actions: RowActions, t: Translate)
   const entry = thread.entries[at] as Entry
   const running = entry.kind === 'assistant' && entry.outcome.kind === 'running'
   const { branches, activity } = thread
-  const of = [thread.entries[at - 1], thread.running === null, branches, running && activity, actions, t]
+  const last = at === thread.entries.length - 1
+  const of = [
+    thread.entries[at - 1],
+    last,
+    thread.running === null,
+    branches,
+    running && activity,
+    actions,
+    t,
+  ]
   const known = made.get(entry)
   if (known?.of.every((part, i) => part === of[i])) return known.row
   const row = makeRow(thread, at, actions, t)
@@ -102,6 +112,7 @@ function makeRow(thread: Thread, at: number, actions: RowActions, t: Translate):
             activity={running ? thread.activity : null}
             since={before?.kind === 'user' ? before.createdAt : null}
             onRetry={idle ? actions.onRetry : null}
+            onContinue={idle && at === thread.entries.length - 1 ? actions.onContinue : null}
             onRegenerate={idle && before?.kind === 'user' ? () => actions.onAnew(before.id, before) : null}
             onBranch={idle ? () => actions.onBranch(entry.workId) : null}
             onUndo={actions.onUndo}

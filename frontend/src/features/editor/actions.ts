@@ -49,7 +49,7 @@ async function doubt(path: string, text: string, unasked: boolean): Promise<stri
   const reason = await faultIn(path, text)
   if (reason === null) return null
   if (!unasked) told.set(path, text)
-  return t(unasked ? 'unreadableUnasked' : 'unreadable', { reason })
+  return t(unasked ? 'notReadableUnasked' : 'notReadable', { reason })
 }
 
 export async function save(path: string, how: 'asked' | 'unasked' = 'asked'): Promise<void> {
@@ -101,7 +101,14 @@ export async function diskChanged(path: string, etag: string | null, by: Writer)
     return
   }
   if (isDirty(buffer)) return dispatchBuffer(path, { type: 'disk_changed', etag, by })
+  const before = buffer.base.content
   await loadDisk(path)
+  if (by !== 'run' || useUi.getState().file !== path || bufferOf(path)?.base.content === before) return
+  const run = () => {
+    openFile(path)
+    useBuffers.setState({ comparing: { path, disk: before } })
+  }
+  toast(t('changedByRun', { path }), { action: { label: t('review'), run } })
 }
 
 export async function loadDisk(path: string): Promise<void> {

@@ -1,4 +1,4 @@
-import { Keyboard, Save } from 'lucide-react'
+import { Keyboard, Save, Square, Volume2 } from 'lucide-react'
 import { Button } from '@/components/ui/Button'
 import { Segmented } from '@/components/ui/Segmented'
 import { Switch } from '@/components/ui/Switch'
@@ -15,6 +15,7 @@ export function General() {
   const lang = useLang()
   const theme = useTheme()
   const autosaved = useAutosave()
+  const { aloud, solid, set } = useUi()
   return (
     <section aria-labelledby="settings-general">
       <h3 id="settings-general" className="mb-2 font-semibold text-[13.5px]">
@@ -59,6 +60,19 @@ export function General() {
         ))}
       </fieldset>
       <p className="mt-1 text-fg-3 text-meta">{t('autosaveHint')}</p>
+      <div className="mt-3 flex flex-wrap gap-1.5">
+        <Switch
+          on={aloud}
+          onChange={aloud => set({ aloud })}
+          hint={t('readAloudHint')}
+          icon={<Volume2 size={13} aria-hidden />}
+        >
+          {t('readAloud')}
+        </Switch>
+        <Switch on={solid} onChange={solid => set({ solid })} icon={<Square size={13} aria-hidden />}>
+          {t('solidPanes')}
+        </Switch>
+      </div>
     </section>
   )
 }

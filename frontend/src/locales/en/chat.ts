@@ -89,6 +89,8 @@ export const chat = {
   notSent: 'Not sent: {reason}',
   percent: '{n} %',
   seconds: '{n} s',
+  continueAnswer: 'Continue',
+  continueWords: 'Go on where you stopped.',
   stopped: 'Stopped',
   stoppedWithServer: 'Stopped, because miniclaw was stopped',
   cutLimit: 'Ended: the limit of steps was reached',

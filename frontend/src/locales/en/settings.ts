@@ -2,6 +2,9 @@
 export const settings = {
   settings: 'Settings',
   general: 'General',
+  readAloud: 'Read replies aloud when they are complete',
+  readAloudHint: 'For screen readers.',
+  solidPanes: 'Solid panes',
   languages: 'Language',
   settingsApprovals: 'Allowed without asking',
   settingsApprovalsHint:

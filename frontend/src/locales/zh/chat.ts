@@ -89,6 +89,8 @@ export const chat: Record<keyof typeof en, string> = {
   notSent: '未发送：{reason}',
   percent: '{n} %',
   seconds: '{n} 秒',
+  continueAnswer: '继续',
+  continueWords: '请从停下的地方继续。',
   stopped: '已停止',
   stoppedWithServer: '因 miniclaw 停止而中断',
   cutLimit: '已结束：达到步数上限',

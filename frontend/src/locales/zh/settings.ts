@@ -3,6 +3,9 @@ import type { settings as en } from '../en/settings'
 export const settings: Record<keyof typeof en, string> = {
   settings: '设置',
   general: '通用',
+  readAloud: '回复完成后朗读',
+  readAloudHint: '供屏幕阅读器使用。',
+  solidPanes: '不透明的面板',
   languages: '语言',
   settingsApprovals: '无需询问即允许',
   settingsApprovalsHint: '每一行是某个工具的一个确切输入；其余遵循 config.yml 中的策略。',
