@@ -70,6 +70,10 @@ test('an answer appears while it is being written, and the conversation gets a n
   await answers(page).locator('strong', { hasText: 'three' }).waitFor()
   await settled(page)
   assert.match(new URL(page.url()).pathname, /^\/s\/.+/)
+  assert.ok(
+    await composer(page).evaluate(field => field === document.activeElement),
+    'who wrote can write on',
+  )
   await page.getByRole('heading', { name: 'A short name' }).waitFor()
   await until(
     () => page.title(),

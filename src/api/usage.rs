@@ -40,7 +40,7 @@ pub struct UsageReport {
 #[utoipa::path(get, path = "/api/usage", tag = "status", params(Zone),
     responses((status = 200, body = UsageReport), (status = 400, body = ErrorBody)))]
 pub async fn usage(State(app): State<App>, Query(zone): Query<Zone>) -> Result<Json<UsageReport>, ApiError> {
-    if zone.offset_minutes.abs() > 1440 {
+    if !(-1440..=1440).contains(&zone.offset_minutes) {
         return Err(ApiError::bad_request("bad_offset", "offset_minutes is between -1440 and 1440"));
     }
     let home = app.engine.services().home.clone();
@@ -55,7 +55,7 @@ pub async fn usage(State(app): State<App>, Query(zone): Query<Zone>) -> Result<J
         }
     }
     let mut models = named(models);
-    models.sort_by_key(|of| std::cmp::Reverse(of.usage.input_tokens + of.usage.output_tokens));
+    models.sort_by_key(|of| std::cmp::Reverse(of.usage.total()));
     Ok(Json(UsageReport { days: named(days), models }))
 }
 

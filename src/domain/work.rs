@@ -22,14 +22,19 @@ fn is_zero(n: &u64) -> bool {
 }
 
 impl Usage {
+    /// What it took in and gave out. A file may say anything: sums stop at the greatest number.
     pub fn total(&self) -> u64 {
-        self.input_tokens + self.output_tokens
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
+
+    pub fn total_of<'a>(all: impl IntoIterator<Item = &'a Usage>) -> u64 {
+        all.into_iter().fold(0, |sum, usage| sum.saturating_add(usage.total()))
     }
 
     pub fn add(&mut self, other: Usage) {
-        self.input_tokens += other.input_tokens;
-        self.output_tokens += other.output_tokens;
-        self.cached_tokens += other.cached_tokens;
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
     }
 }
 
@@ -136,6 +141,14 @@ pub struct Work {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sums_of_what_files_say_stop_at_the_greatest_number() {
+        let most = Usage { input_tokens: u64::MAX, output_tokens: u64::MAX, cached_tokens: u64::MAX };
+        let mut sum = most;
+        sum.add(most);
+        assert_eq!((sum, sum.total(), Usage::total_of([&most, &most])), (most, u64::MAX, u64::MAX));
+    }
 
     #[test]
     fn a_failure_that_an_earlier_version_kept_is_read_and_written_as_it_was() {

@@ -53,7 +53,7 @@ impl SessionSummary {
             created_at: session.created_at,
             updated_at: session.updated_at,
             message_count: session.messages.len(),
-            tokens: session.works.iter().map(|work| work.usage.total()).sum(),
+            tokens: Usage::total_of(session.works.iter().map(|work| &work.usage)),
             failed: failed(session.works.last().and_then(|work| work.outcome.as_ref())),
         }
     }
@@ -132,7 +132,7 @@ impl Home {
                 created_at: head.created_at,
                 updated_at: head.updated_at,
                 message_count: head.messages.count,
-                tokens: head.works.iter().map(|work| work.usage.total()).sum(),
+                tokens: Usage::total_of(head.works.iter().map(|work| &work.usage)),
                 failed: failed(head.works.last().and_then(|work| work.outcome.as_ref())),
             }));
         }

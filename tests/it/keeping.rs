@@ -334,7 +334,10 @@ async fn tokens_are_counted_by_day_and_model_and_once_for_branches() {
     assert_eq!(report["models"], json!([named("big", big), named("small", small)]));
     let ahead = server.get("/api/usage?offset_minutes=60").await.ok();
     assert_eq!((&ahead["days"][0]["name"], &ahead["days"][1]["name"]), (&json!("2026-11-21"), &json!("2026-11-22")));
-    assert_eq!(server.get("/api/usage?offset_minutes=1441").await.refused(), (400, "bad_offset".to_owned()));
+    for offset in [1441, -1441, i32::MIN] {
+        let refused = server.get(&format!("/api/usage?offset_minutes={offset}")).await.refused();
+        assert_eq!(refused, (400, "bad_offset".to_owned()));
+    }
 
     server.chat("new", "hi").await;
     server.settled("new").await;

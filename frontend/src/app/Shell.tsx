@@ -125,7 +125,7 @@ export function Shell() {
           )}
           {showChat && (
             <div className={cn('flex-1', playing && width === 'wide' ? 'min-w-[420px]' : 'min-w-0')}>
-              <Guard key={playing ? '' : sessionId}>
+              <Guard of={playing ? PLAYGROUND : sessionId}>
                 {playing ? (
                   <Playground
                     width={width}
@@ -174,8 +174,7 @@ export function Shell() {
       >
         <Guard>{beside}</Guard>
       </Sheet>
-      <Guard>
-        {' '}
+      <Guard of={ui.dialog}>
         <Dialogs sessionId={sessionId} />
       </Guard>
       {(ui.dialog === 'palette' || ui.dialog === 'files') && (

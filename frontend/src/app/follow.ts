@@ -98,7 +98,7 @@ function onFile(path: string): void {
 
 /** A reply as a screen reader is given it, where that is wanted and the conversation is the one that is open. */
 const aloud = (sessionId: string, reply: string): string | null =>
-  useUi.getState().aloud && decodeURIComponent(location.pathname.split('/')[2] ?? '') === sessionId && reply
+  useUi.getState().aloud && location.pathname.split('/')[2] === encodeURIComponent(sessionId) && reply
     ? reply
     : null
 

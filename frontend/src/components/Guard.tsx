@@ -9,8 +9,14 @@ interface State {
   where: string
 }
 
+interface Props {
+  /** What is shown in it: another is tried anew. */
+  of?: string | null
+  children: ReactNode
+}
+
 /** Keeps an error in one pane from taking the others, and what is typed in them, with it. */
-export class Guard extends Component<{ children: ReactNode }, State> {
+export class Guard extends Component<Props, State> {
   state: State = { error: null, where: '' }
 
   static getDerivedStateFromError(error: unknown): Partial<State> {
@@ -19,6 +25,10 @@ export class Guard extends Component<{ children: ReactNode }, State> {
 
   componentDidCatch(_error: unknown, info: ErrorInfo) {
     this.setState({ where: info.componentStack ?? '' })
+  }
+
+  componentDidUpdate(before: Props) {
+    if (this.state.error && before.of !== this.props.of) this.setState({ error: null })
   }
 
   render() {

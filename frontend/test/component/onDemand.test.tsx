@@ -84,4 +84,21 @@ describe('a pane that breaks', () => {
     await userEvent.click(screen.getByRole('button', { name: 'Show it again' }))
     expect(screen.getByText('whole')).toBeTruthy()
   })
+
+  it('tries anew what else is shown in it, and keeps what is whole as it is', () => {
+    const shown = (of: string) => (
+      <Guard of={of}>
+        <Pane />
+        <input aria-label="typed" />
+      </Guard>
+    )
+    state.broken = true
+    const { rerender } = render(shown('a'))
+    expect(screen.getByRole('alert')).toBeTruthy()
+    state.broken = false
+    rerender(shown('b'))
+    const field = screen.getByRole('textbox')
+    rerender(shown('c'))
+    expect(screen.getByRole('textbox')).toBe(field)
+  })
 })
