@@ -47,4 +47,7 @@ addEventListener('beforeunload', event => {
 })
 
 // Who came by a one-time link is signed in before anything is asked for.
-void Promise.all([followLink(), learn(getLang()).catch(() => undefined)]).then(() => start(root))
+// A turn later: the task in which all of this was loaded is long enough.
+void Promise.all([followLink(), learn(getLang()).catch(() => undefined)]).then(() =>
+  setTimeout(start, 0, root),
+)

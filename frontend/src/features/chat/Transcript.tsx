@@ -26,6 +26,8 @@ interface Props {
   sought: string
 }
 
+/** Rows beyond either edge of the screen that are ready to be scrolled to. */
+const ROWS_AHEAD = 6
 /** Frames within which a row that was far away has been made. */
 const PATIENCE = 20
 /** What stays in view above a passage that was found, in px. */
@@ -36,12 +38,18 @@ export const Transcript = memo(function Transcript({ rows, sent, target, sought 
   const t = useT()
   const box = useRef<HTMLDivElement>(null)
   const [away, setAway] = useState(false)
+  // What is on the screen first; the rows beyond it when that is painted.
+  const [ahead, setAhead] = useState(0)
+  useEffect(() => {
+    const frame = requestAnimationFrame(() => setTimeout(setAhead, 0, ROWS_AHEAD))
+    return () => cancelAnimationFrame(frame)
+  }, [])
   const list = useVirtualizer({
     count: rows.length,
     getScrollElement: () => box.current,
     estimateSize: i => rows[i]?.estimate ?? 100,
     getItemKey: i => rows[i]?.key ?? i,
-    overscan: 6,
+    overscan: ahead,
     // Begins at its end: the rows at the top need not be made first.
     initialOffset: () => rows.reduce((sum, row) => sum + row.estimate, 0),
     anchorTo: 'end',

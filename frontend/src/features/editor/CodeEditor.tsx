@@ -56,6 +56,21 @@ const base: Extension = [
   keymap.of([...defaultKeymap, ...historyKeymap, ...searchKeymap]),
 ]
 
+const wrapped = (wrap: boolean): Extension => (wrap ? EditorView.lineWrapping : [])
+
+const cutAt = (limit: number | null): Extension =>
+  limit === null ? [] : cutMark.of({ limit, words: t('cutHere', { limit }) })
+
+/** Runs when `value` has become another: the editor is made with the first. Each such change has all of it set up anew. */
+function useUpdate(change: () => void, value: unknown): void {
+  const known = useRef(value)
+  useEffect(() => {
+    if (known.current === value) return
+    known.current = value
+    change()
+  })
+}
+
 /** One file, one editor: give it the path as key. */
 export default function CodeEditor({
   path,
@@ -87,8 +102,8 @@ export default function CodeEditor({
       unseenIn(path),
       language.of([]),
       merge.of([]),
-      cutting.of([]),
-      wrapping.of([]),
+      cutting.of(cutAt(cut)),
+      wrapping.of(wrapped(wrap)),
       EditorView.contentAttributes.of({ 'aria-label': label, spellcheck: 'false' }),
       EditorView.domEventHandlers({ blur: () => calls.current.onLeave() }),
       EditorView.updateListener.of(update => {
@@ -111,7 +126,10 @@ export default function CodeEditor({
     if (change) editor.dispatch({ changes: change })
   }, [revision])
 
+  const merged = useRef(false)
   useEffect(() => {
+    if (compareWith === null && !merged.current) return
+    merged.current = true
     let left = false
     const show = async () => {
       const found =
@@ -126,15 +144,8 @@ export default function CodeEditor({
     }
   }, [compareWith, merge])
 
-  useEffect(() => {
-    view.current?.dispatch({ effects: wrapping.reconfigure(wrap ? EditorView.lineWrapping : []) })
-  }, [wrap, wrapping])
-
-  useEffect(() => {
-    const words = cut === null ? '' : t('cutHere', { limit: cut })
-    const found = cut === null ? [] : cutMark.of({ limit: cut, words })
-    view.current?.dispatch({ effects: cutting.reconfigure(found) })
-  }, [cut, cutting])
+  useUpdate(() => view.current?.dispatch({ effects: wrapping.reconfigure(wrapped(wrap)) }), wrap)
+  useUpdate(() => view.current?.dispatch({ effects: cutting.reconfigure(cutAt(cut)) }), cut)
 
   useEffect(() => {
     const editor = view.current
