@@ -13,5 +13,17 @@ export default defineConfig({
     assetsInlineLimit: 0,
     reportCompressedSize: false,
     manifest: true,
+    rolldownOptions: {
+      output: {
+        codeSplitting: {
+          groups: [
+            // What the page begins with is one file: each of thirty small ones costs more than what is in it.
+            { name: 'initial', tags: ['$initial'], priority: 1 },
+            // Likewise the signs of all panes that come later.
+            { name: 'icons', test: /lucide-react/ },
+          ],
+        },
+      },
+    },
   },
 })

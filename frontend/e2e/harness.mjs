@@ -106,10 +106,10 @@ export async function startMiniclaw(replies = [], extra = {}, config = ALLOWING,
 const DESKTOP = { width: 1440, height: 900 }
 export const MOBILE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
 
-export const startBrowser = () =>
+export const startBrowser = (more = []) =>
   chromium.launch({
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-    args: ['--no-sandbox', '--disable-gpu'],
+    args: ['--no-sandbox', '--disable-gpu', ...more],
   })
 
 const messageBox = lang => page =>

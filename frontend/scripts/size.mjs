@@ -30,7 +30,7 @@ const find = pattern => Object.keys(manifest).find(key => pattern.test(key))
 const entry = closure('index.html')
 const beyond = keys => new Set([...keys].filter(key => !entry.has(key)))
 const editorKey = find(/OpenEditor\.tsx$/)
-const markdownKey = find(/lang-markdown/)
+const markdownKey = find(/editor\/markdown\.ts$/)
 const editor = beyond(new Set([...closure(editorKey), ...closure(markdownKey)]))
 
 const rows = [

@@ -7,7 +7,7 @@ import { Sheet } from '@/components/ui/Sheet'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { Splitter } from '@/components/ui/Splitter'
 import { Toasts } from '@/components/ui/Toasts'
-import { ChatPane } from '@/features/chat/ChatPane'
+import { ChatPane as Chat } from '@/features/chat/ChatPane'
 import { PLAYGROUND } from '@/features/retrieval/address'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
@@ -24,6 +24,8 @@ import { useFileAddress } from './useFileAddress'
 import { useShortcuts } from './useShortcuts'
 
 const Inspector = onDemand(() => import('@/features/inspector/Inspector'), PanePending)
+// It is there already, and yet made in a task of its own: all three panes in one go would be too long.
+const ChatPane = onDemand(async () => ({ default: Chat }), PanePending)
 const Sidebar = onDemand(() => import('@/features/sessions/Sidebar'), PanePending)
 const Palette = onDemand(() => import('@/features/palette/Palette'))
 const Playground = onDemand(() => import('@/features/playground/Playground'), PanePending)

@@ -14,24 +14,19 @@ export interface OnDemand<P> {
 /**
  * A component that is loaded when it is first shown; `Pending` stands in its place until then. Unlike React's `lazy` it
  * is shown as soon as it is there, where a Suspense boundary may wait 300 ms after the one around it; and where it cannot
- * be loaded, the page stays and says so.
+ * be loaded, the page stays and says so. It is first made in a task of its own, for a page answers between tasks.
  */
 export function onDemand<P extends object>(load: Load<P>, Pending?: ComponentType): OnDemand<P> {
-  let loaded: ComponentType<P> | null = null
-  let loading: Promise<void> | null = null
+  let shown: ComponentType<P> | null = null
+  let loading: ReturnType<typeof load> | null = null
   const get = () => {
-    loading ??= load().then(
-      module => {
-        loaded = module.default
-      },
-      (error: unknown) => {
-        loading = null
-        throw error
-      },
-    )
+    loading ??= load().catch((error: unknown) => {
+      loading = null
+      throw error
+    })
     return loading
   }
-  function Shown(props: P) {
+  function Demanded(props: P) {
     const [state, setState] = useState<'waits' | 'there' | 'failed'>('waits')
     useEffect(() => {
       if (state !== 'waits') return
@@ -46,22 +41,26 @@ export function onDemand<P extends object>(load: Load<P>, Pending?: ComponentTyp
           })
       }
       void get().then(
-        () => told('there'),
+        module =>
+          setTimeout(() => {
+            shown = module.default
+            told('there')
+          }),
         () => told('failed'),
       )
       return () => {
         gone = true
       }
     }, [state])
-    if (loaded) {
-      const Loaded = loaded
+    if (shown) {
+      const Loaded = shown
       return <Loaded {...props} />
     }
     if (!Pending) return null
     return state === 'failed' ? <Failed onRetry={() => setState('waits')} /> : <Pending />
   }
-  Shown.preload = () => void get().catch(() => undefined)
-  return Shown
+  Demanded.preload = () => void get().catch(() => undefined)
+  return Demanded
 }
 
 function Failed({ onRetry }: { onRetry: () => void }) {

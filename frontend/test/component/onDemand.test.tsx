@@ -25,12 +25,13 @@ describe('a component that is loaded on demand', () => {
   })
 
   it('can be loaded before it is shown', async () => {
-    const loaded = Promise.resolve(module)
-    const Late = onDemand(() => loaded)
+    const load = vi.fn(async () => module)
+    const Late = onDemand(load)
     Late.preload()
-    await loaded
+    expect(load).toHaveBeenCalledTimes(1)
     render(<Late name="Ada" />)
-    expect(screen.getByText('Hello Ada')).toBeTruthy()
+    expect(await screen.findByText('Hello Ada')).toBeTruthy()
+    expect(load).toHaveBeenCalledTimes(1)
   })
 
   it('says in its place that it could not be loaded, and tries again', async () => {

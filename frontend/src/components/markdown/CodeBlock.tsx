@@ -1,13 +1,14 @@
 import { useEffect, useRef, useState } from 'react'
 import { CopyButton } from '@/components/ui/CopyButton'
 import { useT } from '@/lib/i18n'
+import { whenIdle } from '@/lib/idle'
 
 /** Longer than this, colouring costs more than it gives. */
 const LONGEST = 60_000
 
 let library: Promise<typeof import('@/lib/highlight')> | null = null
 
-/** Coloured HTML once the block is closed and near the screen; null before. */
+/** Coloured HTML once the block is closed, near the screen, and there is time; null before. */
 function useHighlighted(code: string, language: string, live: boolean) {
   const [html, setHtml] = useState<string | null>(null)
   const ref = useRef<HTMLElement>(null)
@@ -15,6 +16,7 @@ function useHighlighted(code: string, language: string, live: boolean) {
     const element = ref.current
     if (live || !language || code.length > LONGEST || !element) return
     let left = false
+    let forget = () => {}
     const run = async () => {
       library ??= import('@/lib/highlight')
       const { highlight } = await library
@@ -24,13 +26,14 @@ function useHighlighted(code: string, language: string, live: boolean) {
       seen => {
         if (!seen.some(entry => entry.isIntersecting)) return
         observer.disconnect()
-        void run()
+        forget = whenIdle(() => void run())
       },
       { rootMargin: '200px' },
     )
     observer.observe(element)
     return () => {
       left = true
+      forget()
       observer.disconnect()
     }
   }, [code, language, live])

@@ -4,6 +4,7 @@ import { memo, type ReactNode, useEffect, useRef, useState } from 'react'
 import { Sought } from '@/components/markdown/sought'
 import { Button } from '@/components/ui/Button'
 import { useT } from '@/lib/i18n'
+import { whenIdle } from '@/lib/idle'
 
 /** This close to the end counts as being there: new text is followed. */
 const NEAR_END = 80
@@ -38,12 +39,9 @@ export const Transcript = memo(function Transcript({ rows, sent, target, sought 
   const t = useT()
   const box = useRef<HTMLDivElement>(null)
   const [away, setAway] = useState(false)
-  // What is on the screen first; the rows beyond it when that is painted.
+  // What is on the screen first; the rows beyond it when there is time.
   const [ahead, setAhead] = useState(0)
-  useEffect(() => {
-    const frame = requestAnimationFrame(() => setTimeout(setAhead, 0, ROWS_AHEAD))
-    return () => cancelAnimationFrame(frame)
-  }, [])
+  useEffect(() => whenIdle(() => setAhead(ROWS_AHEAD)), [])
   const list = useVirtualizer({
     count: rows.length,
     getScrollElement: () => box.current,

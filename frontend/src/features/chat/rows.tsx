@@ -10,6 +10,7 @@ import { waysFrom } from '@/thread/ways'
 import { AnswerBubble } from './AnswerBubble'
 import { BranchedFrom } from './BranchedFrom'
 import type { Change } from './changes'
+import { heightOfAnswer, heightOfMessage } from './estimate'
 import { OutgoingBubble } from './OutgoingBubble'
 import type { Row } from './Transcript'
 import { UserBubble } from './UserBubble'
@@ -98,14 +99,14 @@ function makeRow(thread: Thread, at: number, actions: RowActions, t: Translate):
           onWay={idle ? to => actions.onWay(id, to) : null}
         />
       )
-      return { key: id, label: t('you'), estimate: 80, body }
+      return { key: id, label: t('you'), estimate: heightOfMessage(entry), body }
     }
     case 'assistant': {
       const running = entry.outcome.kind === 'running'
       return {
         key: entry.id,
         label: t('appName'),
-        estimate: 240,
+        estimate: heightOfAnswer(entry),
         body: (
           <AnswerBubble
             entry={entry}

@@ -15,7 +15,7 @@ import { t } from '@/lib/i18n'
 import { cspNonce } from '@/lib/nonce'
 import { type Reveal, useUi } from '@/stores/ui'
 import { cutLine, cutMark } from './cut'
-import { languageOf } from './languages'
+import { languageIfLoaded, languageOf } from './languages'
 import { MARKED_MS, marks, showLines, unmark } from './marks'
 import { smallestChange } from './replace'
 import { highlightStyle } from './theme'
@@ -97,10 +97,11 @@ export default function CodeEditor({
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: the text is taken once, later versions come by revision
   useEffect(() => {
+    const known = languageIfLoaded(path)
     const extensions = [
       base,
       unseenIn(path),
-      language.of([]),
+      language.of(known ?? []),
       merge.of([]),
       cutting.of(cutAt(cut)),
       wrapping.of(wrapped(wrap)),
@@ -115,7 +116,7 @@ export default function CodeEditor({
       state: EditorState.create({ doc: text, extensions }),
     })
     view.current = editor
-    void languageOf(path).then(found => editor.dispatch({ effects: language.reconfigure(found) }))
+    if (!known) void languageOf(path).then(found => editor.dispatch({ effects: language.reconfigure(found) }))
     return () => editor.destroy()
   }, [path])
 

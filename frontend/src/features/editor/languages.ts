@@ -1,14 +1,29 @@
 import type { Extension } from '@codemirror/state'
 
-const LOADERS: Record<string, () => Promise<Extension>> = {
-  md: async () => (await import('@codemirror/lang-markdown')).markdown(),
-  json: async () => (await import('@codemirror/lang-json')).json(),
-  yaml: async () => (await import('@codemirror/lang-yaml')).yaml(),
-}
-const ALIASES: Record<string, string> = { markdown: 'md', yml: 'yaml', jsonl: 'json' }
+const markdown = async () => (await import('./markdown')).markdown()
+const json = async () => (await import('@codemirror/lang-json')).json()
+const yaml = async () => (await import('@codemirror/lang-yaml')).yaml()
 
-/** The language of a file by its ending, or none. */
+const LOADERS = new Map<string, () => Promise<Extension>>([
+  ['md', markdown],
+  ['markdown', markdown],
+  ['json', json],
+  ['jsonl', json],
+  ['yaml', yaml],
+  ['yml', yaml],
+])
+const loaded = new Map<string, Extension>()
+
+const endingOf = (path: string): string => path.slice(path.lastIndexOf('.') + 1).toLowerCase()
+
+/** The language of a file by its ending, none where there is none, or undefined while it is not loaded. */
+export const languageIfLoaded = (path: string): Extension | undefined =>
+  LOADERS.has(endingOf(path)) ? loaded.get(endingOf(path)) : []
+
+/** Loads the language of a file. Where that fails, the text has no colours. */
 export async function languageOf(path: string): Promise<Extension> {
-  const ending = path.slice(path.lastIndexOf('.') + 1).toLowerCase()
-  return (await LOADERS[ALIASES[ending] ?? ending]?.()) ?? []
+  const ending = endingOf(path)
+  const found = await LOADERS.get(ending)?.().catch(() => undefined)
+  if (found) loaded.set(ending, found)
+  return found ?? []
 }

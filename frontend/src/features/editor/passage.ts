@@ -8,9 +8,11 @@ import { toast } from '@/stores/toasts'
 import { openFile } from '@/stores/ui'
 import { open } from './actions'
 import { OpenEditor } from './EditorPane'
+import { languageOf } from './languages'
 
 export async function openPassage({ path, lines }: Place): Promise<void> {
   OpenEditor.preload()
+  void languageOf(path)
   await open(path)
   const file = useBuffers.getState().files[path]
   if (file?.phase === 'failed') {

@@ -1,0 +1,62 @@
+import { insertNewlineContinueMarkup } from '@codemirror/lang-markdown'
+import { ensureSyntaxTree, foldable } from '@codemirror/language'
+import { EditorState } from '@codemirror/state'
+import { describe, expect, it } from 'vitest'
+import { languageIfLoaded, languageOf } from '@/features/editor/languages'
+import { markdown } from '@/features/editor/markdown'
+
+describe('the language of a file', () => {
+  it('is known at once after it was loaded', async () => {
+    expect(languageIfLoaded('memory/a.md')).toBeUndefined()
+    const found = await languageOf('memory/a.md')
+    expect(languageIfLoaded('memory/B.MD')).toBe(found)
+  })
+
+  it('is none for any other ending, whatever it is called', async () => {
+    for (const path of ['a.bin', 'b', 'c.constructor', 'd.toString', '']) {
+      expect(languageIfLoaded(path)).toEqual([])
+      expect(await languageOf(path)).toEqual([])
+    }
+  })
+})
+
+const stateOf = (doc: string) => {
+  const state = EditorState.create({ doc, extensions: markdown() })
+  ensureSyntaxTree(state, doc.length, 5000)
+  return state
+}
+/** The text that is folded away below a line, counted from 1. */
+const foldedAt = (doc: string, number: number): string | null => {
+  const state = stateOf(doc)
+  const { from, to } = state.doc.line(number)
+  const range = foldable(state, from, to)
+  return range && state.sliceDoc(range.from, range.to)
+}
+
+describe('Markdown in the editor', () => {
+  const doc = '# One\na\n## Two\nb\n### Three\nc\n## Four\nd\n# Five\ne'
+
+  it('folds a heading up to the next that is not deeper', () => {
+    expect(foldedAt(doc, 1)).toBe('\na\n## Two\nb\n### Three\nc\n## Four\nd')
+    expect(foldedAt(doc, 3)).toBe('\nb\n### Three\nc')
+    expect(foldedAt(doc, 9)).toBe('\ne')
+  })
+
+  it('folds no text and no heading with nothing below it', () => {
+    expect(foldedAt(doc, 2)).toBeNull()
+    expect(foldedAt('# One\n# Two', 1)).toBeNull()
+    expect(foldedAt('One\n===\n\ntext', 2)).toBeNull()
+  })
+
+  it('knows tables and goes on with a list', () => {
+    const names: string[] = []
+    ensureSyntaxTree(stateOf('|a|b|\n|-|-|\n|1|2|'), 100, 5000)?.iterate({
+      enter: node => void names.push(node.name),
+    })
+    expect(names).toContain('Table')
+    let state = EditorState.create({ doc: '- a', extensions: markdown(), selection: { anchor: 3 } })
+    ensureSyntaxTree(state, 3, 5000)
+    const done = insertNewlineContinueMarkup({ state, dispatch: change => (state = change.state) })
+    expect([done, state.doc.toString()]).toEqual([true, '- a\n- '])
+  })
+})
