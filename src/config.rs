@@ -2,9 +2,9 @@
 
 mod approvals;
 mod embedding;
+mod environment;
 mod vision;
 
-use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use crate::sandbox::Level;
 use crate::store;
 use crate::tools::Policy;
 
+pub use environment::{Environment, known_variables};
 pub use vision::Seeing;
 
 /// What config.yml may say. A field that is not listed here is an error, so that a typo does not go unseen.
@@ -153,38 +154,6 @@ const DEEPSEEK_MODEL: &str = "deepseek-chat";
 const OPENAI_URL: &str = "https://api.openai.com/v1";
 const OPENAI_MODEL: &str = "gpt-5-mini";
 
-/// The variables of the process and of `.env`.
-pub struct Environment {
-    process: HashMap<String, String>,
-    file: HashMap<String, String>,
-}
-
-impl Environment {
-    /// # Errors
-    /// When `.env` is there and cannot be read as one; names the line.
-    pub fn load(home: &Path, process: impl Iterator<Item = (String, String)>) -> Result<Self, ConfigError> {
-        let mut file = HashMap::new();
-        if let Some(text) = read(home, ".env")? {
-            for pair in dotenvy::from_read_iter(text.as_bytes()) {
-                let (name, value) = pair.map_err(|error| bad(".env", line_of(&error, &text)))?;
-                file.insert(name, value);
-            }
-        }
-        Ok(Self { process: process.collect(), file })
-    }
-
-    /// An empty value counts as none: that is what copying `.env.example` leaves.
-    fn get(&self, name: &str) -> Option<(&str, &'static str)> {
-        let process = self.process.get(name).map(|value| (value.trim(), "environment"));
-        let file = self.file.get(name).map(|value| (value.trim(), ".env"));
-        [process, file].into_iter().flatten().find(|(value, _)| !value.is_empty())
-    }
-
-    fn value(&self, name: &str) -> Option<&str> {
-        self.get(name).map(|(value, _)| value)
-    }
-}
-
 impl Config {
     /// Reads `config.yml` in `home` and combines it with the environment.
     ///
@@ -251,16 +220,6 @@ fn read(home: &Path, name: &str) -> Result<Option<String>, ConfigError> {
 
 fn bad(file: &str, reason: impl Into<String>) -> ConfigError {
     ConfigError::Bad { file: file.to_owned(), reason: reason.into() }
-}
-
-/// Which line of `.env` is wrong. The line itself may hold a key, so it is not shown.
-fn line_of(error: &dotenvy::Error, text: &str) -> String {
-    let wrong = match error {
-        dotenvy::Error::LineParse(line, _) => text.lines().position(|known| known.trim() == line.trim()),
-        _ => None,
-    };
-    let place = wrong.map_or_else(|| "a line".to_owned(), |at| format!("line {}", at + 1));
-    format!("{place} is not NAME=value; put values with spaces or # into double quotes")
 }
 
 fn parse(text: &str) -> Result<File, ConfigError> {
@@ -432,23 +391,6 @@ pub fn models_dir(environment: &Environment) -> PathBuf {
         (None, None) => PathBuf::from("/var/lib"),
     };
     data.join("miniclaw/models")
-}
-
-/// What `doctor` shows of the variables: which are set and where, never their values.
-pub fn known_variables(environment: &Environment) -> BTreeMap<&'static str, &'static str> {
-    const NAMES: [&str; 10] = [
-        "DEEPSEEK_API_KEY",
-        "DEEPSEEK_BASE_URL",
-        "DEEPSEEK_MODEL",
-        "OPENAI_API_KEY",
-        "OPENAI_BASE_URL",
-        "OPENAI_MODEL",
-        "EMBEDDING_MODEL",
-        "MINICLAW_MODELS",
-        "MINICLAW_VISION_MODELS",
-        "MINICLAW_TOKEN",
-    ];
-    NAMES.into_iter().filter_map(|name| environment.get(name).map(|(_, from)| (name, from))).collect()
 }
 
 #[cfg(test)]

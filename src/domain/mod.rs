@@ -16,6 +16,7 @@ pub mod mention;
 pub mod message;
 pub mod path;
 pub mod picture;
+pub mod repair;
 pub mod request;
 pub mod session;
 pub mod stamp;

@@ -6,25 +6,18 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::approval::{Answer, Answered, Approval, CallApproval, Decision};
+use super::approval::{Answer, Answered, Approval, CallApproval};
 use super::archived::ArchivedPart;
 use super::branch::Branch;
 use super::chosen::Chosen;
 use super::event::{Event, Fact};
 use super::ids::WorkId;
 use super::message::{CallStatus, Message, Role, ToolCall};
-use super::work::{Outcome, StoppedBy, Work};
-
-/// What the model reads in place of a result that a crash took.
-pub const INTERRUPTED_OUTPUT: &str =
-    "[interrupted: the server stopped while this ran; the outcome is unknown and it was not run again]";
+use super::work::{Outcome, Work};
 
 /// The format of session files that this version writes (the mini-OpenClaw document's version 2). Its files need no
 /// `format`; a later one that old versions must not write to says so with a higher number.
 const FORMAT: u64 = 2;
-
-/// What the model reads in place of the result of a call that waited for a person when its run ended.
-pub const NOT_RUN_OUTPUT: &str = "[cancelled: the run ended before anybody approved this call; it was not run]";
 
 /// The content of `sessions/{id}.json`. All fields of the document keep their names; the rest is optional.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -244,63 +237,6 @@ impl Session {
         self.messages.iter().filter(move |m| m.work_id.as_ref() == Some(work_id)).flat_map(|m| &m.tool_calls)
     }
 
-    /// What must be added after a crash so that every call that had begun has a result, and every work an end. A work
-    /// whose calls wait for a person goes on waiting: nothing of them has run.
-    pub fn repairs(&self) -> Vec<Event> {
-        let waiting = self.waiting().map(|work| work.work_id.clone());
-        let mut events = Vec::new();
-        for work in self.works.iter().filter(|work| work.finished_at.is_none()) {
-            let id = &work.work_id;
-            if waiting.as_ref() == Some(id) {
-                let begun = self.calls_of(id).filter(|call| call.status == Some(CallStatus::Running));
-                events.extend(begun.map(|call| close(id, call, CallStatus::Interrupted, INTERRUPTED_OUTPUT)));
-                continue;
-            }
-            events.extend(self.closings(id));
-            events.push(Event::WorkFinished {
-                work_id: id.clone(),
-                outcome: Outcome::Interrupted {
-                    detail: "the server stopped before the answer was complete".to_owned(),
-                    by: StoppedBy::Server,
-                },
-                content: "".into(),
-            });
-        }
-        events
-    }
-
-    /// What gives every open call of a work a result: those that had begun are cut off, those that wait are cancelled.
-    pub fn closings(&self, work_id: &WorkId) -> Vec<Event> {
-        let mut events = Vec::new();
-        for call in self.calls_of(work_id) {
-            match call.status {
-                Some(CallStatus::Running) => {
-                    events.push(close(work_id, call, CallStatus::Interrupted, INTERRUPTED_OUTPUT));
-                }
-                Some(CallStatus::Approval) => {
-                    if let Some(approval) = call.approval.as_ref().and_then(CallApproval::asked) {
-                        events.push(Event::ApprovalAnswered {
-                            work_id: work_id.clone(),
-                            approval_id: approval.id.clone(),
-                            call_id: approval.call_id.clone(),
-                            answer: Answer::no(Decision::Cancelled, None, &approval.hash),
-                        });
-                    }
-                    events.push(close(work_id, call, CallStatus::Cancelled, NOT_RUN_OUTPUT));
-                }
-                Some(
-                    CallStatus::Done
-                    | CallStatus::Error
-                    | CallStatus::Denied
-                    | CallStatus::Cancelled
-                    | CallStatus::Interrupted,
-                )
-                | None => {}
-            }
-        }
-        events
-    }
-
     /// All text a work has said, its segments joined by a blank line.
     pub fn work_text(&self, work_id: &WorkId) -> String {
         let texts: Vec<&str> = self
@@ -439,18 +375,6 @@ impl Session {
             call.set_arguments(arguments);
         }
         call.approval = Some(CallApproval::Answered(Answered { asked, shown, ..Answered::of(approval_id, answer) }));
-    }
-}
-
-fn close(work_id: &WorkId, call: &ToolCall, status: CallStatus, output: &str) -> Event {
-    Event::ToolFinished {
-        work_id: work_id.clone(),
-        call_id: call.id.clone().unwrap_or_default(),
-        tool: call.tool.clone(),
-        status,
-        output: output.to_owned(),
-        result: serde_json::json!({"status": 1, "message": output, "data": {}, "operationCode": []}),
-        duration_ms: 0,
     }
 }
 

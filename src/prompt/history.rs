@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use super::pictures::{label, marker};
-use crate::domain::session::{INTERRUPTED_OUTPUT, NOT_RUN_OUTPUT};
+use crate::domain::repair::{INTERRUPTED_OUTPUT, NOT_RUN_OUTPUT};
 use crate::domain::{CallStatus, Hit, Message, Role, Session, ToolCall};
 use crate::provider::{CallRequest, ChatMessage, SeenPicture};
 

@@ -1,0 +1,65 @@
+//! Environment variables, and those of `.env` in the home.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use super::{ConfigError, bad, read};
+
+/// The variables of the process and of `.env`.
+pub struct Environment {
+    process: HashMap<String, String>,
+    file: HashMap<String, String>,
+}
+
+impl Environment {
+    /// # Errors
+    /// When `.env` is there and cannot be read as one; names the line.
+    pub fn load(home: &Path, process: impl Iterator<Item = (String, String)>) -> Result<Self, ConfigError> {
+        let mut file = HashMap::new();
+        if let Some(text) = read(home, ".env")? {
+            for pair in dotenvy::from_read_iter(text.as_bytes()) {
+                let (name, value) = pair.map_err(|error| bad(".env", line_of(&error, &text)))?;
+                file.insert(name, value);
+            }
+        }
+        Ok(Self { process: process.collect(), file })
+    }
+
+    /// An empty value counts as none: that is what copying `.env.example` leaves.
+    pub(super) fn get(&self, name: &str) -> Option<(&str, &'static str)> {
+        let process = self.process.get(name).map(|value| (value.trim(), "environment"));
+        let file = self.file.get(name).map(|value| (value.trim(), ".env"));
+        [process, file].into_iter().flatten().find(|(value, _)| !value.is_empty())
+    }
+
+    pub(super) fn value(&self, name: &str) -> Option<&str> {
+        self.get(name).map(|(value, _)| value)
+    }
+}
+
+/// Which line of `.env` is wrong. The line itself may hold a key, so it is not shown.
+fn line_of(error: &dotenvy::Error, text: &str) -> String {
+    let wrong = match error {
+        dotenvy::Error::LineParse(line, _) => text.lines().position(|known| known.trim() == line.trim()),
+        _ => None,
+    };
+    let place = wrong.map_or_else(|| "a line".to_owned(), |at| format!("line {}", at + 1));
+    format!("{place} is not NAME=value; put values with spaces or # into double quotes")
+}
+
+/// What `doctor` shows of the variables: which are set and where, never their values.
+pub fn known_variables(environment: &Environment) -> BTreeMap<&'static str, &'static str> {
+    const NAMES: [&str; 10] = [
+        "DEEPSEEK_API_KEY",
+        "DEEPSEEK_BASE_URL",
+        "DEEPSEEK_MODEL",
+        "OPENAI_API_KEY",
+        "OPENAI_BASE_URL",
+        "OPENAI_MODEL",
+        "EMBEDDING_MODEL",
+        "MINICLAW_MODELS",
+        "MINICLAW_VISION_MODELS",
+        "MINICLAW_TOKEN",
+    ];
+    NAMES.into_iter().filter_map(|name| environment.get(name).map(|(_, from)| (name, from))).collect()
+}

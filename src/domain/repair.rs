@@ -1,0 +1,86 @@
+//! What a work that did not end in its own way leaves open, and the events that close it.
+
+use super::approval::{Answer, CallApproval, Decision};
+use super::event::Event;
+use super::ids::WorkId;
+use super::message::{CallStatus, ToolCall};
+use super::session::Session;
+use super::work::{Outcome, StoppedBy};
+
+/// What the model reads in place of a result that a crash took.
+pub const INTERRUPTED_OUTPUT: &str =
+    "[interrupted: the server stopped while this ran; the outcome is unknown and it was not run again]";
+
+/// What the model reads in place of the result of a call that waited for a person when its run ended.
+pub const NOT_RUN_OUTPUT: &str = "[cancelled: the run ended before anybody approved this call; it was not run]";
+
+impl Session {
+    /// What must be added after a crash so that every call that had begun has a result, and every work an end. A work
+    /// whose calls wait for a person goes on waiting: nothing of them has run.
+    pub fn repairs(&self) -> Vec<Event> {
+        let waiting = self.waiting().map(|work| work.work_id.clone());
+        let mut events = Vec::new();
+        for work in self.works.iter().filter(|work| work.finished_at.is_none()) {
+            let id = &work.work_id;
+            if waiting.as_ref() == Some(id) {
+                let begun = self.calls_of(id).filter(|call| call.status == Some(CallStatus::Running));
+                events.extend(begun.map(|call| close(id, call, CallStatus::Interrupted, INTERRUPTED_OUTPUT)));
+                continue;
+            }
+            events.extend(self.closings(id));
+            events.push(Event::WorkFinished {
+                work_id: id.clone(),
+                outcome: Outcome::Interrupted {
+                    detail: "the server stopped before the answer was complete".to_owned(),
+                    by: StoppedBy::Server,
+                },
+                content: "".into(),
+            });
+        }
+        events
+    }
+
+    /// What gives every open call of a work a result: those that had begun are cut off, those that wait are cancelled.
+    pub fn closings(&self, work_id: &WorkId) -> Vec<Event> {
+        let mut events = Vec::new();
+        for call in self.calls_of(work_id) {
+            match call.status {
+                Some(CallStatus::Running) => {
+                    events.push(close(work_id, call, CallStatus::Interrupted, INTERRUPTED_OUTPUT));
+                }
+                Some(CallStatus::Approval) => {
+                    if let Some(approval) = call.approval.as_ref().and_then(CallApproval::asked) {
+                        events.push(Event::ApprovalAnswered {
+                            work_id: work_id.clone(),
+                            approval_id: approval.id.clone(),
+                            call_id: approval.call_id.clone(),
+                            answer: Answer::no(Decision::Cancelled, None, &approval.hash),
+                        });
+                    }
+                    events.push(close(work_id, call, CallStatus::Cancelled, NOT_RUN_OUTPUT));
+                }
+                Some(
+                    CallStatus::Done
+                    | CallStatus::Error
+                    | CallStatus::Denied
+                    | CallStatus::Cancelled
+                    | CallStatus::Interrupted,
+                )
+                | None => {}
+            }
+        }
+        events
+    }
+}
+
+fn close(work_id: &WorkId, call: &ToolCall, status: CallStatus, output: &str) -> Event {
+    Event::ToolFinished {
+        work_id: work_id.clone(),
+        call_id: call.id.clone().unwrap_or_default(),
+        tool: call.tool.clone(),
+        status,
+        output: output.to_owned(),
+        result: serde_json::json!({"status": 1, "message": output, "data": {}, "operationCode": []}),
+        duration_ms: 0,
+    }
+}
