@@ -159,7 +159,8 @@ export const answers = page => page.getByRole('article', { name: 'miniclaw', exa
 
 export async function say(page, text) {
   await composer(page).fill(text)
-  await composer(page).press('Enter')
+  // With keys on the screen Enter makes a line.
+  await composer(page).press(page.viewportSize().width < 768 ? 'Control+Enter' : 'Enter')
 }
 
 /** Waits until the work has ended: the stop button has given its place back to the send button. */
@@ -177,7 +178,13 @@ export async function until(read, check, what) {
 }
 
 export async function shot(page, name) {
-  if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, `${name}.png`) })
+  if (!process.env.SHOTS) return
+  // What opens or comes up is shown as it is then; a spinner never ends, and a mark fades slowly.
+  await page.evaluate(() => {
+    for (const animation of document.getAnimations())
+      if (animation.effect.getComputedTiming().endTime <= 500) animation.finish()
+  })
+  await page.screenshot({ path: join(process.env.SHOTS, `${name}.png`) })
 }
 
 /** What the server answers, asked beside the page. */

@@ -39,7 +39,7 @@ const RULE = { id: 'r1', tool: 'terminal', arguments: { command: 'make report' }
 async function approval(page) {
   const world = await fakeApprovals(page)
   await page.locator('textarea').fill('hello')
-  await page.locator('textarea').press('Enter')
+  await page.locator('textarea').press('Control+Enter')
   await answers(page).getByText('All right.').waitFor()
   await page.waitForURL(/\/s\//)
   await ask(page, world)

@@ -14,6 +14,7 @@ import { openPassage, placeInAddress } from '@/features/editor/passage'
 import { getLang, learn } from '@/lib/i18n'
 import { cspNonce } from '@/lib/nonce'
 import { useBuffers } from '@/stores/buffers'
+import { isQueued, useLive } from '@/stores/live'
 
 // Radix locks the page's scroll with a style sheet of its own; without the nonce the policy would refuse it.
 setNonce(cspNonce)
@@ -43,7 +44,9 @@ function start(page: HTMLElement) {
 // Typed text that is not saved yet must not go with the page without a question.
 addEventListener('beforeunload', event => {
   const files = Object.values(useBuffers.getState().files)
-  if (files.some(file => file.phase === 'open' && isDirty(file.buffer))) event.preventDefault()
+  const messages = Object.values(useLive.getState().outbox).flat()
+  const typed = files.some(file => file.phase === 'open' && isDirty(file.buffer)) || messages.some(isQueued)
+  if (typed) event.preventDefault()
 })
 
 // Who came by a one-time link is signed in before anything is asked for.

@@ -23,7 +23,8 @@ const HIDDEN_TOO_LONG = 5_000
 
 export interface Listener {
   onNotice: (notice: Notice, id: string | null) => void
-  onState: (state: 'connecting' | 'open' | 'lost') => void
+  /** `retryAt`: when a lost stream is tried again, in ms since 1970. */
+  onState: (state: 'connecting' | 'open' | 'lost', retryAt: number | null) => void
 }
 
 export interface Stream {
@@ -47,14 +48,15 @@ export function openEvents(after: string | null, listener: Listener): Stream {
     source = current
     current.onopen = () => {
       pause = FIRST_PAUSE
-      listener.onState('open')
+      listener.onState('open', null)
     }
     current.onerror = () => {
       if (current !== source) return
       current.close()
-      listener.onState('lost')
+      const wait = pause * (0.75 + Math.random() / 2)
+      listener.onState('lost', Date.now() + wait)
       clearTimeout(timer)
-      timer = setTimeout(open, pause * (0.75 + Math.random() / 2))
+      timer = setTimeout(open, wait)
       pause = Math.min(LONGEST_PAUSE, pause * 2)
     }
     for (const name of NAMES) {
@@ -83,7 +85,7 @@ export function openEvents(after: string | null, listener: Listener): Stream {
 
   document.addEventListener('visibilitychange', wake)
   window.addEventListener('online', online)
-  listener.onState('connecting')
+  listener.onState('connecting', null)
   open()
 
   return {

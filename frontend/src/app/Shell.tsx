@@ -16,7 +16,7 @@ import { see } from '@/stores/seen'
 import { CHUNKS, LEFT, RIGHT, useUi } from '@/stores/ui'
 import { BottomBar } from './BottomBar'
 import { Dialogs } from './Dialogs'
-import { SandboxBanner } from './SandboxBanner'
+import { SafetyBanners } from './SafetyBanners'
 import { StatusRegion } from './StatusRegion'
 import { ensureThread } from './threads'
 import { useCommands } from './useCommands'
@@ -91,7 +91,7 @@ export function Shell() {
   return (
     <>
       <div className="flex h-full flex-col p-2 max-md:p-0 max-md:safe-top">
-        <SandboxBanner />
+        <SafetyBanners />
         <main className="flex min-h-0 flex-1 md:max-lg:gap-2">
           <h1 className="sr-only">miniclaw</h1>
           <a

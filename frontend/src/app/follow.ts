@@ -15,11 +15,11 @@ import type { Frame, IndexNotice, Notice } from '@/api/types'
 import { diskChanged } from '@/features/editor/actions'
 import { t } from '@/lib/i18n'
 import { announce } from '@/stores/announcer'
-import { deliver, forgetSent, setConnection, useLive } from '@/stores/live'
+import { type Connection, deliver, forgetSent, setConnection, useLive } from '@/stores/live'
 import { useUi } from '@/stores/ui'
 import { type Envelope, isDelta } from '@/thread/advance'
 import { paced } from './pace'
-import { changed, loadThread } from './threads'
+import { changed, loadThread, sendQueued } from './threads'
 
 let stream: Stream | null = null
 let bootId: string | null = null
@@ -128,9 +128,8 @@ function sideEffects(sessionId: string, frame: Frame): void {
       refresh(keys.sessions)
       refresh(keys.sessionTokens(sessionId))
       refresh(keys.raw(sessionId))
-      announce(
-        frame.type === 'error' ? t('statusError') : (aloud(sessionId, frame.content) ?? t('statusComplete')),
-      )
+      if (frame.type === 'error') announce(t('statusError'), true)
+      else announce(aloud(sessionId, frame.content) ?? t('statusComplete'))
       break
     case 'branched':
       forgetSent(sessionId)
@@ -196,8 +195,9 @@ function handle(notice: Notice, id: string | null): void {
   }
 }
 
-function onState(state: 'connecting' | 'open' | 'lost'): void {
-  setConnection(state)
+function onState(state: Connection, retryAt: number | null): void {
+  setConnection(state, retryAt)
+  if (state === 'open') sendQueued()
   // Notices carry no history: what they would have said meanwhile has to be read again.
   if (state === 'open' && lost) {
     for (const key of [keys.status, keys.sessions, keys.approvals, keys.files, keys.retrieval]) refresh(key)

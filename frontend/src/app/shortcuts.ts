@@ -45,8 +45,9 @@ export interface Shortcut extends Chord {
   command: CommandId
   label: Key
   /** `outside text`: a single letter must not fire while somebody writes. `chat`: only with the focus in the
-   * chat. `run`: there too, and not while a call waits for an answer. `message`: only with the focus on a message. */
-  when?: 'outside text' | 'chat' | 'run' | 'message'
+   * chat. `run`: there too, and not while a call waits for an answer. `message`: only with the focus on a message.
+   * `uncovered`: not while a dialog or a menu is open. */
+  when?: 'outside text' | 'uncovered' | 'chat' | 'run' | 'message'
 }
 
 const mod = true
@@ -72,8 +73,8 @@ export const SHORTCUTS: readonly Shortcut[] = [
   { command: 'toggleInspector', label: 'toggleInspector', code: 'KeyB', mod, alt },
   { command: 'nextPane', label: 'nextPane', code: 'F6' },
   { command: 'previousPane', label: 'previousPane', code: 'F6', shift },
-  { command: 'allowOldest', label: 'allowOldest', code: 'Enter', mod, alt },
-  { command: 'denyOldest', label: 'denyOldest', code: 'Backspace', mod, alt },
+  { command: 'allowOldest', label: 'allowOldest', code: 'Enter', mod, alt, when: 'uncovered' },
+  { command: 'denyOldest', label: 'denyOldest', code: 'Backspace', mod, alt, when: 'uncovered' },
   { command: 'settings', label: 'settings', code: 'Comma', mod },
   { command: 'shortcuts', label: 'shortcuts', code: 'Slash', mod },
   { command: 'previousMessage', label: 'previousMessage', code: 'ArrowUp', when: 'message' },
@@ -110,6 +111,7 @@ const onMessage = (target: EventTarget | null): boolean =>
 
 function applies({ when }: Shortcut, target: EventTarget | null): boolean {
   if (when === 'outside text') return !isText(target) && !isCovered()
+  if (when === 'uncovered') return !isCovered()
   if (when === 'chat') return inChat(target) && !isCovered()
   if (when === 'run') return inChat(target) && !isCovered() && !isAsked()
   if (when === 'message') return onMessage(target) && !isCovered()

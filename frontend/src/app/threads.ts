@@ -6,9 +6,10 @@ import type { Chosen } from '@/api/types'
 import { t } from '@/lib/i18n'
 import { randomId } from '@/lib/ids'
 import { reasonOf } from '@/lib/reason'
+import { announce } from '@/stores/announcer'
 import { setDraftFiles } from '@/stores/attachments'
 import { useNewChoice } from '@/stores/choice'
-import { editOutbox, type Outgoing, updateThread, useLive } from '@/stores/live'
+import { editOutbox, isQueued, type Outgoing, updateThread, useLive } from '@/stores/live'
 import { toast } from '@/stores/toasts'
 import { settle, shownThread, startLoading, withChosen } from '@/thread/loaded'
 import type { Attachment } from '@/thread/model'
@@ -82,10 +83,23 @@ async function post(session: string, { key, content, attachments }: Outgoing): P
 }
 
 export function send(session: string, content: string, attachments: readonly Attachment[]): void {
-  const item: Outgoing = { key: randomId(), content, attachments, state: { kind: 'sending' } }
-  editOutbox(session, list => [...list.filter(x => x.state.kind === 'failed'), item])
+  const lost = useLive.getState().connection === 'lost'
+  const item: Outgoing = {
+    key: randomId(),
+    content,
+    attachments,
+    state: { kind: lost ? 'queued' : 'sending' },
+  }
+  editOutbox(session, list => [...list.filter(x => x.state.kind === 'failed' || isQueued(x)), item])
   ensureThread(session)
-  void post(session, item)
+  if (lost) announce(t('queued'))
+  else void post(session, item)
+}
+
+/** What was written while the server could not be reached goes out. */
+export function sendQueued(): void {
+  for (const [session, list] of Object.entries(useLive.getState().outbox))
+    for (const item of list.filter(isQueued)) resend(session, item)
 }
 
 /** The same key goes out again: if the first try did arrive after all, the server says so and works once. */

@@ -28,6 +28,14 @@ function cyclePane(step: 1 | -1): void {
 const cardOf = (id: string): HTMLElement | null =>
   document.querySelector<HTMLElement>(`[data-approval="${CSS.escape(id)}"]`)
 
+/** All of it can be read, or as much as there is room for, to its end. */
+function isInSight(card: HTMLElement): boolean {
+  const box = card.closest('[role=log]')?.getBoundingClientRect()
+  if (!box) return true
+  const { top, bottom, height } = card.getBoundingClientRect()
+  return bottom > box.top && bottom <= box.bottom + 1 && (top >= box.top - 1 || height > box.height)
+}
+
 interface Context {
   sessionId: string | null
   width: Width
@@ -58,6 +66,11 @@ export function useCommands({ sessionId, width, input }: Context): Commands {
     if (!oldest) return
     const card = cardOf(oldest.id)
     if (oldest.session_id === sessionId && card) {
+      const form = card.querySelector('form')
+      // Whoever changes the input, or writes why not, answers with that.
+      if (form?.dataset.decision === given.decision) return form.requestSubmit()
+      if (form && given.decision === 'approve') return
+      if (!isInSight(card)) return card.scrollIntoView({ block: 'end' })
       void answer(oldest, given).then(reason => {
         if (reason !== null) toast(t('notDone', { reason }), { tone: 'bad' })
       })

@@ -12,6 +12,16 @@ export function useMedia(query: string): boolean {
   return useSyncExternalStore(subscribe, () => matchMedia(query).matches)
 }
 
+/**
+ * Keys on the screen have no Shift+Enter: there Enter makes a line. Beside a mouse or a pad there is a keyboard; some
+ * phones say that they have a mouse, hence the width.
+ */
+const SCREEN_KEYS =
+  '(pointer: coarse) and (max-width: 767px), (pointer: coarse) and (not (any-pointer: fine))'
+
+/** Somebody writes with keys on the screen. */
+export const useScreenKeys = (): boolean => useMedia(SCREEN_KEYS)
+
 export type Width = 'wide' | 'medium' | 'narrow'
 
 /** Three panes, two panes and a sheet, or one pane with a bar. */

@@ -11,18 +11,30 @@ export interface Outgoing {
   key: string
   content: string
   attachments: readonly Attachment[]
-  state: { kind: 'sending' } | { kind: 'accepted'; workId: string } | { kind: 'failed'; reason: string }
+  state: /** It waits until the server can be reached. */
+    | { kind: 'queued' }
+    | { kind: 'sending' }
+    | { kind: 'accepted'; workId: string }
+    | { kind: 'failed'; reason: string }
 }
 
 interface Live {
   connection: Connection
+  /** When a lost connection is tried again, in ms since 1970. */
+  retryAt: number | null
   threads: Record<string, Loaded>
   outbox: Record<string, Outgoing[]>
 }
 
-export const useLive = create<Live>(() => ({ connection: 'connecting', threads: {}, outbox: {} }))
+export const useLive = create<Live>(() => ({
+  connection: 'connecting',
+  retryAt: null,
+  threads: {},
+  outbox: {},
+}))
 
-export const setConnection = (connection: Connection): void => useLive.setState({ connection })
+export const setConnection = (connection: Connection, retryAt: number | null = null): void =>
+  useLive.setState({ connection, retryAt })
 
 export function updateThread(id: string, change: (loaded: Loaded | undefined) => Loaded | undefined): void {
   useLive.setState(s => {
@@ -46,6 +58,8 @@ export function deliver(batch: ReadonlyMap<string, Envelope[]>): void {
     return { threads }
   })
 }
+
+export const isQueued = ({ state }: Outgoing): boolean => state.kind === 'queued'
 
 export function editOutbox(id: string, change: (list: Outgoing[]) => Outgoing[]): void {
   useLive.setState(s => ({ outbox: { ...s.outbox, [id]: change(s.outbox[id] ?? []) } }))

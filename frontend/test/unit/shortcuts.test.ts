@@ -22,6 +22,17 @@ it('finds a command by the physical key and all of its modifiers', () => {
   expect(key({ code: 'KeyO', ctrlKey: true, shiftKey: true })).toBe('newChat')
 })
 
+it('nothing is allowed or denied while a dialog is open', () => {
+  const allow = { code: 'Enter', ctrlKey: true, altKey: true }
+  expect(key(allow)).toBe('allowOldest')
+  const dialog = document.createElement('div')
+  dialog.role = 'dialog'
+  document.body.append(dialog)
+  expect(key(allow)).toBeUndefined()
+  expect(key({ ...allow, code: 'Backspace' })).toBeUndefined()
+  dialog.remove()
+})
+
 it('a single letter does not fire while somebody writes', () => {
   const area = document.createElement('textarea')
   document.body.append(area)

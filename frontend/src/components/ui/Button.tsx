@@ -9,7 +9,7 @@ const LOOK = {
 }
 const SIZE = {
   small: 'h-7 px-2 text-small pointer-coarse:h-9 reach',
-  medium: 'h-8 px-3 text-[13px] pointer-coarse:h-10 reach',
+  medium: 'h-8 px-3 text-[13px] pointer-coarse:h-11',
   icon: 'size-8 pointer-coarse:size-11',
   smallIcon: 'size-6 pointer-coarse:size-11',
 }
@@ -27,6 +27,8 @@ export function Button({ className, look = 'soft', size = 'medium', round, ...re
       className={cn(
         'inline-flex shrink-0 select-none items-center justify-center gap-1.5 whitespace-nowrap font-medium',
         'transition-[background-color,color,filter] duration-150 disabled:pointer-events-none disabled:opacity-50',
+        // A toggle that is pressed is not to be taken for one that could be: it looks like a switch that is on.
+        'aria-pressed:border-transparent aria-pressed:bg-accent-soft aria-pressed:text-accent',
         round ? 'rounded-full' : 'rounded-md',
         LOOK[look],
         SIZE[size],

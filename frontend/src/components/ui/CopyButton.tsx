@@ -10,9 +10,11 @@ interface Props {
   label: string
   /** Words beside the icon. */
   words?: string
+  /** The tooltip, where it says more than the label. */
+  title?: string
 }
 
-export function CopyButton({ text, label, words }: Props) {
+export function CopyButton({ text, label, words, title = label }: Props) {
   const t = useT()
   const [copied, setCopied] = useState(false)
   useEffect(() => {
@@ -32,7 +34,7 @@ export function CopyButton({ text, label, words }: Props) {
       {copied ? t('copied') : words}
     </Button>
   ) : (
-    <IconButton label={label} size="smallIcon" onClick={copy}>
+    <IconButton label={label} title={title} size="smallIcon" onClick={copy}>
       {icon}
     </IconButton>
   )

@@ -20,7 +20,7 @@ export function Toasts() {
 function ToastCard({ item }: { item: Toast }) {
   const t = useT()
   const [held, setHeld] = useState(false)
-  useEffect(() => announce(item.text), [item])
+  useEffect(() => announce(item.text, item.tone === 'bad'), [item])
   useEffect(() => {
     if (held) return
     const timer = setTimeout(() => dismiss(item.id), lifetime(item))

@@ -17,7 +17,7 @@ export function DenyForm({ busy, onAnswer, onBack }: Props) {
     onAnswer({ decision: 'deny', reason: reason.trim() })
   }
   return (
-    <form onSubmit={submit} className="space-y-2">
+    <form onSubmit={submit} data-decision="deny" className="space-y-2">
       <label className="block text-fg-2 text-small">
         {t('denyReason')}
         <textarea

@@ -23,7 +23,7 @@ export function InputForm({ args, busy, onAnswer, onBack }: Props) {
     if (made) onAnswer({ decision: 'approve', arguments: made.value })
   }
   return (
-    <form onSubmit={submit} className="space-y-2">
+    <form onSubmit={submit} data-decision="approve" className="space-y-2">
       {fields.map((field, at) => (
         <label key={field.name} className="block text-fg-2 text-small">
           <span className="font-mono">{field.name || t('input')}</span>

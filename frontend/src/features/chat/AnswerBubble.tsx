@@ -1,5 +1,6 @@
 import { GitBranch, RefreshCw, ScanSearch } from 'lucide-react'
 import { memo } from 'react'
+import { useHint } from '@/app/hint'
 import { Markdown } from '@/components/markdown/Markdown'
 import { IconButton } from '@/components/ui/Button'
 import { CopyButton } from '@/components/ui/CopyButton'
@@ -40,6 +41,7 @@ function isQuiet(entry: AssistantEntry): boolean {
 export const AnswerBubble = memo(function AnswerBubble(props: Props) {
   const { entry, activity, since, onRetry, onContinue, onUndo, onUndoAll, onRegenerate, onBranch } = props
   const t = useT()
+  const hint = useHint()
   const running = entry.outcome.kind === 'running'
   const last = entry.segments.length - 1
   return (
@@ -66,9 +68,18 @@ export const AnswerBubble = memo(function AnswerBubble(props: Props) {
       {!running && (
         <div className="mt-1 flex items-center gap-2">
           <div className="flex opacity-0 transition-opacity group-focus-within:opacity-100 group-hover:opacity-100 pointer-coarse:opacity-100">
-            <CopyButton label={t('copyMessage')} text={() => plainText(entry)} />
+            <CopyButton
+              label={t('copyMessage')}
+              title={hint(t('copyMessage'), 'copyMessage')}
+              text={() => plainText(entry)}
+            />
             {onRegenerate && (
-              <IconButton label={t('regenerate')} size="smallIcon" onClick={onRegenerate}>
+              <IconButton
+                label={t('regenerate')}
+                title={hint(t('regenerate'), 'regenerate')}
+                size="smallIcon"
+                onClick={onRegenerate}
+              >
                 <RefreshCw size={13} aria-hidden />
               </IconButton>
             )}
@@ -76,7 +87,12 @@ export const AnswerBubble = memo(function AnswerBubble(props: Props) {
               <ScanSearch size={14} aria-hidden />
             </IconButton>
             {onBranch && (
-              <IconButton label={t('branchHere')} size="smallIcon" onClick={onBranch}>
+              <IconButton
+                label={t('branchHere')}
+                title={hint(t('branchHere'), 'branchHere')}
+                size="smallIcon"
+                onClick={onBranch}
+              >
                 <GitBranch size={14} aria-hidden />
               </IconButton>
             )}

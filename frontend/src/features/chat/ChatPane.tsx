@@ -24,7 +24,7 @@ import type { Width } from '@/lib/useMedia'
 import { draftFiles, setDraftFiles } from '@/stores/attachments'
 import { useNewChoice } from '@/stores/choice'
 import { NEW, setDraft, useDraft } from '@/stores/drafts'
-import { useLive } from '@/stores/live'
+import { isQueued, useLive } from '@/stores/live'
 import { useUi } from '@/stores/ui'
 import { shownThread } from '@/thread/loaded'
 import { Chat } from './Chat'
@@ -119,7 +119,7 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
   const noModel = !chosen.model && (model?.state === 'none' || model?.state === 'missing')
   const openModel = () => ui.set({ dialog: 'model' })
   const blocked: Blocked | null =
-    connection === 'lost'
+    connection === 'lost' && (sessionId === null || outbox.some(isQueued))
       ? { reason: t('cannotSendOffline') }
       : noModel
         ? { reason: t('cannotSendModel'), remedy: { words: t('modelConnect'), run: openModel } }

@@ -5,7 +5,7 @@ import { Button } from '@/components/ui/Button'
 import type { Attaching } from '@/features/attach/useAttaching'
 import { useT } from '@/lib/i18n'
 import { useComposition } from '@/lib/ime'
-import { useMedia } from '@/lib/useMedia'
+import { useMedia, useScreenKeys } from '@/lib/useMedia'
 
 const TALLEST = 220
 
@@ -36,6 +36,7 @@ export function Composer(props: Props) {
   const t = useT()
   const composition = useComposition()
   const touch = useMedia('(pointer: coarse), (max-width: 767px)')
+  const screenKeys = useScreenKeys()
   const something = text.trim() !== '' || attaching.count > 0
   const ready = something && blocked === null
 
@@ -61,7 +62,9 @@ export function Composer(props: Props) {
       event.preventDefault()
       onEditLast()
     }
-    if (event.key !== 'Enter' || event.shiftKey || composition.owns(event)) return
+    // With Alt it is the key of another command.
+    if (event.key !== 'Enter' || event.shiftKey || event.altKey || composition.owns(event)) return
+    if (bare && screenKeys) return
     event.preventDefault()
     if (ready) onSend()
   }
@@ -80,6 +83,7 @@ export function Composer(props: Props) {
           ref={input}
           rows={1}
           data-composer
+          enterKeyHint={screenKeys ? 'enter' : 'send'}
           aria-label={t('message')}
           aria-describedby={blocked ? 'composer-blocked' : undefined}
           placeholder={t(placeholder)}
@@ -90,8 +94,8 @@ export function Composer(props: Props) {
           {...composition.handlers}
           className="scroll block w-full resize-none bg-transparent px-2 py-1.5 text-[14px] outline-none max-md:text-[16px] pointer-coarse:text-[16px]"
         />
-        <div className="flex items-center gap-1.5 pt-1">
-          <div className="flex min-w-0 flex-1 flex-wrap items-center gap-1.5">
+        <div className="flex items-end gap-1.5 pt-1">
+          <div className="flex min-w-0 flex-1 flex-wrap items-center gap-x-1.5">
             <FilesButton
               label={t('attachFiles')}
               icon={<Paperclip size={16} aria-hidden />}

@@ -4,14 +4,26 @@ import { reconnect } from '@/app/follow'
 import { Button } from '@/components/ui/Button'
 import { useT } from '@/lib/i18n'
 import { announce } from '@/stores/announcer'
-import type { Connection } from '@/stores/live'
+import { type Connection, useLive } from '@/stores/live'
 
 /** A break that heals by itself within this time is nobody's business. */
 const PATIENCE = 1000
 
+/** Whole seconds until a moment, 0 where there is none or it is over. */
+function useSecondsUntil(at: number | null): number {
+  const [, tick] = useState(0)
+  useEffect(() => {
+    if (at === null) return
+    const timer = setInterval(() => tick(n => n + 1), 500)
+    return () => clearInterval(timer)
+  }, [at])
+  return at === null ? 0 : Math.max(0, Math.ceil((at - Date.now()) / 1000))
+}
+
 export function ConnectionBanner({ connection }: { connection: Connection }) {
   const t = useT()
   const [shown, setShown] = useState(false)
+  const retryAt = useLive(s => s.retryAt)
   const broken = connection === 'lost' || (shown && connection === 'connecting')
   useEffect(() => {
     const timer = setTimeout(() => setShown(broken), broken ? PATIENCE : 0)
@@ -20,11 +32,12 @@ export function ConnectionBanner({ connection }: { connection: Connection }) {
   useEffect(() => {
     if (shown) announce(t('disconnected'))
   }, [shown, t])
+  const seconds = useSecondsUntil(shown ? retryAt : null)
   if (!shown) return null
   return (
     <div className="appear flex items-center gap-2 border-warn-line border-b bg-warn-soft px-3 py-1.5 text-small text-warn">
       <WifiOff size={14} aria-hidden />
-      <span className="me-auto">{t('reconnecting')}</span>
+      <span className="me-auto">{seconds > 0 ? t('reconnectingIn', { n: seconds }) : t('reconnecting')}</span>
       <Button size="small" onClick={reconnect}>
         {t('retryNow')}
       </Button>

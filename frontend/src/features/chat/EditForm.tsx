@@ -4,6 +4,7 @@ import { Button } from '@/components/ui/Button'
 import { SentFiles } from '@/features/attach/SentFiles'
 import { useT } from '@/lib/i18n'
 import { useComposition } from '@/lib/ime'
+import { useScreenKeys } from '@/lib/useMedia'
 import type { Attachment } from '@/thread/model'
 
 interface Props {
@@ -18,6 +19,7 @@ interface Props {
 export default function EditForm({ text, attachments, onSend, onCancel }: Props) {
   const t = useT()
   const composition = useComposition()
+  const screenKeys = useScreenKeys()
   const [draft, setDraft] = useState(text)
   const [files, setFiles] = useState(attachments)
   const field = useRef<HTMLTextAreaElement>(null)
@@ -33,7 +35,8 @@ export default function EditForm({ text, attachments, onSend, onCancel }: Props)
       // Esc belongs to this field, not to a run.
       event.stopPropagation()
       onCancel()
-    } else if (event.key === 'Enter' && !event.shiftKey) {
+    } else if (event.key === 'Enter' && !event.shiftKey && !event.altKey) {
+      if (screenKeys && !event.ctrlKey && !event.metaKey) return
       event.preventDefault()
       send()
     }
@@ -57,6 +60,7 @@ export default function EditForm({ text, attachments, onSend, onCancel }: Props)
         value={draft}
         onChange={event => setDraft(event.target.value)}
         onKeyDown={onKeyDown}
+        enterKeyHint={screenKeys ? 'enter' : 'send'}
         {...composition.handlers}
         className="scroll block w-full resize-none bg-transparent px-2 py-1 outline-none max-md:text-[16px]"
       />

@@ -1,5 +1,8 @@
 import { ArrowUpRight } from 'lucide-react'
 import type { ReactNode } from 'react'
+import { chordOf, keysOf, useChords } from '@/app/chords'
+import { SHORTCUTS, WRITING_KEYS } from '@/app/shortcuts'
+import { Kbd } from '@/components/ui/Kbd'
 import { useT } from '@/lib/i18n'
 
 interface Props {
@@ -36,7 +39,38 @@ export function EmptyState({ onPick, first }: Props) {
             </li>
           ))}
         </ul>
+        <Hints />
       </div>
     </div>
+  )
+}
+
+const NEW_LINE = WRITING_KEYS.filter(({ label }) => label === 'newLine')
+const COMMANDS = SHORTCUTS.filter(({ command }) => command === 'palette' || command === 'shortcuts')
+
+/** A few keys to begin with, as they are now. A finger has no use for them. */
+function Hints() {
+  const t = useT()
+  const chosen = useChords()
+  const hints = [
+    ...NEW_LINE.map(key => ({ label: key.label, chord: key })),
+    ...COMMANDS.map(shortcut => ({ label: shortcut.label, chord: chordOf(shortcut, chosen) })),
+  ]
+  return (
+    <dl className="mt-5 flex flex-wrap justify-center gap-x-5 gap-y-1.5 text-fg-3 text-small pointer-coarse:hidden">
+      {hints.map(
+        ({ label, chord }) =>
+          chord && (
+            <div key={label} className="flex items-center gap-1.5">
+              <dt>{t(label)}</dt>
+              <dd className="flex gap-1">
+                {keysOf(chord).map(key => (
+                  <Kbd key={key}>{key}</Kbd>
+                ))}
+              </dd>
+            </div>
+          ),
+      )}
+    </dl>
   )
 }

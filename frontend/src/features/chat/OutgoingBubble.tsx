@@ -1,4 +1,4 @@
-import { RotateCcw, TriangleAlert, X } from 'lucide-react'
+import { Clock, RotateCcw, TriangleAlert, X } from 'lucide-react'
 import { Button } from '@/components/ui/Button'
 import { SentFiles } from '@/features/attach/SentFiles'
 import { useT } from '@/lib/i18n'
@@ -29,6 +29,15 @@ export function OutgoingBubble({ item, onResend, onDiscard }: Props) {
             <RotateCcw size={13} aria-hidden />
             {t('retry')}
           </Button>
+          <Button size="small" look="ghost" onClick={() => onDiscard(item.key)}>
+            <X size={13} aria-hidden />
+            {t('cancel')}
+          </Button>
+        </div>
+      ) : item.state.kind === 'queued' ? (
+        <div className="mt-1.5 flex items-center justify-end gap-1.5 text-small text-warn">
+          <Clock size={13} aria-hidden />
+          <span>{t('queued')}</span>
           <Button size="small" look="ghost" onClick={() => onDiscard(item.key)}>
             <X size={13} aria-hidden />
             {t('cancel')}

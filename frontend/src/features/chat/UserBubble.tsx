@@ -1,5 +1,6 @@
 import { Pencil } from 'lucide-react'
 import { memo } from 'react'
+import { useHint } from '@/app/hint'
 import type { Anew } from '@/app/threads'
 import { onDemand } from '@/components/onDemand'
 import { IconButton } from '@/components/ui/Button'
@@ -27,6 +28,7 @@ interface Props {
 export const UserBubble = memo(function UserBubble(props: Props) {
   const { content, attachments, ways, id, onEdit, onWay } = props
   const t = useT()
+  const hint = useHint()
   const editing = useUi(s => s.editing === id)
   const setEditing = (on: boolean) => useUi.setState({ editing: on ? id : null })
   if (editing && onEdit) {
@@ -53,11 +55,22 @@ export const UserBubble = memo(function UserBubble(props: Props) {
         )}
         <div className="flex opacity-0 transition-opacity group-focus-within:opacity-100 group-hover:opacity-100 pointer-coarse:opacity-100">
           {onEdit && (
-            <IconButton label={t('editMessage')} size="smallIcon" onClick={() => setEditing(true)}>
+            <IconButton
+              label={t('editMessage')}
+              title={hint(t('editMessage'), 'editMessage')}
+              size="smallIcon"
+              onClick={() => setEditing(true)}
+            >
               <Pencil size={13} aria-hidden />
             </IconButton>
           )}
-          {content !== '' && <CopyButton label={t('copyMessage')} text={() => content} />}
+          {content !== '' && (
+            <CopyButton
+              label={t('copyMessage')}
+              title={hint(t('copyMessage'), 'copyMessage')}
+              text={() => content}
+            />
+          )}
         </div>
       </div>
       {ways.length > 1 && (

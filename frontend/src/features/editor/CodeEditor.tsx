@@ -11,12 +11,15 @@ import {
   lineNumbers,
 } from '@codemirror/view'
 import { useEffect, useRef } from 'react'
-import { t } from '@/lib/i18n'
+import { t, useLang } from '@/lib/i18n'
 import { cspNonce } from '@/lib/nonce'
 import { type Reveal, useUi } from '@/stores/ui'
 import { cutLine, cutMark } from './cut'
+import { keysOfApp } from './keys'
 import { languageIfLoaded, languageOf } from './languages'
 import { MARKED_MS, marks, showLines, unmark } from './marks'
+import type { Other } from './merge'
+import { phrases } from './phrases'
 import { smallestChange } from './replace'
 import { highlightStyle } from './theme'
 import { unseenIn } from './unseen'
@@ -32,6 +35,8 @@ interface Props {
   onLeave: () => void
   /** The other version, while two are compared. */
   compareWith: string | null
+  /** What that version is. */
+  other: Other
   /** Lines to bring into view and to mark for a moment. */
   reveal: Reveal | null
   /** Characters that go into each request, where the file is part of it. */
@@ -52,6 +57,7 @@ const base: Extension = [
   marks,
   cutLine,
   EditorView.cspNonce.of(cspNonce),
+  keysOfApp,
   // Tab stays with the browser: it must always be possible to leave the text by keyboard.
   keymap.of([...defaultKeymap, ...historyKeymap, ...searchKeymap]),
 ]
@@ -60,6 +66,11 @@ const wrapped = (wrap: boolean): Extension => (wrap ? EditorView.lineWrapping : 
 
 const cutAt = (limit: number | null): Extension =>
   limit === null ? [] : cutMark.of({ limit, words: t('cutHere', { limit }) })
+
+const spoken = (label: string): Extension => [
+  phrases(),
+  EditorView.contentAttributes.of({ 'aria-label': label, spellcheck: 'false' }),
+]
 
 /** Runs when `value` has become another: the editor is made with the first. Each such change has all of it set up anew. */
 function useUpdate(change: () => void, value: unknown): void {
@@ -80,6 +91,7 @@ export default function CodeEditor({
   onEdit,
   onLeave,
   compareWith,
+  other,
   reveal,
   cut,
 }: Props) {
@@ -89,6 +101,8 @@ export default function CodeEditor({
   const merge = useRef(new Compartment()).current
   const cutting = useRef(new Compartment()).current
   const wrapping = useRef(new Compartment()).current
+  const speaking = useRef(new Compartment()).current
+  const lang = useLang()
   const wrap = useUi(ui => ui.wrap)
   const calls = useRef({ onEdit, onLeave })
   useEffect(() => {
@@ -105,7 +119,7 @@ export default function CodeEditor({
       merge.of([]),
       cutting.of(cutAt(cut)),
       wrapping.of(wrapped(wrap)),
-      EditorView.contentAttributes.of({ 'aria-label': label, spellcheck: 'false' }),
+      speaking.of(spoken(label)),
       EditorView.domEventHandlers({ blur: () => calls.current.onLeave() }),
       EditorView.updateListener.of(update => {
         if (update.docChanged) calls.current.onEdit(update.state.doc.toString())
@@ -128,25 +142,27 @@ export default function CodeEditor({
   }, [revision])
 
   const merged = useRef(false)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the choices keep the words they began with until the language changes
   useEffect(() => {
     if (compareWith === null && !merged.current) return
     merged.current = true
     let left = false
     const show = async () => {
-      const found =
-        compareWith === null
-          ? []
-          : (await import('@codemirror/merge')).unifiedMergeView({ original: compareWith })
+      const found = compareWith === null ? [] : (await import('./merge')).compared(compareWith, other)
       if (!left) view.current?.dispatch({ effects: merge.reconfigure(found) })
     }
     void show()
     return () => {
       left = true
     }
-  }, [compareWith, merge])
+  }, [compareWith, lang])
 
   useUpdate(() => view.current?.dispatch({ effects: wrapping.reconfigure(wrapped(wrap)) }), wrap)
   useUpdate(() => view.current?.dispatch({ effects: cutting.reconfigure(cutAt(cut)) }), cut)
+  useUpdate(() => {
+    const effects = [speaking.reconfigure(spoken(label)), cutting.reconfigure(cutAt(cut))]
+    view.current?.dispatch({ effects })
+  }, lang)
 
   useEffect(() => {
     const editor = view.current

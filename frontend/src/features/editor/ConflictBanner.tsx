@@ -16,19 +16,18 @@ export function ConflictBanner({ buffer, comparing, onCompare, onLoadDisk, onKee
   const t = useT()
   const { state } = buffer
   if (state.kind !== 'conflict' && state.kind !== 'deleted' && buffer.problem === null) return null
-  const words =
+  const asked =
     state.kind === 'conflict'
       ? t(state.by === 'run' ? 'conflictRun' : 'conflictText')
-      : state.kind === 'deleted'
-        ? t('deletedText')
-        : t('saveFailed', { reason: buffer.problem ?? '' })
+      : state.kind === 'deleted' && t('deletedText')
+  const failed = buffer.problem !== null && t('saveFailed', { reason: buffer.problem })
   return (
     <div
       role="alert"
       className="flex flex-wrap items-center gap-2 border-warn-line border-b bg-warn-soft px-3 py-2 text-small text-warn"
     >
       <TriangleAlert size={14} aria-hidden className="shrink-0" />
-      <span className="min-w-[10rem] flex-1">{words}</span>
+      <span className="min-w-[10rem] flex-1">{[asked, failed].filter(Boolean).join(' ')}</span>
       {state.kind === 'conflict' && (
         <div className="flex flex-wrap gap-1.5">
           <Button size="small" aria-pressed={comparing} onClick={onCompare}>

@@ -26,11 +26,13 @@ interface Props {
   buffer: Buffer
   /** What would be saved is shown against what is there. */
   comparing: boolean
+  /** A line below tells what the text costs. */
+  tokensBelow: boolean
   onCompare: () => void
   onSave: () => void
 }
 
-export function EditorBar({ buffer, comparing, onCompare, onSave }: Props) {
+export function EditorBar({ buffer, comparing, tokensBelow, onCompare, onSave }: Props) {
   const t = useT()
   const lang = useLang()
   const badge = badgeOf(buffer, t, lang)
@@ -41,7 +43,7 @@ export function EditorBar({ buffer, comparing, onCompare, onSave }: Props) {
       <span className="min-w-0 flex-1 truncate font-mono text-[12px]" title={buffer.path}>
         {buffer.path}
       </span>
-      {buffer.tokens !== null && (
+      {buffer.tokens !== null && !tokensBelow && (
         <span className="shrink-0 text-fg-3 text-meta tabular-nums max-md:hidden">
           {t('tokens', { n: count(buffer.tokens) })}
         </span>

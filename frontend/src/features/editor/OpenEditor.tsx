@@ -3,7 +3,7 @@ import type { Reveal } from '@/stores/ui'
 import { compare, edit, endComparison, keepMine, loadDisk, save, saveUnasked } from './actions'
 import { BudgetLine } from './BudgetLine'
 import { useBudget } from './budget'
-import { type Buffer, isDirty } from './buffer'
+import { type Buffer, isDirty, isOfDisk } from './buffer'
 import CodeEditor from './CodeEditor'
 import { ConflictBanner } from './ConflictBanner'
 import { EditorBar } from './EditorBar'
@@ -28,6 +28,7 @@ export default function OpenEditor({ buffer, comparing, reveal, untrusted }: Pro
       <EditorBar
         buffer={buffer}
         comparing={disk !== null}
+        tokensBelow={budget !== null}
         onCompare={() => (disk === null ? void compare(path) : endComparison(path))}
         onSave={() => void save(path)}
       />
@@ -51,6 +52,7 @@ export default function OpenEditor({ buffer, comparing, reveal, untrusted }: Pro
           onEdit={text => edit(path, text)}
           onLeave={() => saveUnasked(path)}
           compareWith={disk}
+          other={disk === null || isOfDisk(buffer, disk) ? 'disk' : 'earlier'}
           cut={budget?.share === 'each' ? budget.limit : null}
           reveal={reveal?.path === path ? reveal : null}
         />

@@ -137,6 +137,10 @@ export async function keepMine(path: string): Promise<void> {
 export async function compare(path: string): Promise<void> {
   try {
     const file = await readFile(path)
+    const { etag } = file
+    // Nobody may have told of that version yet.
+    if (bufferOf(path)?.state.kind === 'dirty')
+      dispatchBuffer(path, { type: 'disk_changed', etag, by: 'disk' })
     useBuffers.setState({ comparing: { path, disk: file.content } })
   } catch (error) {
     dispatchBuffer(path, { type: 'save_failed', reason: reasonOf(error) })
@@ -193,17 +197,32 @@ export async function rename(path: string, to: string): Promise<string | null> {
   }
 }
 
-/** Into the server's trash; the toast brings it back. Typed text that is not saved stays open. */
+export interface Trashed {
+  path: string
+  /** What brings it back. */
+  trash: string
+  wasOpen: boolean
+}
+
+/** Into the server's trash. Typed text that is not saved stays open. `listed`: the version that a list names, for a file
+ *  that may be no text. */
+export async function discard(path: string, listed?: string | null): Promise<Trashed> {
+  const etag = listed === undefined ? await versionOf(path) : bufferOf(path)?.base.etag || listed
+  const trash = await deleteFile(path, etag)
+  const buffer = bufferOf(path)
+  const wasOpen = useUi.getState().file === path
+  if (!buffer || !isDirty(buffer)) {
+    dropFile(path)
+    if (wasOpen) useUi.setState({ file: null })
+  }
+  listsChanged(path)
+  return { path, trash, wasOpen }
+}
+
+/** The toast brings it back. */
 export async function remove(path: string): Promise<void> {
   try {
-    const trash = await deleteFile(path, await versionOf(path))
-    const buffer = bufferOf(path)
-    const wasOpen = useUi.getState().file === path
-    if (!buffer || !isDirty(buffer)) {
-      dropFile(path)
-      if (wasOpen) useUi.setState({ file: null })
-    }
-    listsChanged(path)
+    const { trash, wasOpen } = await discard(path)
     const run = () => void bringBack(path, trash, wasOpen)
     toast(t('fileDeleted', { path }), { action: { label: t('undo'), run } })
   } catch (error) {

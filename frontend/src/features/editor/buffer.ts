@@ -53,6 +53,16 @@ export const isDirty = (buffer: Buffer): boolean => buffer.text !== buffer.base.
 
 const settled = (buffer: Buffer): BufferState => (isDirty(buffer) ? { kind: 'dirty' } : { kind: 'clean' })
 
+/** What a text is that could not be saved, or whose file could not be read: nothing has changed on disk. */
+function unsettled(buffer: Buffer): BufferState {
+  if (buffer.state.kind !== 'saving') return buffer.state
+  return buffer.base.etag === '' ? { kind: 'deleted' } : settled(buffer)
+}
+
+/** Whether another text beside it is that of the disk, and not an earlier one. */
+export const isOfDisk = (buffer: Buffer, other: string): boolean =>
+  buffer.state.kind === 'conflict' || buffer.base.content === other
+
 export function advanceBuffer(buffer: Buffer, event: BufferEvent): Buffer {
   switch (event.type) {
     case 'edited': {
@@ -68,7 +78,7 @@ export function advanceBuffer(buffer: Buffer, event: BufferEvent): Buffer {
       return { ...next, state: settled(next) }
     }
     case 'save_failed':
-      return { ...buffer, state: settled(buffer), problem: event.reason }
+      return { ...buffer, state: unsettled(buffer), problem: event.reason }
     case 'refused':
       return { ...buffer, state: { kind: 'conflict', etag: event.etag, by: 'disk' } }
     case 'disk_changed': {

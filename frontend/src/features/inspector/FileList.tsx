@@ -2,9 +2,9 @@ import { FileText, TriangleAlert } from 'lucide-react'
 import type { FileEntry } from '@/api/types'
 import { Badge } from '@/components/ui/Badge'
 import { cn } from '@/lib/cn'
-import { count } from '@/lib/format'
 import { useT } from '@/lib/i18n'
 import { type FileActions, FileMenu } from './FileMenu'
+import { Tokens } from './Tokens'
 
 interface Props {
   files: FileEntry[]
@@ -50,11 +50,7 @@ export function FileList({ files, root, untrusted, current, dirty, onOpen, actio
                 </span>
               )}
               {untrusted.includes(file.path) && <Badge tone="warn">{t('untrusted')}</Badge>}
-              {file.tokens != null && (
-                <span className="beside-menu shrink-0 text-fg-3 text-meta tabular-nums">
-                  {t('tokens', { n: count(file.tokens) })}
-                </span>
-              )}
+              <Tokens n={file.tokens} />
             </button>
             <FileMenu path={file.path} {...actions} />
           </li>

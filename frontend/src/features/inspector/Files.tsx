@@ -45,6 +45,7 @@ export function Files({
   const known = root === 'skills' ? (skills ?? []) : []
   const shownSkills = known.filter(s => `${s.name} ${s.description}`.toLowerCase().includes(wanted))
   const located = new Set(known.map(s => s.location))
+  const tokens = new Map(files.map(f => [f.path, f.tokens ?? null]))
   const shownFiles = files.filter(f => !located.has(f.path) && f.path.toLowerCase().includes(wanted))
   if (shownSkills.length + shownFiles.length === 0) {
     return <p className="px-3 py-2 text-fg-3 text-small">{t(wanted ? 'noMatch' : 'noFiles')}</p>
@@ -53,6 +54,7 @@ export function Files({
     <div className="scroll max-h-[34vh] min-h-0 px-2 pb-2">
       <SkillList
         skills={shownSkills}
+        tokens={tokens}
         untrusted={untrusted}
         current={current}
         dirty={dirty}

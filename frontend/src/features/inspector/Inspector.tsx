@@ -15,6 +15,8 @@ import { useT } from '@/lib/i18n'
 import { useBuffers } from '@/stores/buffers'
 import { openFile, useUi } from '@/stores/ui'
 import { Files } from './Files'
+import { isSkill } from './names'
+import { removeSkill, renameSkill } from './skill'
 import { upload } from './upload'
 
 const IndexLine = onDemand(() => import('@/features/retrieval/IndexLine'), NoIndexLine)
@@ -132,7 +134,10 @@ export default function Inspector({ onChunks }: Props) {
               current={file}
               dirty={dirty}
               onOpen={openFile}
-              actions={{ onRename: setRenaming, onDelete: path => void remove(path) }}
+              actions={{
+                onRename: setRenaming,
+                onDelete: path => void (isSkill(path) ? removeSkill(path) : remove(path)),
+              }}
             />
           </DropZone>
         </Tabs.Content>
@@ -150,7 +155,7 @@ export default function Inspector({ onChunks }: Props) {
         <RenameFile
           path={renaming}
           onOpenChange={open => open || setRenaming(null)}
-          onRename={to => rename(renaming, to)}
+          onRename={to => (isSkill(renaming) ? renameSkill(renaming, to) : rename(renaming, to))}
         />
       )}
       {making && (

@@ -4,9 +4,12 @@ import { Badge } from '@/components/ui/Badge'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
 import { type FileActions, FileMenu } from './FileMenu'
+import { Tokens } from './Tokens'
 
 interface Props {
   skills: Skill[]
+  /** Of each file, by its path. */
+  tokens: ReadonlyMap<string, number | null>
   untrusted: readonly string[]
   current: string | null
   dirty: ReadonlySet<string>
@@ -17,7 +20,7 @@ interface Props {
 /** With the stroke behind it. */
 const folderOf = ({ location }: Skill): string => location.slice(0, location.lastIndexOf('/') + 1)
 
-export function SkillList({ skills, untrusted, current, dirty, onOpen, actions }: Props) {
+export function SkillList({ skills, tokens, untrusted, current, dirty, onOpen, actions }: Props) {
   const t = useT()
   return (
     <ul>
@@ -25,7 +28,7 @@ export function SkillList({ skills, untrusted, current, dirty, onOpen, actions }
         <li
           key={skill.location}
           className={cn(
-            'group flex items-start rounded-md pe-0.5',
+            'group relative flex items-start rounded-md pe-0.5',
             current === skill.location ? 'bg-sel' : 'focus-within:bg-hover hover:bg-hover',
           )}
         >
@@ -52,6 +55,7 @@ export function SkillList({ skills, untrusted, current, dirty, onOpen, actions }
                     <span className="sr-only">{t('unsaved')}</span>
                   </span>
                 )}
+                <Tokens n={tokens.get(skill.location)} />
               </span>
               {skill.error ? (
                 <span className="block text-bad text-small">

@@ -10,6 +10,8 @@ const SKILL_NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/
 const FILE_NAME = /^[\p{L}\p{N}_. -]+(\/[\p{L}\p{N}_. -]+)*$/u
 const SKILL = /^skills\/([^/]+)\/SKILL\.md$/
 
+export const isSkill = (path: string): boolean => SKILL.test(path)
+
 const isFileName = (name: string): boolean =>
   FILE_NAME.test(name) && !name.split('/').some(part => part.startsWith('.') || part.trim() === '')
 

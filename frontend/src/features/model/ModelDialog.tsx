@@ -5,7 +5,7 @@ import { type Key, useT } from '@/lib/i18n'
 import { ConnectProvider } from './ConnectProvider'
 import { DEMO } from './demo'
 import { Way } from './Way'
-import { stateOf } from './words'
+import { detailOf, stateOf } from './words'
 
 const WAYS: { title: Key; lines: string }[] = [
   { title: 'modelHelpDeepseek', lines: 'DEEPSEEK_API_KEY=sk-…' },
@@ -26,13 +26,15 @@ interface Props {
 /** What model answers, how it is, and how to connect a better one. */
 export default function ModelDialog({ model, open, onOpenChange }: Props) {
   const t = useT()
+  const words = model ? stateOf(model, t).words : ''
+  const detail = model && detailOf(model, words)
   return (
     <Dialog open={open} onOpenChange={onOpenChange} title={t('modelConnect')} size="wide">
       {model && (
         <div className="mb-4 rounded-lg border bg-card px-3 py-2.5 text-[13px]">
           <p className="font-semibold">{model.label || t('model')}</p>
-          <p className="text-fg-2">{stateOf(model, t).words}</p>
-          {model.detail && <p className="mt-1 text-fg-2">{model.detail}</p>}
+          <p className="text-fg-2">{words}</p>
+          {detail && <p className="mt-1 text-fg-2">{detail}</p>}
           {model.context_window > 0 && (
             <p className="mt-1 text-fg-3 text-small">
               {t('modelWindow', { n: count(model.context_window) })}

@@ -5,7 +5,7 @@ import { Menu, MenuItem } from '@/components/ui/Menu'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
 import { effective, nameOf, withModel } from './choice'
-import { stateOf } from './words'
+import { fromIn, stateOf } from './words'
 
 interface Props {
   /** The model that answers where nothing was chosen. */
@@ -42,7 +42,7 @@ export function ModelPicker({ model, models, chosen, onChoose, onConnect }: Prop
     <Button
       size="small"
       look="ghost"
-      className="min-w-0 max-w-full shrink!"
+      className="my-0.5 min-w-0 max-w-full shrink! pointer-coarse:my-1"
       aria-label={t('modelChoose', { name })}
       title={t('modelChoose', { name })}
     >
@@ -74,7 +74,7 @@ export function ModelPicker({ model, models, chosen, onChoose, onConnect }: Prop
             onSelect={() => choose(candidate.id)}
           >
             <span className="min-w-0 flex-1 truncate">{nameOf(candidate)}</span>
-            <span className="shrink-0 font-normal text-fg-3 text-meta">{candidate.from}</span>
+            <span className="shrink-0 font-normal text-fg-3 text-meta">{fromIn(candidate.from, t)}</span>
           </MenuItem>
         ))}
       <MenuItem icon={<Plug size={14} aria-hidden />} onSelect={onConnect}>

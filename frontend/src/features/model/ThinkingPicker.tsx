@@ -21,7 +21,12 @@ export function ThinkingPicker({ thinking, onThinking }: Props) {
   const t = useT()
   const short = t(CHOICES.find(choice => choice.thinking === thinking)?.short ?? 'thinkingAutoShort')
   const trigger = (
-    <Button size="small" look={thinking ? 'soft' : 'ghost'} title={t('thinkingChoose')}>
+    <Button
+      size="small"
+      look={thinking ? 'soft' : 'ghost'}
+      className="my-0.5 pointer-coarse:my-1"
+      title={t('thinkingChoose')}
+    >
       <Brain size={14} aria-hidden />
       {short}
     </Button>

@@ -1,5 +1,5 @@
 import type { ModelStatus } from '@/api/types'
-import type { Translate } from '@/lib/i18n'
+import { type Key, type Translate, translate } from '@/lib/i18n'
 
 export type Tone = 'ok' | 'busy' | 'warn' | 'bad'
 
@@ -25,4 +25,21 @@ export function stateOf(model: ModelStatus, t: Translate): { words: string; tone
     case 'ready':
       return model.small ? { words: t('modelSmall'), tone: 'warn' } : { words: t('modelReady'), tone: 'ok' }
   }
+}
+
+const FROM: Record<string, Key> = { environment: 'fromEnvironment', 'found on this machine': 'fromFound' }
+
+/** Where a model was set up: the names of files stay, and what the page does not know. */
+export function fromIn(from: string, t: Translate): string {
+  const key = Object.hasOwn(FROM, from) ? FROM[from] : undefined
+  return key ? t(key) : from
+}
+
+/**
+ * What the server adds to the state. Without any model it says that, in English, and then what can be done, which the
+ * dialog says too.
+ */
+export function detailOf({ state, detail }: ModelStatus, words: string): string | null {
+  if (!detail || detail.replace(/\.$/, '') === words) return null
+  return state === 'none' && detail.startsWith(translate('en', 'modelNone')) ? null : detail
 }

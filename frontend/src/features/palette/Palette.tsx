@@ -5,6 +5,7 @@ import type { Commands } from '@/app/useShortcuts'
 import { Kbd } from '@/components/ui/Kbd'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
+import { useComposition } from '@/lib/ime'
 import { useUi } from '@/stores/ui'
 import { type Item, useItems } from './useItems'
 
@@ -23,6 +24,7 @@ export default function Palette({ only, commands, onOpenSession }: Props) {
   const [query, setQuery] = useState('')
   const [at, setAt] = useState(0)
   const list = useRef<HTMLDivElement>(null)
+  const composition = useComposition()
   const items = useItems(query, commands, onOpenSession).filter(item => only === null || item.group === only)
   const hint = only === 'files' ? 'openFileByName' : 'paletteHint'
   const active = Math.min(at, items.length - 1)
@@ -33,9 +35,10 @@ export default function Palette({ only, commands, onOpenSession }: Props) {
     setTimeout(item.run)
   }
   const onKeyDown = (event: KeyboardEvent) => {
+    if (composition.owns(event)) return
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
     if (step && items.length > 0) setAt((active + step + items.length) % items.length)
-    else if (event.key === 'Enter' && !event.nativeEvent.isComposing) pick(items[active])
+    else if (event.key === 'Enter') pick(items[active])
     else return
     event.preventDefault()
   }
@@ -49,6 +52,10 @@ export default function Palette({ only, commands, onOpenSession }: Props) {
         <Dialog.Overlay className="fixed inset-0 z-40 bg-black/30" />
         <Dialog.Content
           aria-describedby={undefined}
+          onEscapeKeyDown={event => {
+            const { key, keyCode } = event
+            if (composition.owns({ key, keyCode, nativeEvent: event })) event.preventDefault()
+          }}
           className="floating appear fixed inset-x-0 top-[12%] z-50 mx-auto w-[min(620px,94vw)] overflow-hidden rounded-xl"
         >
           <Dialog.Title className="sr-only">{t('palette')}</Dialog.Title>
@@ -67,6 +74,7 @@ export default function Palette({ only, commands, onOpenSession }: Props) {
                 setAt(0)
               }}
               onKeyDown={onKeyDown}
+              {...composition.handlers}
               className="h-12 w-full bg-transparent text-[14px] outline-none max-md:text-[16px]"
             />
           </div>

@@ -1,12 +1,11 @@
-import { useLocation } from 'wouter'
 import { useFiles, useSessions } from '@/api/queries'
 import { chordOf, keysOf, useChords } from '@/app/chords'
 import { SHORTCUTS } from '@/app/shortcuts'
 import type { Commands } from '@/app/useShortcuts'
-import { PLAYGROUND, playgroundHref } from '@/features/retrieval/address'
 import { useT } from '@/lib/i18n'
-import { openFile, showXray, useUi } from '@/stores/ui'
+import { openFile } from '@/stores/ui'
 import { matches } from './match'
+import { useMore } from './useMore'
 
 export interface Item {
   id: string
@@ -22,17 +21,12 @@ const FIRST = 5
 
 export function useItems(query: string, commands: Commands, onOpenSession: (id: string) => void): Item[] {
   const t = useT()
-  const [, navigate] = useLocation()
   const chosen = useChords()
   const sessions = useSessions().data ?? []
   const memory = useFiles('memory').data ?? []
   const workspace = useFiles('workspace').data ?? []
   const skills = useFiles('skills').data ?? []
   const knowledge = useFiles('knowledge').data ?? []
-  const play = (href: string) => {
-    navigate(href)
-    useUi.setState({ pane: 'chat' })
-  }
   const all: Item[] = [
     // What belongs to the message with the focus has nothing to work on here.
     ...SHORTCUTS.filter(s => s.command !== 'palette' && s.when !== 'message').map(s => {
@@ -45,41 +39,7 @@ export function useItems(query: string, commands: Commands, onOpenSession: (id: 
         run: commands[s.command],
       }
     }),
-    {
-      id: 'model',
-      group: 'commands',
-      text: t('modelConnect'),
-      keys: [],
-      run: () => useUi.setState({ dialog: 'model' }),
-    },
-    {
-      id: 'xray',
-      group: 'commands',
-      text: t('xray'),
-      keys: [],
-      run: () => showXray(null),
-    },
-    {
-      id: 'archive',
-      group: 'commands',
-      text: t('archive'),
-      keys: [],
-      run: () => useUi.setState({ dialog: 'archive' }),
-    },
-    {
-      id: 'playground',
-      group: 'commands',
-      text: t('playground'),
-      keys: [],
-      run: () => play(PLAYGROUND),
-    },
-    {
-      id: 'tests',
-      group: 'commands',
-      text: t('retrievalTests'),
-      keys: [],
-      run: () => play(playgroundHref({ tab: 'tests' })),
-    },
+    ...useMore(),
     ...sessions.map(s => ({
       id: s.id,
       group: 'sessions' as const,

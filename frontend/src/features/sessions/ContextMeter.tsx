@@ -1,7 +1,8 @@
 import { Wrench } from 'lucide-react'
 import type { TokenCount } from '@/api/endpoints'
-import { IconButton } from '@/components/ui/Button'
+import { Button, IconButton } from '@/components/ui/Button'
 import { Meter } from '@/components/ui/Meter'
+import { cn } from '@/lib/cn'
 import { compactCount } from '@/lib/format'
 import { useT } from '@/lib/i18n'
 
@@ -19,10 +20,11 @@ export function ContextMeter({ count, window, onCompress }: Props) {
   const size = count?.context_window || window
   const percent = size > 0 ? Math.round((100 * used) / size) : 0
   const text = t('contextMeter', { used, window: size })
+  const parts = count && t('contextParts', { system: count.system_tokens, messages: count.message_tokens })
   return (
     <div>
       <div className="flex items-center gap-2">
-        <div className="min-w-0 flex-1" title={text}>
+        <div className="min-w-0 flex-1" title={parts ? `${text}\n${parts}` : text}>
           <div className="mb-1 flex justify-between text-fg-2 text-meta tabular-nums">
             <span>{t('context')}</span>
             <span>
@@ -35,7 +37,16 @@ export function ContextMeter({ count, window, onCompress }: Props) {
           <Wrench size={15} aria-hidden />
         </IconButton>
       </div>
-      {percent >= 75 && <p className="mt-1 text-meta text-warn">{t('contextFull', { n: percent })}</p>}
+      {percent >= 75 && (
+        <div className={cn('mt-1 text-meta', percent >= 90 ? 'text-bad' : 'text-warn')}>
+          <p>{t('contextFull', { n: percent })}</p>
+          {onCompress && (
+            <Button size="small" onClick={onCompress}>
+              {t('compress')}
+            </Button>
+          )}
+        </div>
+      )}
     </div>
   )
 }

@@ -35,7 +35,7 @@ export function SearchBox({ query, onComposing, onQuery }: Props) {
           composition.handlers.onCompositionEnd()
           onComposing(false)
         }}
-        className="h-8 w-full rounded-md border bg-card ps-8 pe-8 text-[13px] max-md:h-11 max-md:text-[16px]"
+        className="h-8 w-full rounded-md border bg-card ps-8 pe-8 text-[13px] max-md:h-11 max-md:text-[16px] pointer-coarse:h-11 pointer-coarse:text-[16px]"
       />
       {query !== '' && (
         <span className="absolute end-1 top-1/2 -translate-y-1/2">

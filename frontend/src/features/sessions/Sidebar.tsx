@@ -88,7 +88,11 @@ export default function Sidebar({ sessionId, onNew }: Props) {
           <MessageSquarePlus size={15} aria-hidden className="@max-[230px]:hidden shrink-0" />
           {t('newChat')}
         </Button>
-        <Button title={hint(t('palette'), 'palette')} onClick={() => set({ dialog: 'palette' })}>
+        <Button
+          className="pointer-coarse:min-w-11"
+          title={hint(t('palette'), 'palette')}
+          onClick={() => set({ dialog: 'palette' })}
+        >
           <Search size={14} aria-hidden className="text-fg-3" />
           <span className="sr-only">{t('search')}</span>
           <span className="@max-[255px]:hidden pointer-coarse:hidden">

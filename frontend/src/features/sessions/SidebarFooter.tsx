@@ -64,7 +64,7 @@ export function SidebarFooter(props: Props) {
         <Button
           size="small"
           round
-          look={raw?.shown ? 'soft' : 'ghost'}
+          look="ghost"
           aria-pressed={raw?.shown ?? false}
           disabled={!raw}
           aria-label={t('raw')}

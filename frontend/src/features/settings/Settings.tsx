@@ -4,10 +4,11 @@ import { Button } from '@/components/ui/Button'
 import { Dialog } from '@/components/ui/Dialog'
 import { forget } from '@/features/approvals/actions'
 import { ModelLine } from '@/features/model/ModelLine'
-import { useT } from '@/lib/i18n'
+import { useSay, useT } from '@/lib/i18n'
 import { useUi } from '@/stores/ui'
 import { AlwaysRules } from './AlwaysRules'
 import { General } from './General'
+import { levelWord, sandboxNote } from './sandbox'
 
 interface Props {
   open: boolean
@@ -16,9 +17,12 @@ interface Props {
 
 export default function Settings({ open, onOpenChange }: Props) {
   const t = useT()
+  const say = useSay()
   const set = useUi(ui => ui.set)
   const rules = useAlways()
   const status = useStatus().data
+  const level = status && levelWord(status.sandbox.level)
+  const note = status && sandboxNote(say, status.sandbox)
   return (
     <Dialog size="wide" open={open} onOpenChange={onOpenChange} title={t('settings')}>
       <General />
@@ -55,7 +59,11 @@ export default function Settings({ open, onOpenChange }: Props) {
           <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1 text-small">
             <Fact name={t('aboutVersion')} value={status.version} />
             <Fact name={t('aboutHome')} value={status.home} />
-            <Fact name={t('aboutSandbox')} value={`${status.sandbox.level} — ${status.sandbox.note}`} />
+            <Fact
+              name={t('aboutSandbox')}
+              value={`${level ? t(level) : status.sandbox.level} — ${note}`}
+              title={note === status.sandbox.note ? undefined : status.sandbox.note}
+            />
           </dl>
         </section>
       )}
@@ -63,9 +71,11 @@ export default function Settings({ open, onOpenChange }: Props) {
   )
 }
 
-const Fact = ({ name, value }: { name: string; value: string }) => (
+const Fact = ({ name, value, title }: { name: string; value: string; title?: string | undefined }) => (
   <>
     <dt className="text-fg-2">{name}</dt>
-    <dd className="min-w-0 [overflow-wrap:anywhere]">{value}</dd>
+    <dd title={title} className="min-w-0 [overflow-wrap:anywhere]">
+      {value}
+    </dd>
   </>
 )

@@ -86,6 +86,7 @@ export const chat = {
   retrying: 'Trying again',
   working: 'Working',
   sending: 'Sending…',
+  queued: 'Sent when the server can be reached again',
   notSent: 'Not sent: {reason}',
   percent: '{n} %',
   seconds: '{n} s',

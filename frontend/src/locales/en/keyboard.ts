@@ -31,4 +31,7 @@ export const keyboard = {
   keysTaken: '{keys} belongs to “{name}” already.',
   keysBare: 'Together with {mod} or {alt}: alone it would be typed into a text.',
   keysHint: 'Change them to your liking. They are kept in this browser.',
+  ragSwitchOn: 'Memory retrieval: switch on',
+  ragSwitchOff: 'Memory retrieval: switch off',
+  themeChoose: 'Theme: {name}',
 }

@@ -1,6 +1,7 @@
 import { archive } from './archive'
 import { choose } from './choose'
 import { compress } from './compress'
+import { editor } from './editor'
 import { playground } from './playground'
 import { undo } from './undo'
 import { usage } from './usage'
@@ -11,6 +12,7 @@ export const later = {
   ...archive,
   ...choose,
   ...compress,
+  ...editor,
   ...playground,
   ...undo,
   ...usage,

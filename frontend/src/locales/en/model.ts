@@ -35,4 +35,6 @@ export const model = {
   firstDemo: 'Use the small demo model',
   firstDemoHow: 'It is not ready on this machine (1.1 GB). In the folder with miniclaw’s sources, run',
   firstDemoThen: 'Then restart miniclaw. It is slow and often wrong: good for a look, not for work.',
+  fromEnvironment: 'environment',
+  fromFound: 'found on this machine',
 }

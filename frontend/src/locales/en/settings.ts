@@ -17,5 +17,10 @@ export const settings = {
   aboutHome: 'Folder',
   aboutSandbox: 'Sandbox',
   aboutVersion: 'Version',
+  plainHttp:
+    'This page came over plain http: whoever is on the way can read and change it. Put TLS in front, or use an SSH tunnel.',
   sandboxOff: 'The sandbox is off: what the agent runs can read and change everything you can.',
+  levelStrict: 'strict',
+  levelStandard: 'standard',
+  levelOff: 'off',
 }

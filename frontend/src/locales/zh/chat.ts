@@ -86,6 +86,7 @@ export const chat: Record<keyof typeof en, string> = {
   retrying: '正在重试',
   working: '工作中',
   sending: '发送中…',
+  queued: '恢复连接后发送',
   notSent: '未发送：{reason}',
   percent: '{n} %',
   seconds: '{n} 秒',

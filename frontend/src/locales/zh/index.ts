@@ -6,6 +6,7 @@ import { chat } from './chat'
 import { choose } from './choose'
 import { compress } from './compress'
 import { context } from './context'
+import { editor } from './editor'
 import { files } from './files'
 import { general } from './general'
 import { keyboard } from './keyboard'
@@ -38,6 +39,7 @@ export const zh: Record<keyof Words, string> = {
   ...xray,
   ...retrieval,
   ...playground,
+  ...editor,
   ...files,
   ...keyboard,
 }

@@ -32,4 +32,7 @@ export const keyboard: Record<keyof typeof en, string> = {
   keysTaken: '{keys} 已用于“{name}”。',
   keysBare: '请与 {mod} 或 {alt} 一起按：单独按会输入到文本里。',
   keysHint: '可以按自己的习惯更改，保存在此浏览器中。',
+  ragSwitchOn: '记忆检索：打开',
+  ragSwitchOff: '记忆检索：关闭',
+  themeChoose: '主题：{name}',
 }

@@ -35,4 +35,6 @@ export const model: Record<keyof typeof en, string> = {
   firstDemo: '使用小型演示模型',
   firstDemoHow: '本机尚未备好该模型（1.1 GB）。在 miniclaw 源码目录中运行',
   firstDemoThen: '然后重启 miniclaw。它很慢，也常出错：适合试看，不适合正式使用。',
+  fromEnvironment: '环境变量',
+  fromFound: '本机发现',
 }

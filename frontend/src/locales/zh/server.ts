@@ -53,4 +53,11 @@ export const server: Record<string, string> = {
   laterSeconds: '请在 {n} 秒后重试。',
   laterMinutes: '请在 {n} 分钟后重试。',
   laterHours: '请在 {n} 小时后重试。',
+  // What commands may do on this machine.
+  'sandbox.standard':
+    '命令在沙箱（Landlock 和 seccomp）中运行：只能写入 scratch/，只能读取系统文件和主目录中的四个文件夹，没有网络。',
+  'sandbox.strict':
+    '命令在自己的命名空间（{program}）中运行，并在其中的沙箱（Landlock 和 seccomp）里：只能写入 scratch/，只能读取系统文件和主目录中的四个文件夹，没有网络。',
+  'sandbox.signals': '在此内核（早于 Linux 6.12）上，命令仍可向同一用户的进程发送信号。',
+  'sandbox.off': '沙箱已在命令行中关闭：命令拥有启动 miniclaw 的用户的全部权限。',
 }

@@ -17,5 +17,9 @@ export const settings: Record<keyof typeof en, string> = {
   aboutHome: '文件夹',
   aboutSandbox: '沙箱',
   aboutVersion: '版本',
+  plainHttp: '此页面通过明文 http 传输：途中任何人都能读取和篡改。请在前面加 TLS，或使用 SSH 隧道。',
   sandboxOff: '沙箱已关闭：智能体运行的程序可以读取和修改你能访问的一切。',
+  levelStrict: '严格',
+  levelStandard: '标准',
+  levelOff: '关闭',
 }

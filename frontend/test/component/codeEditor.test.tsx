@@ -1,0 +1,71 @@
+import { openSearchPanel } from '@codemirror/search'
+import { EditorView } from '@codemirror/view'
+import { act, render, screen, waitFor } from '@testing-library/react'
+import userEvent from '@testing-library/user-event'
+import { afterEach, expect, it } from 'vitest'
+import { openBuffer } from '@/features/editor/buffer'
+import CodeEditor from '@/features/editor/CodeEditor'
+import { EditorBar } from '@/features/editor/EditorBar'
+import { setLang } from '@/lib/i18n'
+
+afterEach(() => act(() => setLang('en')))
+
+const nothing = () => {}
+const editor = (compareWith: string | null, other: 'disk' | 'earlier' = 'disk') => (
+  <CodeEditor
+    path="workspace/a.txt"
+    text={'one\ntwo\n'}
+    revision={0}
+    label="Text"
+    onEdit={nothing}
+    onLeave={nothing}
+    reveal={null}
+    cut={null}
+    {...{ compareWith, other }}
+  />
+)
+const lines = () => [...document.querySelectorAll('.cm-line')].map(line => line.textContent)
+
+it('the text does not move by a key that leads to another session', async () => {
+  render(editor(null))
+  await userEvent.click(screen.getByRole('textbox', { name: 'Text' }))
+  await userEvent.keyboard('{Alt>}{ArrowDown}{/Alt}')
+  expect(lines()).toEqual(['one', 'two', ''])
+})
+
+it('the choices between two versions are said in the language of the page, and follow it', async () => {
+  const { rerender } = render(editor('one\n2\n'))
+  await screen.findByRole('button', { name: 'Take the file’s' })
+  await act(() => setLang('zh'))
+  await screen.findByRole('button', { name: '采用文件中的' })
+  await act(() => setLang('en'))
+  rerender(editor(null))
+  await waitFor(() => expect(screen.queryByRole('button')).toBeNull())
+  rerender(editor('one\n2\n', 'earlier'))
+  await screen.findByRole('button', { name: 'Take it back' })
+})
+
+it('the panel that finds is said in the language of the page, and follows it', async () => {
+  render(editor(null))
+  const view = EditorView.findFromDOM(screen.getByRole('textbox', { name: 'Text' }))
+  act(() => void (view && openSearchPanel(view)))
+  await screen.findByRole('button', { name: 'Replace all' })
+  await act(() => setLang('zh'))
+  await screen.findByRole('button', { name: '全部替换' })
+})
+
+it('what the text costs is told once', () => {
+  const bar = (tokensBelow: boolean) => (
+    <EditorBar
+      buffer={openBuffer('memory/a.md', 'x', 'e', 42)}
+      comparing={false}
+      onCompare={nothing}
+      onSave={nothing}
+      tokensBelow={tokensBelow}
+    />
+  )
+  const { rerender } = render(bar(false))
+  expect(screen.queryByText('42 tokens')).not.toBeNull()
+  rerender(bar(true))
+  expect(screen.queryByText('42 tokens')).toBeNull()
+})

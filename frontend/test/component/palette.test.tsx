@@ -1,0 +1,117 @@
+import { QueryClientProvider } from '@tanstack/react-query'
+import { act, fireEvent, render, screen } from '@testing-library/react'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { keys, queryClient } from '@/api/queries'
+import { SHORTCUTS } from '@/app/shortcuts'
+import type { Commands } from '@/app/useShortcuts'
+import Palette from '@/features/palette/Palette'
+import { getLang, setLang } from '@/lib/i18n'
+import { getTheme, setTheme } from '@/lib/theme'
+import { useUi } from '@/stores/ui'
+
+const commands = Object.fromEntries(SHORTCUTS.map(({ command }) => [command, vi.fn()])) as unknown as Commands
+
+function show(path = '/', rag_mode: boolean | null = true) {
+  history.replaceState(null, '', path)
+  queryClient.removeQueries({ queryKey: keys.status })
+  if (rag_mode !== null) queryClient.setQueryData(keys.status, { rag_mode })
+  useUi.setState({ dialog: 'palette' })
+  return render(
+    <QueryClientProvider client={queryClient}>
+      <Palette only={null} commands={commands} onOpenSession={() => {}} />
+    </QueryClientProvider>,
+  )
+}
+const field = () => screen.getByRole('combobox')
+const active = () => screen.getByRole('option', { selected: true }).textContent
+function find(text: string): string[] {
+  fireEvent.change(field(), { target: { value: text } })
+  return screen.queryAllByRole('option').map(option => option.textContent)
+}
+
+const asked: string[] = []
+beforeEach(() => {
+  asked.length = 0
+  queryClient.clear()
+  queryClient.setDefaultOptions({ queries: { staleTime: Number.POSITIVE_INFINITY, retry: false } })
+  vi.stubGlobal('fetch', async (path: string, init?: RequestInit) => {
+    asked.push(`${path} ${init?.body ?? ''}`)
+    return new Response('{"sessions":[],"files":[]}')
+  })
+  vi.useFakeTimers()
+})
+afterEach(() => {
+  vi.useRealTimers()
+  vi.unstubAllGlobals()
+  useUi.setState({ dialog: null })
+})
+const settle = () => act(async () => void (await vi.runAllTimersAsync()))
+async function choose(text: string) {
+  expect(find(text).length).toBeGreaterThan(0)
+  fireEvent.keyDown(field(), { key: 'Enter' })
+  await settle()
+}
+
+it('Enter, arrows and Escape belong to an input method while it composes', async () => {
+  show()
+  const first = active()
+  fireEvent.keyDown(field(), { key: 'ArrowDown', keyCode: 229 })
+  fireEvent.keyDown(field(), { key: 'ArrowDown', isComposing: true })
+  fireEvent.keyDown(field(), { key: 'Enter', keyCode: 229 })
+  fireEvent.compositionStart(field())
+  for (const key of ['ArrowDown', 'ArrowUp', 'Enter', 'Escape']) fireEvent.keyDown(field(), { key })
+  fireEvent.compositionEnd(field())
+  // Safari reports the end of the composition before the key that ended it.
+  for (const key of ['Enter', 'Escape']) fireEvent.keyDown(field(), { key })
+  expect(active()).toBe(first)
+  expect(useUi.getState().dialog).toBe('palette')
+  await settle()
+  fireEvent.keyDown(field(), { key: 'ArrowDown' })
+  expect(active()).not.toBe(first)
+  fireEvent.keyDown(field(), { key: 'Escape' })
+  expect(useUi.getState().dialog).toBeNull()
+})
+
+it('an open conversation can be compressed and exported', async () => {
+  const { unmount } = show('/s/abc/m/m1')
+  expect(find('export')).toEqual(['Export as Markdown', 'Export as JSON'])
+  const links: string[] = []
+  vi.spyOn(HTMLAnchorElement.prototype, 'click').mockImplementation(function (this: HTMLAnchorElement) {
+    links.push(this.getAttribute('href') ?? '')
+  })
+  await choose('export json')
+  expect(links).toEqual(['/api/sessions/abc/export?format=json'])
+  await choose('compress')
+  expect(useUi.getState().dialog).toBe('compress')
+  unmount()
+  show('/')
+  expect(find('export')).toEqual([])
+  expect(find('compress')).toEqual([])
+})
+
+it('the usage, the theme and the language are one command away', async () => {
+  show()
+  await choose('tokens used')
+  expect(useUi.getState().dialog).toBe('usage')
+  expect(find('theme')).toEqual(['Theme: Light', 'Theme: Dark', 'Theme: Like the system'])
+  await choose('theme dark')
+  expect(getTheme()).toBe('dark')
+  setTheme('system')
+  await choose('language')
+  expect(getLang()).toBe('zh')
+  expect(find('主题')).toHaveLength(3)
+  await act(() => setLang('en'))
+})
+
+it('retrieval is switched to what it is not', async () => {
+  const { unmount } = show('/', true)
+  expect(find('memory retrieval')).toEqual(['Memory retrieval: switch off'])
+  await choose('memory retrieval')
+  expect(asked.some(line => line.includes('"enabled":false'))).toBe(true)
+  unmount()
+  const off = show('/', false)
+  expect(find('memory retrieval')).toEqual(['Memory retrieval: switch on'])
+  off.unmount()
+  show('/', null)
+  expect(find('memory retrieval')).toEqual([])
+})

@@ -1,0 +1,65 @@
+import { fireEvent, render, screen } from '@testing-library/react'
+import { createRef } from 'react'
+import { afterEach, expect, it, vi } from 'vitest'
+import { useChords } from '@/app/chords'
+import { Composer } from '@/features/chat/Composer'
+import { EmptyState } from '@/features/chat/EmptyState'
+
+afterEach(() => {
+  vi.unstubAllGlobals()
+  useChords.setState({ chosen: {} })
+})
+
+const NONE = { count: 0, pictures: false, onFiles: () => {}, onPaste: () => false, chips: null }
+function show(coarse: boolean) {
+  vi.stubGlobal('matchMedia', (media: string) => ({
+    matches: coarse && media.includes('coarse'),
+    ...{ media, addEventListener: () => {}, removeEventListener: () => {} },
+  }))
+  const onSend = vi.fn()
+  render(
+    <Composer
+      input={createRef()}
+      text="hello"
+      onText={() => {}}
+      onSend={onSend}
+      attaching={NONE}
+      onEditLast={null}
+      onStop={null}
+      blocked={null}
+    />,
+  )
+  return onSend
+}
+const field = () => screen.getByRole('textbox')
+
+it('with keys on the screen Enter makes a line, and the button sends', () => {
+  const onSend = show(true)
+  // Whoever did not take the event leaves the line break to the browser.
+  expect(fireEvent.keyDown(field(), { key: 'Enter' })).toBe(true)
+  expect(onSend).not.toHaveBeenCalled()
+  expect(field().getAttribute('enterkeyhint')).toBe('enter')
+  fireEvent.click(screen.getByRole('button', { name: 'Send' }))
+  expect(onSend).toHaveBeenCalledTimes(1)
+  fireEvent.keyDown(field(), { key: 'Enter', ctrlKey: true })
+  fireEvent.keyDown(field(), { key: 'Enter', metaKey: true })
+  expect(onSend).toHaveBeenCalledTimes(3)
+})
+
+it('with a keyboard Enter sends, and with Alt it is the key of another command', () => {
+  const onSend = show(false)
+  expect(field().getAttribute('enterkeyhint')).toBe('send')
+  fireEvent.keyDown(field(), { key: 'Enter', ctrlKey: true, altKey: true })
+  expect(onSend).not.toHaveBeenCalled()
+  expect(fireEvent.keyDown(field(), { key: 'Enter' })).toBe(false)
+  fireEvent.keyDown(field(), { key: 'Enter', ctrlKey: true })
+  expect(onSend).toHaveBeenCalledTimes(2)
+})
+
+it('an empty chat names keys as they are now, and none that was taken away', () => {
+  useChords.setState({ chosen: { palette: { code: 'KeyJ', mod: true }, shortcuts: null } })
+  render(<EmptyState onPick={() => {}} first={null} />)
+  const named = screen.getAllByRole('term').map(term => term.parentElement?.textContent)
+  expect(named).toEqual(['New line in the message⇧Enter', 'Command paletteCtrlJ'])
+  expect(screen.getAllByRole('term')[0]?.closest('dl')?.className).toContain('pointer-coarse:hidden')
+})

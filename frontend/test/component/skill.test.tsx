@@ -1,0 +1,97 @@
+import { render, screen } from '@testing-library/react'
+import { expect, it, vi } from 'vitest'
+import type { FileEntry, Skill } from '@/api/types'
+import { Files } from '@/features/inspector/Files'
+import { isSkill } from '@/features/inspector/names'
+import { MOST_FILES, removeSkill, renameSkill } from '@/features/inspector/skill'
+import { useToasts } from '@/stores/toasts'
+
+const entry = (path: string, tokens: number | null = 7): FileEntry => ({
+  path,
+  size: 1,
+  modified: 1,
+  tokens,
+  etag: tokens === null ? null : `e-${path}`,
+})
+const TEA = 'skills/tea/SKILL.md'
+const script = entry('skills/tea/scripts/brew.py')
+const picture = entry('skills/tea/leaf.png', null)
+const other = entry('skills/teapot/SKILL.md')
+
+/** A server that has these files, and refuses what is asked of one of them. */
+function serve(files: FileEntry[], refused?: string): string[] {
+  const asked: string[] = []
+  useToasts.setState({ list: [] })
+  vi.stubGlobal('fetch', async (url: string, init: RequestInit = {}) => {
+    const { pathname, searchParams } = new URL(url, 'http://x')
+    const body = init.body ? JSON.parse(String(init.body)) : {}
+    const answer = (value: unknown, status = 200) => new Response(JSON.stringify(value), { status })
+    if (pathname === '/api/files/list') return answer({ root: 'skills', files })
+    const path = body.from ?? body.trash ?? searchParams.get('path')
+    if (!init.method || init.method === 'GET') return answer({ path, content: '', etag: 'e' })
+    asked.push([init.method, path, body.to].filter(Boolean).join(' '))
+    if (path === refused) return answer({ code: 'exists', error: 'taken' }, 409)
+    return answer({ path: body.to ?? path, etag: 'e', trash: path })
+  })
+  return asked
+}
+const toasts = () => useToasts.getState().list
+
+it('a skill is renamed with the files beside its SKILL.md, and no other skill is touched', async () => {
+  const asked = serve([entry(TEA), script, picture, other])
+  expect(await renameSkill(TEA, 'skills/chai/SKILL.md')).toBeNull()
+  expect(asked).toEqual([
+    `POST ${TEA} skills/chai/SKILL.md`,
+    'POST skills/tea/scripts/brew.py skills/chai/scripts/brew.py',
+    'POST skills/tea/leaf.png skills/chai/leaf.png',
+  ])
+  expect(toasts()).toEqual([])
+})
+
+it('nothing moves where SKILL.md may not, and what stays is named', async () => {
+  const asked = serve([entry(TEA), script], TEA)
+  expect(await renameSkill(TEA, 'skills/chai/SKILL.md')).not.toBeNull()
+  expect(asked).toHaveLength(1)
+  serve([entry(TEA), script, picture], script.path)
+  expect(await renameSkill(TEA, 'skills/chai/SKILL.md')).toBeNull()
+  expect(toasts().map(({ tone }) => tone)).toEqual(['bad'])
+  expect(toasts()[0]?.text).toContain(script.path)
+})
+
+it('a skill is deleted with all its files, and one toast brings all of them back', async () => {
+  const asked = serve([entry(TEA), script, picture, other])
+  await removeSkill(TEA)
+  expect(asked).toEqual([TEA, script.path, picture.path].map(path => `DELETE ${path}`))
+  expect(toasts().map(({ text }) => text)).toEqual(['Deleted the skill tea: 3 files'])
+  toasts()[0]?.action?.run()
+  await vi.waitFor(() =>
+    expect(asked.slice(3)).toEqual([TEA, script.path, picture.path].map(p => `POST ${p}`)),
+  )
+})
+
+it('a skill of one file is deleted as any file is, and one of too many not at all', async () => {
+  const asked = serve([entry(TEA), other])
+  await removeSkill(TEA)
+  expect([asked, toasts()[0]?.text]).toEqual([[`DELETE ${TEA}`], `Deleted ${TEA}`])
+  const many = Array.from({ length: MOST_FILES }, (_, i) => entry(`skills/tea/${i}.md`))
+  const none = serve([entry(TEA), ...many])
+  await removeSkill(TEA)
+  expect([none, toasts()[0]?.tone]).toEqual([[], 'bad'])
+})
+
+it('a skill tells what its SKILL.md costs', () => {
+  const skill = { name: 'tea', description: 'Makes tea.', location: TEA } as Skill
+  const nothing = { untrusted: [], error: null, filter: '', current: null, dirty: new Set<string>() }
+  const actions = { onRename: () => {}, onDelete: () => {} }
+  render(
+    <Files
+      root="skills"
+      files={[entry(TEA, 1234), script]}
+      skills={[skill]}
+      onOpen={() => {}}
+      {...{ ...nothing, actions }}
+    />,
+  )
+  expect(screen.getByTitle(TEA).textContent).toContain('1,234 tokens')
+  expect(isSkill(TEA) && !isSkill(script.path)).toBe(true)
+})

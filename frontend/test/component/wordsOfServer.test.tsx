@@ -1,0 +1,121 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { act, render, screen } from '@testing-library/react'
+import userEvent from '@testing-library/user-event'
+import { afterEach, describe, expect, it } from 'vitest'
+import type { Candidate, ModelStatus } from '@/api/types'
+import ModelDialog from '@/features/model/ModelDialog'
+import { ModelPicker } from '@/features/model/ModelPicker'
+import { levelWord, sandboxNote } from '@/features/settings/sandbox'
+import { sayOfServer, setLang } from '@/lib/i18n'
+import type { Say } from '@/lib/server'
+
+const zh: Say = (key, about) => sayOfServer('zh', key, about)
+/** A Rust file, with the strings that go on in the next line in one. */
+const source = (path: string): string =>
+  readFileSync(join(process.cwd(), '../src', path), 'utf8').replace(/\\\n\s*/g, '')
+
+afterEach(() => act(() => setLang('en')))
+
+describe('the sandbox', () => {
+  const rust = source('sandbox/mod.rs')
+  const [standard] = /Commands run in a sandbox \(Landlock and seccomp\): [^"]*/.exec(rust) ?? ['']
+  const [signals] = /; on this kernel [^"]*/.exec(rust) ?? ['']
+  const [off] = /The sandbox is off, as the command line says: [^"]*/.exec(rust) ?? ['']
+  const strict = standard.replace(
+    'Commands run in a',
+    'Commands run in namespaces of their own (/usr/bin/bwrap) and in there in a',
+  )
+  const said = (note: string) => sandboxNote(zh, { level: 'standard', note })
+
+  it('is told in the words of the page, as the server tells it today', () => {
+    expect(said(`${standard}.`)).toMatch(/^命令在沙箱（Landlock 和 seccomp）中运行：.*没有网络。$/)
+    expect(said(`${standard}${signals}.`)).toMatch(/没有网络。在此内核/)
+    expect(said(`${strict}.`)).toContain('命名空间（/usr/bin/bwrap）')
+    expect(said(`${strict}${signals}.`)).toMatch(/没有网络。在此内核/)
+    expect(said(off)).toMatch(/^沙箱已在命令行中关闭/)
+  })
+
+  it('is told by the server where it says something else', () => {
+    const refused = 'Commands are refused: this kernel offers Landlock version 0.'
+    expect(said(refused)).toBe(refused)
+    expect(said(`${standard}, or so.`)).toBe(`${standard}, or so.`)
+    expect(sandboxNote(() => null, { level: 'off', note: off })).toBe(off)
+    expect(sandboxNote(() => null, { level: 'standard', note: `${standard}.` })).toBe(`${standard}.`)
+  })
+
+  it('has a word for every level', () => {
+    const names = [...rust.matchAll(/Level::\w+ => "(\w+)"/g)].map(([, name]) => name ?? '')
+    expect(names).toEqual(['strict', 'standard', 'off'])
+    for (const name of names) expect(levelWord(name), name).not.toBeNull()
+    expect(levelWord('toString')).toBeNull()
+  })
+})
+
+const status = (given: Partial<ModelStatus>): ModelStatus => ({
+  ...{
+    provider: 'none',
+    model: '',
+    label: '',
+    state: 'none',
+    small: false,
+    context_window: 0,
+    vision: false,
+  },
+  ...given,
+})
+
+describe('the dialog of the model', () => {
+  const show = (model: ModelStatus) => render(<ModelDialog model={model} open onOpenChange={() => {}} />)
+  const [none] = /No model is connected[^"]*/.exec(source('engine/models.rs')) ?? ['']
+
+  it('says once that there is none, in either language', async () => {
+    expect(none.length).toBeGreaterThan(100)
+    const { unmount } = show(status({ detail: none }))
+    expect(screen.getAllByText(/No model is connected/)).toHaveLength(1)
+    unmount()
+    await setLang('zh')
+    show(status({ detail: none }))
+    expect(screen.queryByText(/No model is connected/)).toBeNull()
+    expect(screen.getByText('尚未连接模型')).toBeTruthy()
+  })
+
+  it('keeps what the state does not say', () => {
+    show(status({ state: 'failed', detail: 'The port is taken.' }))
+    expect(screen.getByText('The port is taken.')).toBeTruthy()
+  })
+})
+
+it('where a model was set up is said in the language of the page, names stay', async () => {
+  const from = [
+    'environment',
+    '.env',
+    'config.yml',
+    /\("?(found [^"]+)"\.to_owned/.exec(source('cli/serve.rs').replace('endpoint, ', ''))?.[1] ?? '',
+    'the moon',
+  ]
+  const available = from.map((from, i): Candidate => {
+    const id = `m${i}`
+    return {
+      ...{ id, model: id, label: id, from },
+      ...{ provider: 'p', context_window: 1, thinking: false, vision: false },
+    }
+  })
+  await setLang('zh')
+  const current = status({ state: 'ready', label: 'm' })
+  const props = {
+    model: current,
+    models: { current, available },
+    chosen: {},
+    onChoose: () => {},
+    onConnect: () => {},
+  }
+  render(
+    <main>
+      <ModelPicker {...props} />
+    </main>,
+  )
+  await userEvent.setup().click(screen.getByRole('button'))
+  const shown = screen.getAllByRole('menuitemcheckbox').map(item => item.lastChild?.textContent)
+  expect(shown.slice(1)).toEqual(['环境变量', '.env', 'config.yml', '本机发现', 'the moon'])
+})

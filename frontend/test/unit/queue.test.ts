@@ -1,0 +1,32 @@
+import { beforeEach, expect, it, vi } from 'vitest'
+import * as api from '@/api/endpoints'
+import { send, sendQueued } from '@/app/threads'
+import { setConnection, useLive } from '@/stores/live'
+
+vi.mock('@/api/endpoints', async actual => ({
+  ...(await actual<typeof api>()),
+  getHistory: vi.fn(() => new Promise(() => {})),
+  sendMessage: vi.fn(async () => ({ work_id: 'w1' })),
+}))
+
+beforeEach(() => useLive.setState({ outbox: {}, threads: {} }))
+
+it('what is sent while the connection is lost goes out once it is back, with its own key', async () => {
+  setConnection('lost')
+  send('s', 'Hi', [])
+  expect(api.sendMessage).not.toHaveBeenCalled()
+  const [waits] = useLive.getState().outbox.s ?? []
+  expect(waits?.state).toEqual({ kind: 'queued' })
+  setConnection('open')
+  sendQueued()
+  await vi.waitFor(() =>
+    expect(useLive.getState().outbox.s?.[0]?.state).toEqual({ kind: 'accepted', workId: 'w1' }),
+  )
+  expect(api.sendMessage).toHaveBeenCalledTimes(1)
+  expect(vi.mocked(api.sendMessage).mock.calls[0]?.[1]).toMatchObject({
+    message: 'Hi',
+    idempotency_key: waits?.key,
+  })
+  sendQueued()
+  expect(api.sendMessage).toHaveBeenCalledTimes(1)
+})
