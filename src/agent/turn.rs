@@ -37,6 +37,8 @@ impl From<NotRecorded> for NoAnswer {
 
 /// The longest answer of one exchange, in bytes of text, thinking and arguments together.
 const MAX_ANSWER_BYTES: usize = 2 << 20;
+/// How a long input of a tool grows is told whenever so many bytes more have come.
+const INPUT_STEP: usize = 512;
 /// A chunk that comes so many times in a row is a loop, not an answer.
 const MAX_SAME_CHUNK: u32 = 200;
 
@@ -84,7 +86,12 @@ pub async fn exchange(
             Some(Ok(Chunk::ToolCallArguments { index, delta })) => {
                 guard.count(&delta)?;
                 if let Some(call) = calls.get_mut(&index) {
+                    let before = call.arguments.len() / INPUT_STEP;
                     call.arguments.push_str(&delta);
+                    if call.arguments.len() / INPUT_STEP > before && statuses.is_worth_telling(StatusKind::WritingInput)
+                    {
+                        recorder.status(StatusKind::WritingInput, so_far(call)).await?;
+                    }
                 }
             }
             Some(Ok(Chunk::Usage(told))) => usage = told,
@@ -92,6 +99,10 @@ pub async fn exchange(
         }
     }
     Ok(Answer { calls: calls.into_values().collect(), finish, usage })
+}
+
+fn so_far(call: &CallRequest) -> String {
+    format!("Writing the input of {}: {:.1} KB", call.name, call.arguments.len() as f64 / 1024.0)
 }
 
 /// Progress comes in small steps; people see a few a second.

@@ -172,6 +172,8 @@ pub enum StatusKind {
     ReadingPrompt,
     Waiting,
     Retrying,
+    /// The model writes what a tool is to be given.
+    WritingInput,
 }
 
 impl Event {

@@ -79,6 +79,20 @@ async fn a_plain_answer_is_tokens_usage_done_and_a_title() {
 }
 
 #[tokio::test]
+async fn a_long_input_of_a_tool_is_told_while_it_is_written_and_a_short_one_is_not() {
+    let long = format!("true {}", "x".repeat(1024));
+    let asked = [call("a", "terminal", json!({"command": "true"})), call("b", "terminal", json!({"command": long}))];
+    let world = World::new(script([calls(asked), says(["Done."])])).await;
+    let server = world.serve().await;
+    let frames = server.open_chat("s", "go").await.until("done").await;
+    let told: Vec<_> = frames.iter().filter(|frame| frame.is("status")).collect();
+    let words: Vec<_> = told.iter().map(|frame| (&frame.data["kind"], &frame.data["message"])).collect();
+    assert_eq!(words, [(&json!("writing_input"), &json!("Writing the input of terminal: 1.0 KB"))]);
+    let at = |event: &str| frames.iter().position(|frame| frame.is(event)).unwrap();
+    assert!(at("status") < at("tool_start"), "{frames:?}");
+}
+
+#[tokio::test]
 async fn text_after_a_tool_call_is_a_new_response_and_a_message_of_its_own() {
     let first = steps([
         json!({"thinking": "Let me look."}),

@@ -2443,7 +2443,7 @@ export interface components {
             quarantine: components["schemas"]["Quarantined"][];
         };
         /** @enum {string} */
-        StatusKind: "starting_model" | "reading_prompt" | "waiting" | "retrying";
+        StatusKind: "starting_model" | "reading_prompt" | "waiting" | "retrying" | "writing_input";
         /**
          * @description Who stopped a work that was interrupted.
          * @enum {string}

@@ -11,6 +11,7 @@ const KINDS: Record<string, Key | undefined> = {
   starting_model: 'startingModel',
   waiting: 'waiting',
   retrying: 'retrying',
+  writing_input: 'writingInput',
 }
 
 /** Whole seconds since `since` (unix seconds), or since this was first shown. */

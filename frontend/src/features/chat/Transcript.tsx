@@ -98,11 +98,12 @@ export const Transcript = memo(function Transcript({ rows, sent, target, sought 
       const lost = height - element.clientHeight
       height = element.clientHeight
       const { scrollHeight, scrollTop } = element
-      if (lost > 0 && scrollHeight - scrollTop - height - lost <= NEAR_END) element.scrollTop = scrollHeight
+      // By the list itself, which stays at it: a row may grow in the same frame, and is placed by where the list was.
+      if (lost > 0 && scrollHeight - scrollTop - height - lost <= NEAR_END) list.scrollToEnd()
     })
     observer.observe(element)
     return () => observer.disconnect()
-  }, [])
+  }, [list])
 
   const look = () => {
     const element = box.current

@@ -84,6 +84,7 @@ export const chat = {
   waiting: 'Waiting',
   startingModel: 'Starting the model',
   retrying: 'Trying again',
+  writingInput: 'Writing the input of a tool',
   working: 'Working',
   sending: 'Sending…',
   queued: 'Sent when the server can be reached again',
