@@ -29,9 +29,23 @@ after(async () => {
 const card = page => page.getByRole('group', { name: /miniclaw wants/ })
 const row = page => page.locator('#pane-left [aria-current=page]')
 
-async function conversation(rules) {
+/** Waits until the card can be read as a whole, or as much of it as there is room for. */
+const inSight = page =>
+  until(
+    () =>
+      card(page).evaluate(element => {
+        const box = element.closest('[role=log]').getBoundingClientRect()
+        const { top, bottom, height } = element.getBoundingClientRect()
+        return bottom > box.top && bottom <= box.bottom + 1 && (top >= box.top - 1 || height > box.height)
+      }),
+    seen => seen,
+    'the card in sight',
+  )
+
+async function conversation(rules, look = {}) {
   const world = { rules }
   const { page, close } = await openPage(browser, app, {
+    ...look,
     prepare: async page => {
       await catchStream(page.context())
       await fakeApprovals(page, world)
@@ -106,24 +120,33 @@ test('Mod+Alt+Enter allows the oldest from anywhere, and shows it first where it
   await page.waitForURL(url => url.pathname === '/')
   await page.keyboard.press('Control+Alt+Enter')
   await page.waitForURL(url => url.pathname === session)
-  await card(page).waitFor()
+  await inSight(page)
   assert.deepEqual(world.answers, [])
   await page.keyboard.press('Control+Alt+Enter')
   await card(page).waitFor({ state: 'detached' })
   assert.equal(world.answers[0].decision, 'approve')
   await ask(page, world)
-  await card(page).waitFor()
-  // Where it has not come into view yet, the first time does that.
-  await until(
-    async () => {
-      await page.keyboard.press('Control+Alt+Backspace')
-      return world.answers.length
-    },
-    answered => answered === 2,
-    'the answer',
-  )
+  await inSight(page)
+  await page.keyboard.press('Control+Alt+Backspace')
   await card(page).waitFor({ state: 'detached' })
   assert.equal(world.answers[1].decision, 'deny')
+  await close()
+})
+
+test('a card that was scrolled away is shown first, and answered when it can be read', async () => {
+  const { page, close, world } = await conversation(undefined, { viewport: { width: 1440, height: 460 } })
+  await ask(page, world)
+  await inSight(page)
+  await page.getByRole('log').evaluate(box => {
+    box.scrollTop = 0
+  })
+  await page.getByRole('button', { name: 'Jump to latest' }).waitFor()
+  await page.keyboard.press('Control+Alt+Enter')
+  await inSight(page)
+  assert.deepEqual(world.answers, [])
+  await page.keyboard.press('Control+Alt+Enter')
+  await card(page).waitFor({ state: 'detached' })
+  assert.equal(world.answers[0].decision, 'approve')
   await close()
 })
 

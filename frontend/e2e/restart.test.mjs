@@ -71,7 +71,7 @@ test('what is said while the server is away is not lost and not said twice', asy
   const session = page.url().split('/s/')[1]
   const box = composer(page)
   await app.restart(async () => {
-    await page.getByText(/^Disconnected – reconnecting/).waitFor()
+    await page.getByText(/^Disconnected – reconnecting in \d+ s$/).waitFor()
     await say(page, 'are you away?')
     await page.getByRole('log').getByText('Sent when the server can be reached again').waitFor()
     assert.equal(await box.inputValue(), '')

@@ -101,8 +101,12 @@ pub async fn exchange(
     Ok(Answer { calls: calls.into_values().collect(), finish, usage })
 }
 
+/// A model may call a tool by any name, of any length.
+const NAME_SHOWN: usize = 64;
+
 fn so_far(call: &CallRequest) -> String {
-    format!("Writing the input of {}: {:.1} KB", call.name, call.arguments.len() as f64 / 1024.0)
+    let name: String = call.name.chars().take(NAME_SHOWN).collect();
+    format!("Writing the input of {name}: {:.1} KB", call.arguments.len() as f64 / 1024.0)
 }
 
 /// Progress comes in small steps; people see a few a second.

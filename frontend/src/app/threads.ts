@@ -83,7 +83,13 @@ async function post(session: string, { key, content, attachments }: Outgoing): P
 }
 
 export function send(session: string, content: string, attachments: readonly Attachment[]): void {
-  const lost = useLive.getState().connection === 'lost'
+  const { connection, outbox } = useLive.getState()
+  const lost = connection === 'lost'
+  // One message waits; a second that asks again or goes on would only stop it.
+  if (lost && outbox[session]?.some(isQueued)) {
+    toast(t('cannotSendOffline'), { tone: 'bad' })
+    return
+  }
   const item: Outgoing = {
     key: randomId(),
     content,

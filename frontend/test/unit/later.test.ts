@@ -8,7 +8,7 @@ const texts = new Map(
   ).map(([path, text]) => [path.replace('../../src/', ''), text]),
 )
 
-const STATIC = /^(?:import|export)\b(?!\s+type\b)[^;'"]*?['"]([^'"\n]+)['"]/gm
+const STATIC = /^(?:import|export)\b(?!\s+type\b)[^;'"(]*?['"]([^'"\n]+)['"]/gm
 const LAZY = /\bimport\('([^']+)'\)/g
 
 function resolve(from: string, name: string): string | null {

@@ -2,6 +2,7 @@ import { beforeEach, expect, it, vi } from 'vitest'
 import * as api from '@/api/endpoints'
 import { send, sendQueued } from '@/app/threads'
 import { setConnection, useLive } from '@/stores/live'
+import { useToasts } from '@/stores/toasts'
 
 vi.mock('@/api/endpoints', async actual => ({
   ...(await actual<typeof api>()),
@@ -10,6 +11,14 @@ vi.mock('@/api/endpoints', async actual => ({
 }))
 
 beforeEach(() => useLive.setState({ outbox: {}, threads: {} }))
+
+it('one message waits, and not a second', () => {
+  setConnection('lost')
+  send('s', 'Hi', [])
+  send('s', 'Again', [])
+  expect(useLive.getState().outbox.s?.map(({ content }) => content)).toEqual(['Hi'])
+  expect(useToasts.getState().list.at(-1)?.text).toContain('cannot be reached')
+})
 
 it('what is sent while the connection is lost goes out once it is back, with its own key', async () => {
   setConnection('lost')

@@ -7,7 +7,7 @@ import type { Reveal } from '@/stores/ui'
 import { Trust } from './Trust'
 
 /** With CodeMirror: half as much again as the page. */
-const OpenEditor = onDemand(() => import('./OpenEditor'), Pending)
+export const OpenEditor = onDemand(() => import('./OpenEditor'), Pending)
 
 interface Props {
   path: string | null
@@ -43,5 +43,3 @@ export function EditorPane({ path, file, comparing, reveal, untrusted }: Props) 
     <OpenEditor key={path} buffer={file.buffer} comparing={comparing} reveal={reveal} untrusted={untrusted} />
   )
 }
-
-export { OpenEditor }

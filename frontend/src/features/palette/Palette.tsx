@@ -7,7 +7,8 @@ import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
 import { useComposition } from '@/lib/ime'
 import { useUi } from '@/stores/ui'
-import { type Item, useItems } from './useItems'
+import type { Item } from './item'
+import { useItems } from './useItems'
 
 const ICONS = { commands: Terminal, sessions: MessageSquare, files: FileText }
 

@@ -4,16 +4,9 @@ import { SHORTCUTS } from '@/app/shortcuts'
 import type { Commands } from '@/app/useShortcuts'
 import { useT } from '@/lib/i18n'
 import { openFile } from '@/stores/ui'
+import type { Item } from './item'
 import { matches } from './match'
 import { useMore } from './useMore'
-
-export interface Item {
-  id: string
-  group: 'commands' | 'sessions' | 'files'
-  text: string
-  keys: readonly string[]
-  run: () => void
-}
 
 /** More of one kind than this is a list, not an answer; before anything is asked for, a look at each kind. */
 const MOST = 12

@@ -6,7 +6,7 @@ import { exportSession } from '@/features/sessions/transfer'
 import { setLang, useLang, useT } from '@/lib/i18n'
 import { setTheme, type Theme } from '@/lib/theme'
 import { type DialogName, showXray, useUi } from '@/stores/ui'
-import type { Item } from './useItems'
+import type { Item } from './item'
 
 const THEMES = [
   ['light', 'themeLight'],

@@ -1,0 +1,8 @@
+/** What the palette offers. */
+export interface Item {
+  id: string
+  group: 'commands' | 'sessions' | 'files'
+  text: string
+  keys: readonly string[]
+  run: () => void
+}

@@ -1,0 +1,17 @@
+import { act, render, screen } from '@testing-library/react'
+import { expect, it } from 'vitest'
+import { StatusRegion } from '@/app/StatusRegion'
+import { announce } from '@/stores/announcer'
+
+it('the same words said again are new to a screen reader, and what went wrong does not wait', () => {
+  const { container } = render(<StatusRegion />)
+  act(() => announce('Running terminal'))
+  const first = screen.getByText('Running terminal')
+  act(() => announce('Running terminal'))
+  const second = screen.getByText('Running terminal')
+  expect(second).not.toBe(first)
+  expect(second.parentElement?.role).toBe('status')
+  act(() => announce('Reply failed', true))
+  expect(screen.getByText('Reply failed').parentElement?.getAttribute('aria-live')).toBe('assertive')
+  expect(container.textContent).toBe('Reply failed')
+})
