@@ -14,6 +14,8 @@ import {
   until,
 } from './harness.mjs'
 
+const LONG_FILE = { path: 'knowledge/long.md', content: 'A line of a long file.\n'.repeat(200) }
+
 const REPLIES = [
   {
     match: 'write a long one',
@@ -41,6 +43,16 @@ const REPLIES = [
     match: 'count for me',
     steps: [{ text: 'alpha beta ' }, { gate: 'count' }, { text: 'gamma delta' }, { finish: 'stop' }],
   },
+  {
+    match: 'write a long file',
+    steps: [
+      { text: 'I write it.' },
+      { tool_call: { id: 'c2', name: 'create_file', arguments: LONG_FILE } },
+      { gate: 'written' },
+      { finish: 'tool_calls' },
+    ],
+  },
+  { match: 'write a long file', steps: [{ text: 'It is written.' }, { finish: 'stop' }] },
   { match: 'run until Esc', steps: [{ text: 'Under way. ' }, { gate: 'esc' }, { finish: 'stop' }] },
   {
     match: 'go on forever',
@@ -147,6 +159,25 @@ test('a tool call shows in the thought chain with its input and its output', asy
   await input.getByText('memory/MEMORY.md').waitFor()
   await answers(page).getByRole('region', { name: 'Output' }).getByText(marker).waitFor()
   await shot(page, 'tool-chain')
+  await close()
+})
+
+test('a call stands in the chain while the model still writes what it is given', async () => {
+  const { page, close } = await openPage(browser, app)
+  await say(page, 'write a long file')
+  const chain = answers(page).locator('details.chain')
+  await chain.getByText('Writing the input').waitFor()
+  await chain
+    .locator('li', { hasText: 'create_file' })
+    .getByText(/^\d+(\.\d)? KB$/)
+    .waitFor()
+  await chain.getByText('1 step', { exact: true }).waitFor()
+  await shot(page, 'tool-input')
+  await app.openGate('written')
+  await answers(page).getByText('It is written.').waitFor()
+  await settled(page)
+  assert.equal(await chain.getByText('Writing the input').count(), 0)
+  assert.equal(await readFile(join(app.home, LONG_FILE.path), 'utf8'), LONG_FILE.content)
   await close()
 })
 

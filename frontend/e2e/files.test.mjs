@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { answers, openPage, say, shot, startBrowser, startMiniclaw, until } from './harness.mjs'
+import { faults } from './stage.mjs'
 
 let app
 let browser
@@ -23,7 +24,7 @@ const text = page => inspector(page).locator('.cm-content')
 
 async function openFile(page, tab, name) {
   await inspector(page).getByRole('tab', { name: tab }).click()
-  await inspector(page).getByRole('button', { name }).first().click()
+  await inspector(page).getByRole('treeitem', { name }).first().click()
   await text(page).waitFor()
 }
 
@@ -121,6 +122,43 @@ test('a new file is made once, and a second of its name is refused', async () =>
   await close()
 })
 
+test('files stand in a tree: keys go through it, a link opens what it leads into, a filter shows all', async () => {
+  const put = async path => {
+    await mkdir(dirname(join(app.home, path)), { recursive: true })
+    await writeFile(join(app.home, path), `# ${path}\n`)
+  }
+  await put('workspace/plans/2026/autumn.md')
+  await put('workspace/plans/ideas.md')
+  const { page, close } = await openPage(browser, app)
+  await inspector(page).getByRole('tab', { name: 'Workspace' }).click()
+  const tree = inspector(page).getByRole('tree', { name: 'Workspace' })
+  const row = name => tree.getByRole('treeitem', { name })
+  await row(/^plans/).focus()
+  await page.keyboard.press('ArrowRight')
+  await row(/^ideas\.md/).waitFor()
+  await page.keyboard.press('i')
+  await page.keyboard.press('Enter')
+  await text(page).getByText('# workspace/plans/ideas.md').waitFor()
+  assert.equal(await row(/^ideas\.md/).getAttribute('aria-selected'), 'true')
+  assert.equal(await row(/^autumn\.md/).count(), 0)
+  await page.keyboard.press('Tab')
+  assert.equal(
+    await page.evaluate(() => document.activeElement.getAttribute('aria-label')),
+    'What to do with workspace/plans/ideas.md',
+  )
+  await inspector(page).getByRole('searchbox').fill('autumn')
+  await row(/^autumn\.md/).waitFor()
+  assert.equal(await tree.getByRole('treeitem').count(), 3)
+  await inspector(page).getByRole('searchbox').fill('')
+  await row(/^SOUL\.md/).waitFor()
+  await shot(page, 'tree')
+  assert.deepEqual(await faults(page), [])
+  await page.goto(`${app.url}/f/workspace/plans/2026/autumn.md`)
+  await row(/^autumn\.md/).waitFor()
+  assert.equal(await row(/^autumn\.md/).getAttribute('aria-level'), '3')
+  await close()
+})
+
 test('a file is renamed, deleted, and brought back by the toast', async () => {
   const { page, close } = await openPage(browser, app)
   await writeFile(join(app.home, 'knowledge/old.md'), 'The text.\n')
@@ -169,7 +207,7 @@ test('files come in by button and by drop, and never over another', async () => 
     data.items.add(new File(['dropped\n'], 'down.md'))
     return data
   })
-  const list = inspector(page).getByRole('button', { name: /^up\.md/ })
+  const list = inspector(page).getByRole('treeitem', { name: /^up\.md/ })
   await list.dispatchEvent('dragenter', { dataTransfer: dropped })
   await page.getByText('Drop text files to put them into Knowledge').waitFor()
   await shot(page, 'drop-upload')

@@ -164,7 +164,7 @@ test('all that a work changed is undone at once, and done again; what was edited
   await settled(page)
   const files = page.locator('#pane-right')
   await files
-    .getByRole('button', { name: /one\.md/ })
+    .getByRole('treeitem', { name: /one\.md/ })
     .first()
     .waitFor()
   await shot(page, 'changed')

@@ -101,7 +101,7 @@ test('a part of the page that cannot be loaded is said to be so, and the rest of
   await page.getByRole('tab', { name: 'Workspace', exact: true }).click()
   await page
     .locator('#pane-right')
-    .getByRole('button', { name: /SOUL\.md/ })
+    .getByRole('treeitem', { name: /SOUL\.md/ })
     .first()
     .click()
   await page.getByRole('alert').getByText('could not be loaded').waitFor()

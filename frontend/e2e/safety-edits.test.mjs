@@ -45,7 +45,7 @@ const text = page => inspector(page).locator('.cm-content')
 
 async function typeIn(page, tab, name) {
   await inspector(page).getByRole('tab', { name: tab }).click()
-  await inspector(page).getByRole('button', { name }).first().click()
+  await inspector(page).getByRole('treeitem', { name }).first().click()
   await text(page).click()
   await page.keyboard.press('Control+Home')
   await page.keyboard.type('Mine. ')

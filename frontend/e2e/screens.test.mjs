@@ -92,7 +92,7 @@ const DESKTOP_SCREENS = {
     go: async page => {
       await page
         .locator('#pane-right')
-        .getByRole('button', { name: /MEMORY\.md/ })
+        .getByRole('treeitem', { name: /MEMORY\.md/ })
         .first()
         .click()
       await page.locator('.cm-content').waitFor()
@@ -272,7 +272,7 @@ const MOBILE_SCREENS = {
       await bar(page).getByRole('button').nth(2).click()
       await page
         .locator('#pane-right')
-        .getByRole('button', { name: /MEMORY\.md/ })
+        .getByRole('treeitem', { name: /MEMORY\.md/ })
         .first()
         .click()
       await page.locator('.cm-content').waitFor()

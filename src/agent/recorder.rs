@@ -131,7 +131,8 @@ impl Recorder {
         progress: Option<f32>,
         retry_in_ms: Option<u64>,
     ) -> Result<(), NotRecorded> {
-        self.preview(Event::Status { work_id: self.work_id.clone(), status, message, progress, retry_in_ms }).await
+        let work_id = self.work_id.clone();
+        self.preview(Event::Status { work_id, status, message, progress, retry_in_ms, writing: None }).await
     }
 
     pub async fn preview(&self, event: Event) -> Result<(), NotRecorded> {

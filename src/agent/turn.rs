@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::recorder::{NotRecorded, Recorder};
-use crate::domain::{StatusKind, Usage};
+use crate::domain::{Event, InputProgress, StatusKind, Usage, WorkId};
 use crate::provider::{CallRequest, Chunk, Client, Finish, ModelRequest, ProviderError};
 
 /// What an exchange came to.
@@ -90,7 +90,7 @@ pub async fn exchange(
                     call.arguments.push_str(&delta);
                     if call.arguments.len() / INPUT_STEP > before && statuses.is_worth_telling(StatusKind::WritingInput)
                     {
-                        recorder.status(StatusKind::WritingInput, so_far(call)).await?;
+                        recorder.preview(so_far(call, recorder.work_id())).await?;
                     }
                 }
             }
@@ -104,9 +104,17 @@ pub async fn exchange(
 /// A model may call a tool by any name, of any length.
 const NAME_SHOWN: usize = 64;
 
-fn so_far(call: &CallRequest) -> String {
-    let name: String = call.name.chars().take(NAME_SHOWN).collect();
-    format!("Writing the input of {name}: {:.1} KB", call.arguments.len() as f64 / 1024.0)
+fn so_far(call: &CallRequest, work_id: &WorkId) -> Event {
+    let tool: String = call.name.chars().take(NAME_SHOWN).collect();
+    let bytes = call.arguments.len();
+    Event::Status {
+        work_id: work_id.clone(),
+        status: StatusKind::WritingInput,
+        message: format!("Writing the input of {tool}: {:.1} KB", bytes as f64 / 1024.0),
+        progress: None,
+        retry_in_ms: None,
+        writing: Some(InputProgress { tool, bytes }),
+    }
 }
 
 /// Progress comes in small steps; people see a few a second.

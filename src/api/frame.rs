@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::domain::knowledge::Search;
 use crate::domain::{
-    About, Approval, Attachment, CallStatus, Chosen, Decision, Event, Hit, Outcome, Scope, SessionId, StatusKind,
-    StoppedBy, message,
+    About, Approval, Attachment, CallStatus, Chosen, Decision, Event, Hit, InputProgress, Outcome, Scope, SessionId,
+    StatusKind, StoppedBy, message,
 };
 use crate::engine::{Published, What};
 
@@ -94,6 +94,9 @@ pub enum Frame {
         progress: Option<f32>,
         #[serde(skip_serializing_if = "Option::is_none")]
         retry_in_ms: Option<u64>,
+        /// With the kind `writing_input`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        writing: Option<InputProgress>,
     },
     /// Tokens of one exchange, as the provider counted them.
     Usage {
@@ -286,9 +289,13 @@ fn project_event(session: &SessionId, event: &Event) -> Option<Frame> {
             Frame::Restored { archive: archive.clone(), restored_count: messages.len() }
         }
         Event::Retrieved { search, .. } => retrieval(search),
-        Event::Status { status, message, progress, retry_in_ms, .. } => {
-            Frame::Status { kind: *status, message: message.clone(), progress: *progress, retry_in_ms: *retry_in_ms }
-        }
+        Event::Status { status, message, progress, retry_in_ms, writing, .. } => Frame::Status {
+            kind: *status,
+            message: message.clone(),
+            progress: *progress,
+            retry_in_ms: *retry_in_ms,
+            writing: writing.clone(),
+        },
     };
     Some(frame)
 }

@@ -153,7 +153,16 @@ pub enum Event {
         message: String,
         progress: Option<f32>,
         retry_in_ms: Option<u64>,
+        writing: Option<InputProgress>,
     },
+}
+
+/// How much a model has written so far of what a tool is to be given.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct InputProgress {
+    /// As the model calls it, shortened where that is long.
+    pub tool: String,
+    pub bytes: usize,
 }
 
 /// A call of an exchange, exactly as the model sent it.

@@ -32,7 +32,7 @@ pub use attachment::{Attachment, Prompt};
 pub use branch::Branch;
 pub use chosen::Chosen;
 pub use embedder::{EmbedError, Embedder, Side, TokenEmbedder, TokenVector};
-pub use event::{Event, Fact, RequestedCall, StatusKind};
+pub use event::{Event, Fact, InputProgress, RequestedCall, StatusKind};
 pub use ids::{SessionId, WorkId};
 pub use knowledge::Hit;
 pub use mention::{Mention, MentionKind, mentions};

@@ -88,6 +88,9 @@ async fn a_long_input_of_a_tool_is_told_while_it_is_written_and_a_short_one_is_n
     let told: Vec<_> = frames.iter().filter(|frame| frame.is("status")).collect();
     let words: Vec<_> = told.iter().map(|frame| (&frame.data["kind"], &frame.data["message"])).collect();
     assert_eq!(words, [(&json!("writing_input"), &json!("Writing the input of terminal: 1.0 KB"))]);
+    let writing = &told[0].data["writing"];
+    assert_eq!(writing["tool"], "terminal");
+    assert!(writing["bytes"].as_u64().unwrap() >= 1024, "{writing}");
     let at = |event: &str| frames.iter().position(|frame| frame.is(event)).unwrap();
     assert!(at("status") < at("tool_start"), "{frames:?}");
 }

@@ -1643,6 +1643,7 @@ export interface components {
             progress?: number | null;
             /** Format: int64 */
             retry_in_ms?: number | null;
+            writing?: components["schemas"]["InputProgress"] | null;
             /** @enum {string} */
             type: "status";
         } | {
@@ -1786,6 +1787,12 @@ export interface components {
          * @enum {string}
          */
         IndexState: "not_built" | "building" | "embedding" | "ready";
+        /** @description How much a model has written so far of what a tool is to be given. */
+        InputProgress: {
+            /** @description As the model calls it, shortened where that is long. */
+            tool: string;
+            bytes: number;
+        };
         Interrupted: {
             interrupted: boolean;
         };

@@ -238,7 +238,12 @@ export function advance(thread: Thread, frame: Frame): Thread {
     case 'status':
       return {
         ...thread,
-        activity: { kind: frame.kind, message: frame.message, progress: frame.progress ?? null },
+        activity: {
+          kind: frame.kind,
+          message: frame.message,
+          progress: frame.progress ?? null,
+          writing: frame.writing ?? null,
+        },
       }
     case 'usage':
       return {

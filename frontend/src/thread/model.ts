@@ -2,7 +2,7 @@
  * A thread is what a person sees of one session: what was asked, and what each work has said and done so far.
  * It is a pure function of the history and the frames that follow it; nothing here knows a clock or the network.
  */
-import type { Chosen, Decision, Hit, Scope, Search } from '@/api/types'
+import type { Chosen, Decision, Hit, InputProgress, Scope, Search } from '@/api/types'
 
 export type StepStatus = 'running' | 'done' | 'error' | 'cancelled' | 'interrupted' | 'approval' | 'denied'
 
@@ -112,6 +112,8 @@ export interface Activity {
   kind: string
   message: string
   progress: number | null
+  /** The call that the model is writing, as far as it is. */
+  writing: InputProgress | null
 }
 
 export interface Usage {

@@ -32,6 +32,13 @@ describe('a work becomes one answer with its segments in order', () => {
     expect(follow(start(), ENVELOPES.slice(0, 2)).activity?.progress).toBe(0.4)
     expect(follow(start(), ENVELOPES.slice(0, 3)).activity).toBeNull()
   })
+  it('a call that is being written is known until it begins', () => {
+    const writing = { tool: 'create_file', bytes: 2048 }
+    const written: Frame = { type: 'status', kind: 'writing_input', message: 'Writing', writing }
+    const thread = advance(follow(start(), ENVELOPES.slice(0, 6)), written)
+    expect(thread.activity?.writing).toEqual(writing)
+    expect(advance(thread, FRAMES[6] as Frame).activity).toBeNull()
+  })
   it('text after new_response never joins the text before it', () => {
     const frames: Frame[] = [
       FRAMES[0] as Frame,

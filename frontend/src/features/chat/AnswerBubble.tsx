@@ -1,5 +1,6 @@
 import { GitBranch, RefreshCw, ScanSearch } from 'lucide-react'
 import { memo } from 'react'
+import type { InputProgress } from '@/api/types'
 import { useHint } from '@/app/hint'
 import { Markdown } from '@/components/markdown/Markdown'
 import { IconButton } from '@/components/ui/Button'
@@ -31,6 +32,9 @@ interface Props {
   onBranch: (() => void) | null
 }
 
+/** The chain that a call will stand in, while the model still writes it. */
+const NO_STEPS: Segment = { kind: 'tools', steps: [] }
+
 /** Nothing on the screen moves by itself just now, so a line has to say what goes on. */
 function isQuiet(entry: AssistantEntry): boolean {
   const last = entry.segments.at(-1)
@@ -43,11 +47,14 @@ export const AnswerBubble = memo(function AnswerBubble(props: Props) {
   const t = useT()
   const hint = useHint()
   const running = entry.outcome.kind === 'running'
-  const last = entry.segments.length - 1
+  const writing = running ? (activity?.writing ?? null) : null
+  const segments =
+    writing && entry.segments.at(-1)?.kind !== 'tools' ? [...entry.segments, NO_STEPS] : entry.segments
+  const last = segments.length - 1
   return (
     <>
       <div className="space-y-2.5 rounded-[18px] rounded-es-md border bg-card px-4 py-3 shadow-(--shadow)">
-        {entry.segments.map((segment, i) => (
+        {segments.map((segment, i) => (
           <SegmentView
             key={i}
             id={`${entry.id}:${i}`}
@@ -55,9 +62,12 @@ export const AnswerBubble = memo(function AnswerBubble(props: Props) {
             segment={segment}
             live={running && i === last}
             running={running}
+            writing={i === last ? writing : null}
           />
         ))}
-        {running && (activity || isQuiet(entry)) && <StatusLine activity={activity} since={since} />}
+        {running && !writing && (activity || isQuiet(entry)) && (
+          <StatusLine activity={activity} since={since} />
+        )}
         <ChangedFiles changes={changesOf(entry)} onUndo={onUndo} onUndoAll={running ? null : onUndoAll} />
         <OutcomeLine
           outcome={entry.outcome}
@@ -117,9 +127,10 @@ interface SegmentProps {
   segment: Segment
   live: boolean
   running: boolean
+  writing: InputProgress | null
 }
 
-function SegmentView({ id, workId, segment, live, running }: SegmentProps) {
+function SegmentView({ id, workId, segment, live, running, writing }: SegmentProps) {
   switch (segment.kind) {
     case 'retrieval':
       return <RetrievalCard id={id} query={segment.query} hits={segment.hits} search={segment.search} />
@@ -128,7 +139,7 @@ function SegmentView({ id, workId, segment, live, running }: SegmentProps) {
     case 'thinking':
       return <Thinking id={id} text={segment.text} streaming={live} />
     case 'tools':
-      return <ToolChain id={id} workId={workId} steps={segment.steps} running={running} />
+      return <ToolChain {...{ id, workId, running, writing }} steps={segment.steps} />
     case 'text':
       return (
         <div className={cn(live && 'with-caret')}>

@@ -11,7 +11,6 @@ const KINDS: Record<string, Key | undefined> = {
   starting_model: 'startingModel',
   waiting: 'waiting',
   retrying: 'retrying',
-  writing_input: 'writingInput',
 }
 
 /** Whole seconds since `since` (unix seconds), or since this was first shown. */

@@ -1,11 +1,12 @@
 import { Wrench } from 'lucide-react'
+import type { InputProgress } from '@/api/types'
 import { onDemand } from '@/components/onDemand'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { duration } from '@/lib/format'
 import { useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
 import type { Step } from '@/thread/model'
-import { ToolStep } from './ToolStep'
+import { InputStep, ToolStep } from './ToolStep'
 
 const Waiting = onDemand(() => import('@/features/approvals/Waiting'))
 
@@ -15,6 +16,8 @@ interface Props {
   steps: Step[]
   /** The work goes on: the chain stays open. Afterwards it folds, unless a step failed. */
   running: boolean
+  /** The call that comes next, while the model still writes it. */
+  writing: InputProgress | null
 }
 
 export function ToolChain(props: Props) {
@@ -27,12 +30,12 @@ export function ToolChain(props: Props) {
   )
 }
 
-function Chain({ id, steps, running }: Props) {
+function Chain({ id, steps, running, writing }: Props) {
   const t = useT()
   const failed = steps.filter(step => step.status === 'error').length
   const [open, setOpen] = useFold(id, running || failed > 0)
   const total = steps.reduce((sum, step) => sum + (step.durationMs ?? 0), 0)
-  const active = steps.some(step => step.status === 'running')
+  const active = writing !== null || steps.some(step => step.status === 'running')
   return (
     <Disclosure
       open={open}
@@ -44,7 +47,7 @@ function Chain({ id, steps, running }: Props) {
           <Wrench size={14} aria-hidden />
           <span className="font-medium">{t(active ? 'chainRunning' : 'chain')}</span>
           <span className="me-auto text-fg-3 tabular-nums">
-            {t('steps', { n: steps.length })}
+            {t('steps', { n: steps.length + (writing ? 1 : 0) })}
             {total > 0 && ` · ${duration(total)}`}
             {failed > 0 && <span className="text-bad"> · {t('stepFailed', { n: failed })}</span>}
           </span>
@@ -57,6 +60,11 @@ function Chain({ id, steps, running }: Props) {
             <ToolStep id={`${id}:${step.id}`} step={step} />
           </li>
         ))}
+        {writing && (
+          <li>
+            <InputStep {...writing} />
+          </li>
+        )}
       </ol>
     </Disclosure>
   )

@@ -1,12 +1,13 @@
-import { Ban, Check, CircleX, ShieldQuestion, ShieldX, Unplug } from 'lucide-react'
+import { Ban, Check, CircleX, Pencil, ShieldQuestion, ShieldX, Unplug } from 'lucide-react'
 import type { ReactNode } from 'react'
+import type { InputProgress } from '@/api/types'
 import { Cited } from '@/components/Cited'
 import { Badge } from '@/components/ui/Badge'
 import { CopyButton } from '@/components/ui/CopyButton'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { searchedFolder } from '@/features/retrieval/data'
-import { duration, prettyJson } from '@/lib/format'
-import { type Key, useT } from '@/lib/i18n'
+import { duration, kilobytes, prettyJson } from '@/lib/format'
+import { type Key, useLang, useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
 import type { Step, StepStatus } from '@/thread/model'
 import { SearchResult } from './SearchResult'
@@ -81,6 +82,20 @@ export function ToolStep({ id, step }: { id: string; step: Step }) {
         />
       </div>
     </Disclosure>
+  )
+}
+
+/** A call whose input the model still writes: there is nothing yet to open. */
+export function InputStep({ tool, bytes }: InputProgress) {
+  const t = useT()
+  const lang = useLang()
+  return (
+    <p className="flex items-center gap-2 px-1.5 py-1 text-fg-3 pointer-coarse:py-2">
+      <Pencil size={14} aria-hidden className="shrink-0 text-accent" />
+      <code className="min-w-0 truncate font-mono text-[12px] text-fg">{tool}</code>
+      <span className="shrink-0 text-[12px]">{t('writingInput')}</span>
+      <span className="ms-auto shrink-0 text-meta tabular-nums">{kilobytes(bytes, lang)}</span>
+    </p>
   )
 }
 

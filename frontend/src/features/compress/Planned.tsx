@@ -43,7 +43,7 @@ export function Planned({ plan, problem, asking, onAsk, onCallOff, onWrite, onCl
           <>
             <div className="me-auto" role="status">
               <StatusLine
-                activity={{ kind: 'summary', message: t('compressing'), progress: null }}
+                activity={{ kind: 'summary', message: t('compressing'), progress: null, writing: null }}
                 since={null}
               />
             </div>

@@ -12,7 +12,12 @@ export interface FileActions {
 }
 
 /** What can be done with a file of a list, beside opening it. The row around it is the `group`. */
-export function FileMenu({ path, onRename, onDelete }: FileActions & { path: string }) {
+interface Props extends FileActions {
+  path: string
+  tabIndex?: number
+}
+
+export function FileMenu({ path, tabIndex, onRename, onDelete }: Props) {
   const t = useT()
   return (
     <Menu
@@ -20,6 +25,7 @@ export function FileMenu({ path, onRename, onDelete }: FileActions & { path: str
         <IconButton
           label={t('fileMenu', { path })}
           size="smallIcon"
+          tabIndex={tabIndex}
           className="pointer-fine:absolute pointer-fine:end-1 opacity-0 focus-visible:opacity-100 group-hover:opacity-100 aria-expanded:opacity-100 pointer-coarse:opacity-100"
         >
           <Ellipsis size={15} aria-hidden />

@@ -2,8 +2,8 @@ import type { Root } from '@/api/endpoints'
 import type { FileEntry, Skill } from '@/api/types'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
-import { FileList } from './FileList'
 import type { FileActions } from './FileMenu'
+import { FileTree } from './FileTree'
 import { SkillList } from './SkillList'
 
 interface Props {
@@ -61,9 +61,10 @@ export function Files({
         onOpen={onOpen}
         actions={actions}
       />
-      <FileList
+      <FileTree
         files={shownFiles}
         root={root}
+        allOpen={wanted !== ''}
         untrusted={untrusted}
         current={current}
         dirty={dirty}

@@ -84,7 +84,7 @@ export const chat = {
   waiting: 'Waiting',
   startingModel: 'Starting the model',
   retrying: 'Trying again',
-  writingInput: 'Writing the input of a tool',
+  writingInput: 'Writing the input',
   working: 'Working',
   sending: 'Sending…',
   queued: 'Sent when the server can be reached again',

@@ -84,7 +84,7 @@ export const chat: Record<keyof typeof en, string> = {
   waiting: '等待中',
   startingModel: '正在启动模型',
   retrying: '正在重试',
-  writingInput: '正在写工具的输入',
+  writingInput: '正在写输入',
   working: '工作中',
   sending: '发送中…',
   queued: '恢复连接后发送',

@@ -1,0 +1,136 @@
+import { ChevronRight, FileText, TriangleAlert } from 'lucide-react'
+import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react'
+import type { Root } from '@/api/endpoints'
+import type { FileEntry } from '@/api/types'
+import { Badge } from '@/components/ui/Badge'
+import { cn } from '@/lib/cn'
+import { useT } from '@/lib/i18n'
+import { setFold, useFoldsByHand } from '@/stores/folds'
+import { type FileActions, FileMenu } from './FileMenu'
+import { Tokens } from './Tokens'
+import { foldersOf, moveBy, type TreeRow, treeRows, typedTo } from './tree'
+
+interface Props {
+  files: FileEntry[]
+  /** The folder that the tree is of, which is no row itself. */
+  root: Root
+  /** Nothing is closed: what is shown is what was looked for. */
+  allOpen: boolean
+  untrusted: readonly string[]
+  current: string | null
+  dirty: ReadonlySet<string>
+  onOpen: (path: string) => void
+  actions: FileActions
+}
+
+/** Letters typed within this time are one word. */
+const TYPING_MS = 500
+const PART_OF_NAME = /^[\p{L}\p{N}._-]$/u
+
+const foldId = (folder: string): string => `folder:${folder}`
+
+export function FileTree({ files, root, allOpen, untrusted, current, dirty, onOpen, actions }: Props) {
+  const t = useT()
+  const byHand = useFoldsByHand()
+  const rows = treeRows(files, root, folder => allOpen || byHand[foldId(folder)] === true)
+  const [active, setActive] = useState<string | null>(null)
+  const tree = useRef<HTMLDivElement>(null)
+  const typed = useRef({ text: '', at: 0 })
+  const labels = useId()
+  useEffect(() => {
+    for (const folder of foldersOf(current ?? '')) setFold(foldId(folder), true)
+  }, [current])
+
+  const has = (path: string | null) => rows.some(row => row.path === path)
+  /** The one row that Tab leads to. */
+  const stop = has(active) ? active : has(current) ? current : rows[0]?.path
+  const act = (row: TreeRow) => (row.file ? onOpen(row.path) : setFold(foldId(row.path), !row.open))
+  const onKeyDown = (event: KeyboardEvent, row: TreeRow, at: number) => {
+    if (event.target !== event.currentTarget || event.ctrlKey || event.altKey || event.metaKey) return
+    const move = moveBy(event.key, rows, at)
+    let to: number | null = null
+    if (event.key === 'Enter' || event.key === ' ') act(row)
+    else if (move === 'toggle') act(row)
+    else if (move) to = move.to
+    else if (PART_OF_NAME.test(event.key)) {
+      const goesOn = event.timeStamp - typed.current.at < TYPING_MS
+      typed.current = { text: (goesOn ? typed.current.text : '') + event.key, at: event.timeStamp }
+      to = typedTo(typed.current.text, rows, at)
+    } else return
+    event.preventDefault()
+    event.stopPropagation()
+    if (to !== null) (tree.current?.children[to] as HTMLElement | undefined)?.focus()
+  }
+
+  if (rows.length === 0) return null
+  return (
+    <div ref={tree} role="tree" aria-label={t(root)}>
+      {rows.map((row, at) => (
+        <div
+          key={row.path}
+          role="treeitem"
+          aria-level={row.level}
+          aria-posinset={row.position}
+          aria-setsize={row.siblings}
+          aria-expanded={row.file ? undefined : row.open}
+          aria-selected={row.path === current}
+          aria-labelledby={`${labels}${at}`}
+          tabIndex={row.path === stop ? 0 : -1}
+          title={row.file?.problem ?? row.path}
+          onFocus={() => setActive(row.path)}
+          onKeyDown={event => onKeyDown(event, row, at)}
+          onClick={({ target }) => isRow(target) && act(row)}
+          className={cn(
+            'group relative flex cursor-default items-center rounded-md text-[13px] outline-offset-[-2px]',
+            row.path === current ? 'bg-sel' : 'focus-within:bg-hover hover:bg-hover',
+          )}
+        >
+          <div
+            id={`${labels}${at}`}
+            style={{ paddingInlineStart: `${row.level * 14 - 6}px` }}
+            className="flex min-w-0 flex-1 items-center gap-2 py-1 pe-2 max-md:min-h-11 pointer-coarse:min-h-11"
+          >
+            <RowIcon row={row} />
+            <span className="min-w-0 flex-1 truncate">{row.name}</span>
+            {isAmong(row, dirty) && (
+              <span title={t('unsaved')} className="size-2 shrink-0 rounded-full bg-warn">
+                <span className="sr-only">{t('unsaved')}</span>
+              </span>
+            )}
+            {isAmong(row, untrusted) && <Badge tone="warn">{t('untrusted')}</Badge>}
+            <Tokens n={row.tokens} />
+          </div>
+          {row.file && <FileMenu path={row.path} tabIndex={row.path === stop ? 0 : -1} {...actions} />}
+        </div>
+      ))}
+    </div>
+  )
+}
+
+/** A click in the row itself, not on its menu. */
+const isRow = (target: EventTarget): boolean =>
+  target instanceof Element &&
+  target.closest('[role=treeitem], button, [role=menu]')?.matches('[role=treeitem]') === true
+
+/** Whether a row speaks of one of these paths: a closed folder speaks for what is in it. */
+function isAmong({ path, file, open }: TreeRow, paths: Iterable<string>): boolean {
+  for (const other of paths) if (file ? other === path : !open && other.startsWith(`${path}/`)) return true
+  return false
+}
+
+function RowIcon({ row: { file, open } }: { row: TreeRow }) {
+  if (!file) {
+    return (
+      <ChevronRight
+        size={14}
+        aria-hidden
+        className={cn('shrink-0 text-fg-3 transition-transform', open && 'rotate-90')}
+      />
+    )
+  }
+  return file.problem ? (
+    <TriangleAlert size={14} aria-hidden className="shrink-0 text-warn" />
+  ) : (
+    <FileText size={14} aria-hidden className="shrink-0 text-fg-3" />
+  )
+}

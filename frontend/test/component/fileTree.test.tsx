@@ -1,0 +1,79 @@
+import { fireEvent, render, screen } from '@testing-library/react'
+import { beforeEach, expect, it, vi } from 'vitest'
+import { FileTree } from '@/features/inspector/FileTree'
+
+const FILES = ['workspace/SOUL.md', 'workspace/notes/plan.md', 'workspace/notes/old/past.md'].map(path => ({
+  path,
+  size: 1,
+  modified: 0,
+  tokens: 2,
+}))
+const onOpen = vi.fn()
+const onDelete = vi.fn()
+
+const tree = (given: { current?: string; allOpen?: boolean; dirty?: string[] } = {}) => (
+  <FileTree
+    files={FILES}
+    root="workspace"
+    allOpen={given.allOpen ?? false}
+    untrusted={[]}
+    current={given.current ?? null}
+    dirty={new Set(given.dirty)}
+    onOpen={onOpen}
+    actions={{ onRename: () => {}, onDelete }}
+  />
+)
+const items = () => screen.getAllByRole('treeitem').map(item => item.getAttribute('title'))
+const focused = () => document.activeElement?.getAttribute('title')
+const press = (key: string) => fireEvent.keyDown(document.activeElement as Element, { key })
+
+beforeEach(() => {
+  onOpen.mockClear()
+})
+
+it('one row is in the order of Tab, keys go through the rest, open folders and files', () => {
+  render(tree())
+  expect(items()).toEqual(['workspace/notes', 'workspace/SOUL.md'])
+  expect(screen.getAllByRole('treeitem').map(item => item.tabIndex)).toEqual([0, -1])
+  screen.getAllByRole('treeitem')[0]?.focus()
+  press('ArrowRight')
+  expect(items()).toEqual([
+    'workspace/notes',
+    'workspace/notes/old',
+    'workspace/notes/plan.md',
+    'workspace/SOUL.md',
+  ])
+  press('p')
+  expect(focused()).toBe('workspace/notes/plan.md')
+  press('Enter')
+  expect(onOpen).toHaveBeenCalledExactlyOnceWith('workspace/notes/plan.md')
+  press('ArrowLeft')
+  press('ArrowLeft')
+  expect(focused()).toBe('workspace/notes')
+  expect(items()).toHaveLength(2)
+})
+
+it('a file that is opened elsewhere is shown where it stands; its folder can be closed again', () => {
+  render(tree({ current: 'workspace/notes/old/past.md', dirty: ['workspace/notes/old/past.md'] }))
+  const item = screen.getByRole('treeitem', { name: /past\.md/ })
+  expect(item.getAttribute('aria-selected')).toBe('true')
+  expect(item.getAttribute('aria-level')).toBe('3')
+  expect(screen.getAllByText('Unsaved')).toHaveLength(1)
+  fireEvent.click(screen.getByText('old'))
+  expect(items()).not.toContain('workspace/notes/old/past.md')
+  expect(screen.getByRole('treeitem', { name: /^old Unsaved/ })).toBeTruthy()
+  expect(onOpen).not.toHaveBeenCalled()
+})
+
+it('what was looked for is shown in whatever folder it is', () => {
+  render(tree({ allOpen: true }))
+  expect(items()).toHaveLength(5)
+})
+
+it('the menu of a row does not open the file', () => {
+  render(tree())
+  const menu = screen.getByRole('button', { name: 'What to do with workspace/SOUL.md' })
+  fireEvent.click(menu)
+  fireEvent.keyDown(menu, { key: 'Enter' })
+  expect(onOpen).not.toHaveBeenCalled()
+})

@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest'
+import type { FileEntry } from '@/api/types'
+import { foldersOf, moveBy, type TreeRow, treeRows, typedTo } from '@/features/inspector/tree'
+
+const file = (path: string, tokens: number | null = 1): FileEntry => ({ path, size: 1, modified: 0, tokens })
+const FILES = ['w/a10.md', 'w/b/c/deep.md', 'w/b/x.md', 'w/a2.md', 'w/bb/y.md'].map(path => file(path))
+const shown = (rows: TreeRow[]) => rows.map(row => `${'  '.repeat(row.level - 1)}${row.name}`)
+const open =
+  (...folders: string[]) =>
+  (folder: string) =>
+    folders.includes(folder)
+
+describe('the lines of a tree', () => {
+  it('folders come first, closed ones show nothing of what is in them, numbers count as numbers', () => {
+    expect(shown(treeRows(FILES, 'w', open()))).toEqual(['b', 'bb', 'a2.md', 'a10.md'])
+    expect(shown(treeRows(FILES, 'w', open('w/b', 'w/b/c')))).toEqual([
+      'b',
+      '  c',
+      '    deep.md',
+      '  x.md',
+      'bb',
+      'a2.md',
+      'a10.md',
+    ])
+  })
+  it('a folder has the tokens of all that is in it, and every row knows its place', () => {
+    const [b, ...rest] = treeRows([...FILES, file('w/b/picture.png', null)], 'w', open())
+    expect(b).toMatchObject({ path: 'w/b', tokens: 2, position: 1, siblings: 4, file: null })
+    expect(rest.map(row => row.position)).toEqual([2, 3, 4])
+  })
+  it('with all open each file stands in it once, whatever the names are', () => {
+    const names = ['a', 'constructor', '__proto__']
+    const below = (folder: string, depth: number): string[] =>
+      names.flatMap(name => [
+        `${folder}/${name}.md`,
+        ...(depth > 1 ? below(`${folder}/${name}`, depth - 1) : []),
+      ])
+    const paths = below('w', 3)
+    const rows = treeRows(
+      paths.map(path => file(path)),
+      'w',
+      () => true,
+    )
+    const files = rows.filter(row => row.file).map(row => row.path)
+    expect(files.toSorted()).toEqual(paths.toSorted())
+    expect(new Set(rows.map(row => row.path)).size).toBe(rows.length)
+    for (const row of rows) expect(row.path.split('/').length).toBe(row.level + 1)
+  })
+  it('a path names the folders it stands in', () => {
+    expect(foldersOf('w/b/c/deep.md')).toEqual(['w/b', 'w/b/c'])
+    expect(foldersOf('w/a.md')).toEqual([])
+    expect(foldersOf('')).toEqual([])
+  })
+})
+
+describe('keys', () => {
+  const rows = treeRows(FILES, 'w', open('w/b', 'w/b/c'))
+  it('up and down, and not beyond the ends', () => {
+    expect(moveBy('ArrowDown', rows, 0)).toEqual({ to: 1 })
+    expect(moveBy('ArrowDown', rows, 6)).toEqual({ to: 6 })
+    expect(moveBy('ArrowUp', rows, 0)).toEqual({ to: 0 })
+    expect(moveBy('Home', rows, 4)).toEqual({ to: 0 })
+    expect(moveBy('End', rows, 4)).toEqual({ to: 6 })
+  })
+  it('right opens and goes in, left goes out and closes', () => {
+    expect(moveBy('ArrowRight', rows, 4)).toBe('toggle')
+    expect(moveBy('ArrowRight', rows, 0)).toEqual({ to: 1 })
+    expect(moveBy('ArrowRight', rows, 2)).toBeNull()
+    expect(moveBy('ArrowLeft', rows, 2)).toEqual({ to: 1 })
+    expect(moveBy('ArrowLeft', rows, 3)).toEqual({ to: 0 })
+    expect(moveBy('ArrowLeft', rows, 0)).toBe('toggle')
+    expect(moveBy('ArrowLeft', rows, 6)).toBeNull()
+    expect(moveBy('x', rows, 0)).toBeNull()
+  })
+  it('typed letters lead to a name; the same letter again goes on to the next, and round', () => {
+    expect(typedTo('a', rows, 0)).toBe(5)
+    expect(typedTo('a', rows, 5)).toBe(6)
+    expect(typedTo('aa', rows, 6)).toBe(5)
+    expect(typedTo('a1', rows, 5)).toBe(6)
+    expect(typedTo('zz', rows, 3)).toBe(3)
+  })
+})
