@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::access::{Access, PageSecret};
+use super::status::SandboxInfo;
 use crate::engine::Engine;
 use crate::engine::skills::Skills;
 use crate::engine::watch::Saves;
@@ -20,9 +21,7 @@ pub struct App {
     pub secret: PageSecret,
     /// What a person should know about this server: warnings from the start.
     pub problems: Arc<Vec<String>>,
-    /// One sentence about what tools' processes may do.
-    pub sandbox: Arc<str>,
-    pub sandbox_level: &'static str,
+    pub sandbox: Arc<SandboxInfo>,
     /// Unix seconds.
     pub started_at: f64,
     /// Ends streams when the server stops.

@@ -44,3 +44,4 @@ pub use access::{Access, PageSecret};
 pub use app::App;
 pub use openapi::document;
 pub use server::serve;
+pub use status::SandboxInfo;

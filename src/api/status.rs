@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::access::{COOKIE, Given};
 use super::app::App;
 use super::error::{ApiError, ErrorBody};
-use crate::domain::Effect;
+use crate::domain::{About, Effect};
 use crate::engine::blocking;
 use crate::engine::model_status::{Candidate, ModelStatus};
 use crate::store::Quarantined;
@@ -61,10 +61,16 @@ pub struct ToolInfo {
     effect: Effect,
 }
 
-#[derive(Serialize, utoipa::ToSchema)]
+/// What tools' processes may do.
+#[derive(Clone, Serialize, utoipa::ToSchema)]
 pub struct SandboxInfo {
-    level: String,
-    note: String,
+    pub level: String,
+    /// One sentence, which is English.
+    pub note: String,
+    /// Which sentence: `off`, `standard`, `strict`, `no_landlock` or `no_bubblewrap`.
+    pub code: String,
+    /// What the sentence names, each by its name.
+    pub about: About,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -123,7 +129,7 @@ pub async fn status(State(app): State<App>) -> Result<Json<Status>, ApiError> {
         rag_mode,
         model: services.models.status(),
         tools: tools.collect(),
-        sandbox: SandboxInfo { level: app.sandbox_level.to_owned(), note: app.sandbox.to_string() },
+        sandbox: SandboxInfo::clone(&app.sandbox),
         skills: app.skills.list().len(),
         problems: app.problems.to_vec(),
         quarantine: services.home.quarantined(),

@@ -48,7 +48,7 @@ pub fn doctor(home: &Path) -> anyhow::Result<ExitCode> {
     let rerank = config.rerank.as_deref().map(|models| local(LocalModel::E5Small, models));
     println!("rerank     {}", rerank.as_deref().unwrap_or("none"));
     let sandbox = Sandbox::new(SandboxConfig::new(config.sandbox));
-    println!("sandbox    {}: {}", config.sandbox.name(), sandbox.describe());
+    println!("sandbox    {}: {}", config.sandbox.name(), sandbox.holds());
     println!("           {}", runtime.block_on(tried(&sandbox))?);
     for warning in &config.warnings {
         println!("warning    {warning}");

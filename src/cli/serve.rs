@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{EX_CONFIG, home_dir, init, load_config};
 use crate::agent::run::{Fitting, prepare};
-use crate::api::{Access, App, PageSecret};
+use crate::api::{Access, App, PageSecret, SandboxInfo};
 use crate::clock;
 use crate::config::Config;
 use crate::domain::EmbedError;
@@ -180,8 +180,7 @@ async fn run(folder: PathBuf, config: Config, Bind { address, code }: Bind) -> a
         secret: PageSecret::new(),
         access: Arc::new(access),
         problems: Arc::new(problems(&config, &home, &sandbox)),
-        sandbox: sandbox.describe().into(),
-        sandbox_level: config.sandbox.name(),
+        sandbox: Arc::new(sandbox_info(&sandbox)),
         started_at,
         stopping: CancellationToken::new(),
     };
@@ -350,6 +349,16 @@ fn choose_model(models: &Arc<Models>, config: Config) {
         }
         choose(&all, &models);
     });
+}
+
+fn sandbox_info(sandbox: &Sandbox) -> SandboxInfo {
+    let holds = sandbox.holds();
+    SandboxInfo {
+        level: sandbox.level().name().to_owned(),
+        note: holds.to_string(),
+        code: holds.code().to_owned(),
+        about: holds.about(),
+    }
 }
 
 fn problems(config: &Config, home: &Home, sandbox: &Sandbox) -> Vec<String> {

@@ -11,6 +11,7 @@
 mod bubblewrap;
 mod calls;
 mod captured;
+mod holds;
 mod interpreter;
 mod paths;
 mod process;
@@ -31,6 +32,7 @@ use self::ready::Ready;
 use crate::domain::{Contact, Pass, WayOut};
 
 pub use captured::{Captured, grouped};
+pub use holds::Holds;
 pub use interpreter::Interpreter;
 pub use process::{Line, Process};
 pub use service::{Service, ServiceProcess};
@@ -189,17 +191,13 @@ impl Sandbox {
         }
     }
 
-    /// One sentence for people: what commands may do here, as it really is on this machine.
-    pub fn describe(&self) -> String {
-        match self.config.level {
-            Level::Off => "The sandbox is off, as the command line says: commands run with all rights of the user who \
-                           started miniclaw."
-                .to_owned(),
-            Level::Standard => describe_standard(sys::landlock_abi()),
-            Level::Strict => match &self.bubblewrap {
-                None => format!("Commands are refused: {}.", bubblewrap::MISSING),
-                Some(program) => describe_strict(sys::landlock_abi(), program),
-            },
+    /// What commands may do here, as it really is on this machine.
+    pub fn holds(&self) -> Holds {
+        match (self.config.level, &self.bubblewrap) {
+            (Level::Off, _) => Holds::Nothing,
+            (Level::Standard, _) => Holds::fence(sys::landlock_abi(), None),
+            (Level::Strict, None) => Holds::NoBubblewrap,
+            (Level::Strict, Some(program)) => Holds::fence(sys::landlock_abi(), Some(program.clone())),
         }
     }
 
@@ -245,33 +243,6 @@ impl Drop for EmptyFolder {
     }
 }
 
-fn describe_strict(kernel: i32, bubblewrap: &Path) -> String {
-    let standard = describe_standard(kernel);
-    match standard.strip_prefix("Commands run in a sandbox (Landlock and seccomp)") {
-        Some(rest) => {
-            let bubblewrap = bubblewrap.display();
-            format!(
-                "Commands run in namespaces of their own ({bubblewrap}) and in there in a sandbox (Landlock and seccomp){rest}"
-            )
-        }
-        None => standard,
-    }
-}
-
-fn describe_standard(kernel: i32) -> String {
-    if kernel < paths::LEAST_ABI {
-        return format!("Commands are refused: {}.", no_landlock(kernel));
-    }
-    let mut text = "Commands run in a sandbox (Landlock and seccomp): they write only in scratch/, read only system \
-                    files and the home's four folders, and have no network"
-        .to_owned();
-    if kernel < paths::SIGNALS_ABI {
-        text.push_str("; on this kernel (before Linux 6.12) they can still send signals to processes of the same user");
-    }
-    text.push('.');
-    text
-}
-
 fn no_landlock(kernel: i32) -> String {
     format!(
         "this kernel offers Landlock version {kernel}, the sandbox needs version {} (Linux 6.2 or newer, not switched \
@@ -293,13 +264,5 @@ mod tests {
         for closed in ["/home/ada/miniclaw", "/root/miniclaw", "/userdata", "/srv/agent"] {
             assert!(!standard.exposes(std::path::Path::new(closed)), "{closed}");
         }
-    }
-
-    #[test]
-    fn the_description_says_what_really_holds() {
-        assert!(describe_standard(0).starts_with("Commands are refused"));
-        assert!(describe_standard(4).contains("can still send signals"));
-        assert!(!describe_standard(6).contains("signals"));
-        assert!(Sandbox::new(SandboxConfig::new(Level::Off)).describe().contains("is off"));
     }
 }

@@ -1160,6 +1160,9 @@ export interface components {
             /** @description In the request, its name and frame included; for a picture an estimate by its size. */
             tokens: number;
         };
+        BTreeMap: {
+            [key: string]: string;
+        };
         /** @description Why a person is asked, for a page that says it in its own language: what `reason` says in English. */
         Because: {
             /** @description `persona`, `network`, `outside`, `unfenced` or `configured`. A later version may know more. */
@@ -2243,9 +2246,15 @@ export interface components {
             /** @description The work's events come after this id. */
             after: string;
         };
+        /** @description What tools' processes may do. */
         SandboxInfo: {
             level: string;
+            /** @description One sentence, which is English. */
             note: string;
+            /** @description Which sentence: `off`, `standard`, `strict`, `no_landlock` or `no_bubblewrap`. */
+            code: string;
+            /** @description What the sentence names, each by its name. */
+            about: components["schemas"]["BTreeMap"];
         };
         SaveFile: {
             path: string;

@@ -19,29 +19,30 @@ afterEach(() => act(() => setLang('en')))
 
 describe('the sandbox', () => {
   const rust = source('sandbox/mod.rs')
-  const [standard] = /Commands run in a sandbox \(Landlock and seccomp\): [^"]*/.exec(rust) ?? ['']
-  const [signals] = /; on this kernel [^"]*/.exec(rust) ?? ['']
-  const [off] = /The sandbox is off, as the command line says: [^"]*/.exec(rust) ?? ['']
-  const strict = standard.replace(
-    'Commands run in a',
-    'Commands run in namespaces of their own (/usr/bin/bwrap) and in there in a',
-  )
-  const said = (note: string) => sandboxNote(zh, { level: 'standard', note })
+  const told = (code: string, about: Record<string, string> = {}) =>
+    sandboxNote(zh, { level: 'standard', note: 'in English', code, about })
 
-  it('is told in the words of the page, as the server tells it today', () => {
-    expect(said(`${standard}.`)).toMatch(/^命令在沙箱（Landlock 和 seccomp）中运行：.*没有网络。$/)
-    expect(said(`${standard}${signals}.`)).toMatch(/没有网络。在此内核/)
-    expect(said(`${strict}.`)).toContain('命名空间（/usr/bin/bwrap）')
-    expect(said(`${strict}${signals}.`)).toMatch(/没有网络。在此内核/)
-    expect(said(off)).toMatch(/^沙箱已在命令行中关闭/)
+  it('is told in the words of the page', () => {
+    expect(told('standard')).toMatch(/^命令在沙箱（Landlock 和 seccomp）中运行：.*没有网络。$/)
+    expect(told('standard', { signals: 'open' })).toMatch(/没有网络。在此内核/)
+    expect(told('strict', { program: '/usr/bin/bwrap' })).toContain('命名空间（/usr/bin/bwrap）')
+    expect(told('no_landlock', { version: '1', needed: '3' })).toMatch(/^命令被拒绝：.*版本为 1，.*版本 3/)
   })
 
-  it('is told by the server where it says something else', () => {
-    const refused = 'Commands are refused: this kernel offers Landlock version 0.'
-    expect(said(refused)).toBe(refused)
-    expect(said(`${standard}, or so.`)).toBe(`${standard}, or so.`)
-    expect(sandboxNote(() => null, { level: 'off', note: off })).toBe(off)
-    expect(sandboxNote(() => null, { level: 'standard', note: `${standard}.` })).toBe(`${standard}.`)
+  it('has a sentence for every code of the server', () => {
+    const codes = [...source('sandbox/holds.rs').matchAll(/Self::\w+[^=]*=> "(\w+)"/g)].map(
+      ([, code]) => code,
+    )
+    expect(codes).toEqual(['off', 'standard', 'strict', 'no_landlock', 'no_bubblewrap'])
+    const about = { program: 'p', version: '1', needed: '3' }
+    for (const code of codes) expect(told(code ?? '', about), code).toMatch(/[一-鿿]/)
+  })
+
+  it('is told by the server where the page has no words, or not what they name', () => {
+    expect(told('another')).toBe('in English')
+    expect(told('strict')).toBe('in English')
+    const given = { level: 'off', note: 'in English', code: 'off', about: {} }
+    expect(sandboxNote(() => null, given)).toBe('in English')
   })
 
   it('has a word for every level', () => {
