@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { catchStream, emit, fakeSearch } from './fake-retrieval.mjs'
 import { answers, openPage, say, searchFor, settled, shot, startBrowser, startMiniclaw } from './harness.mjs'
+import { pdfOf } from './pdf.mjs'
+import { faults } from './stage.mjs'
 
 const QUESTION = 'where do I put my API key'
 const MEMORY = `# Memory
@@ -30,6 +32,14 @@ const REPLIES = [
     ],
   },
   { match: 'look up', steps: [{ text: 'It goes into .env.' }, { finish: 'stop' }] },
+  {
+    match: 'which bird runs',
+    steps: [
+      { tool_call: { id: 'k2', name: 'search_knowledge_base', arguments: { query: 'ostriches run' } } },
+      { finish: 'tool_calls' },
+    ],
+  },
+  { match: 'which bird runs', steps: [{ text: 'The ostrich.' }, { finish: 'stop' }] },
   { match: 'made up', repeat: true, steps: [{ text: 'All right.' }, { finish: 'stop' }] },
 ]
 
@@ -93,6 +103,34 @@ test('a search tool shows its passages, and its output links them', async () => 
   await found.getByRole('link', { name: 'Open in the playground' }).click()
   await page.getByRole('searchbox', { name: 'Question' }).waitFor()
   assert.equal(await page.getByRole('searchbox', { name: 'Question' }).inputValue(), QUESTION)
+  await close()
+})
+
+test('a passage of a PDF is shown as it was read, at its page, and a torn one says why it cannot be', async () => {
+  const pages = ['Penguins cannot fly.', 'Ostriches run faster than horses.', 'Parrots speak.']
+  await writeFile(join(app.home, 'knowledge/birds.pdf'), pdfOf(pages))
+  await writeFile(join(app.home, 'knowledge/torn.pdf'), Buffer.from([0x25, 0x50, 0xff]))
+  const { page, close } = await openPage(browser, app)
+  await say(page, 'which bird runs')
+  await answers(page).getByText('The ostrich.').waitFor()
+  await settled(page)
+  await answers(page).locator('summary', { hasText: 'Tool calls' }).click()
+  await answers(page).locator('summary', { hasText: 'search_knowledge_base' }).click()
+  const found = answers(page).getByRole('region', { name: 'Passages' })
+  await found.getByRole('listitem').filter({ hasText: 'birds.pdf' }).locator('a.passage').first().click()
+  const read = page.locator('#pane-right').getByRole('group', { name: 'Text of the file, by passages' })
+  await read.locator('[data-found]', { hasText: 'Ostriches run' }).waitFor()
+  for (const text of pages) await read.getByText(text).waitFor()
+  await page.locator('#pane-right').getByText('not text that can be edited').waitFor()
+  await shot(page, 'pdf-passage')
+  assert.deepEqual(await faults(page), [])
+  await page
+    .locator('#pane-right')
+    .getByRole('treeitem', { name: /^torn\.pdf/ })
+    .click()
+  await page.locator('#pane-right').getByText('This file cannot be shown').waitFor()
+  await page.locator('#pane-right [role=treeitem][title="knowledge/birds.pdf"]').waitFor()
+  await page.locator('#pane-right [role=treeitem][title*=PDF]', { hasText: 'torn.pdf' }).waitFor()
   await close()
 })
 

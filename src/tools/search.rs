@@ -107,7 +107,8 @@ fn answer(search: &Search, state: IndexState) -> ToolAnswer {
 }
 
 fn place(hit: &Hit) -> Value {
-    json!({"source": hit.source, "heading": hit.heading, "lines": hit.lines, "score": hit.score, "how": hit.how})
+    let Hit { source, heading, lines, range, score, how, .. } = hit;
+    json!({"source": source, "heading": heading, "lines": lines, "range": range, "score": score, "how": how})
 }
 
 fn missed(miss: &NearMiss) -> Value {

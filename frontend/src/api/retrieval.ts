@@ -9,7 +9,7 @@ export type SearchFolder = 'memory' | 'knowledge'
 export const folderNamed = (name: string): SearchFolder => (name === 'memory' ? 'memory' : 'knowledge')
 
 /** A hit as a tool's result keeps it: the model has read its text in the output. */
-export type Place = Pick<Schemas['Hit'], 'source' | 'heading' | 'lines' | 'score' | 'how'>
+export type Place = Pick<Schemas['Hit'], 'source' | 'heading' | 'lines' | 'range' | 'score' | 'how'>
 
 /** `result.data` of `search_knowledge_base` and `search_memory`. */
 export interface SearchData {

@@ -1,5 +1,5 @@
 import type { MouseEvent, ReactNode } from 'react'
-import { openPassage } from '@/features/editor/passage'
+import { openPassage, type Sought } from '@/features/editor/passage'
 import type { Place } from '@/lib/citation'
 import { cn } from '@/lib/cn'
 import { type Translate, useT } from '@/lib/i18n'
@@ -18,7 +18,7 @@ export function placeName({ path, lines }: Place, t: Translate): string {
 }
 
 interface Props {
-  place: Place
+  place: Sought
   className?: string
   children: ReactNode
 }

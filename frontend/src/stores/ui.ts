@@ -125,6 +125,8 @@ useUi.subscribe((now, before) => {
 
 const ROOTS: readonly Root[] = ['memory', 'skills', 'workspace', 'knowledge']
 export const rootOf = (path: string): Root => ROOTS.find(root => path.startsWith(`${root}/`)) ?? 'workspace'
+/** What is in it is found by a search. */
+export const isIndexed = (root: Root): boolean => root === 'memory' || root === 'knowledge'
 
 /** Shows a file in the inspector, whatever the screen's width. */
 export function openFile(path: string, lines?: Lines | null): void {

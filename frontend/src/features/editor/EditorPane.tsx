@@ -3,11 +3,14 @@ import { onDemand } from '@/components/onDemand'
 import { Pending } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
 import type { OpenFile } from '@/stores/buffers'
-import type { Reveal } from '@/stores/ui'
+import { isIndexed, type Reveal, rootOf } from '@/stores/ui'
 import { Trust } from './Trust'
+import { Unreadable } from './Unreadable'
 
 /** With CodeMirror: half as much again as the page. */
 export const OpenEditor = onDemand(() => import('./OpenEditor'), Pending)
+
+const ReadText = onDemand(() => import('@/features/playground/ReadText'), Pending)
 
 interface Props {
   path: string | null
@@ -32,9 +35,11 @@ export function EditorPane({ path, file, comparing, reveal, untrusted }: Props) 
     return (
       <>
         {untrusted && <Trust path={path} etag={null} typed={false} comparing={false} />}
-        <p className="m-auto p-6 text-center text-bad text-small">
-          {t('fileProblem', { reason: file.reason })}
-        </p>
+        {!file.missing && isIndexed(rootOf(path)) ? (
+          <ReadText path={path} reason={file.reason} />
+        ) : (
+          <Unreadable reason={file.reason} />
+        )}
       </>
     )
   }

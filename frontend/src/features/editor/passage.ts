@@ -5,16 +5,26 @@ import { t } from '@/lib/i18n'
 import { announce } from '@/stores/announcer'
 import { useBuffers } from '@/stores/buffers'
 import { toast } from '@/stores/toasts'
-import { openFile } from '@/stores/ui'
+import { isIndexed, openFile, type Passage, rootOf, useUi } from '@/stores/ui'
 import { open } from './actions'
 import { OpenEditor } from './EditorPane'
 import { languageOf } from './languages'
 
-export async function openPassage({ path, lines }: Place): Promise<void> {
+/** A place, and where it is in a file that has no lines. */
+export interface Sought extends Place {
+  range?: Passage['range']
+}
+
+export async function openPassage({ path, lines, range }: Sought): Promise<void> {
   OpenEditor.preload()
   void languageOf(path)
   await open(path)
   const file = useBuffers.getState().files[path]
+  if (file?.phase === 'failed' && !file.missing && isIndexed(rootOf(path))) {
+    const passage = { path, lines, range: range ?? null, terms: [] }
+    useUi.setState({ passage })
+    return openFile(path)
+  }
   if (file?.phase === 'failed') {
     const words = file.missing ? t('noSuchFile', { path }) : t('fileProblem', { reason: file.reason })
     return toast(words, { tone: 'bad' })

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useState } from 'react'
 import { useShallow } from 'zustand/react/shallow'
 import type { Root } from '@/api/endpoints'
 import { useFiles, useIndex, useSkills, useUntrusted } from '@/api/queries'
+import type { FileEntry, FolderStatus } from '@/api/types'
 import { DropZone } from '@/components/DropZone'
 import { FilesButton } from '@/components/FilesButton'
 import { onDemand } from '@/components/onDemand'
@@ -13,7 +14,7 @@ import { isDirty } from '@/features/editor/buffer'
 import { EditorPane } from '@/features/editor/EditorPane'
 import { useT } from '@/lib/i18n'
 import { useBuffers } from '@/stores/buffers'
-import { openFile, useUi } from '@/stores/ui'
+import { isIndexed, openFile, useUi } from '@/stores/ui'
 import { Files } from './Files'
 import { isSkill } from './names'
 import { removeSkill, renameSkill } from './skill'
@@ -23,8 +24,16 @@ const IndexLine = onDemand(() => import('@/features/retrieval/IndexLine'), NoInd
 const NewFile = onDemand(() => import('./NewFile'))
 const RenameFile = onDemand(() => import('./RenameFile'))
 
-/** Their index is told of in a line, for which room is kept until the server has said it. */
-const hasIndex = (root: Root): boolean => root === 'memory' || root === 'knowledge'
+/** Where files are searched, what is wrong with one is that it cannot be read for that; a PDF that can be is in order. */
+function withFaults(
+  files: FileEntry[] | undefined,
+  unreadable: FolderStatus['unreadable'],
+): FileEntry[] | undefined {
+  const faults = new Map(unreadable.map(({ path, reason }) => [path, reason]))
+  return files?.map(file => ({ ...file, problem: faults.get(file.path) ?? null }))
+}
+
+/** Room for the line that tells of an index, until the server has said it. */
 function NoIndexLine() {
   return <div aria-hidden className="h-[30px] shrink-0" />
 }
@@ -44,6 +53,10 @@ export default function Inspector({ onChunks }: Props) {
   const untrusted = useUntrusted().data ?? []
   const index = useIndex().data
   const indexed = index?.folders.find(folder => folder.folder === tab)
+  const listed = useMemo(
+    () => (indexed ? withFaults(files.data, indexed.unreadable) : files.data),
+    [files.data, indexed],
+  )
   const [filter, setFilter] = useState('')
   const [making, setMaking] = useState(false)
   const [renaming, setRenaming] = useState<string | null>(null)
@@ -121,12 +134,12 @@ export default function Inspector({ onChunks }: Props) {
               onFiles={chosen => void upload(tab, chosen)}
             />
           </div>
-          {hasIndex(tab) &&
+          {isIndexed(tab) &&
             (index && indexed ? <IndexLine status={indexed} model={index.model} /> : <NoIndexLine />)}
           <DropZone words={t('uploadHere', { name: t(tab) })} onFiles={dropped => void upload(tab, dropped)}>
             <Files
               root={tab}
-              files={files.data}
+              files={listed}
               skills={skills.data}
               untrusted={untrusted.map(file => file.path)}
               error={files.error?.message ?? null}

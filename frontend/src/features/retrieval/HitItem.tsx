@@ -27,7 +27,11 @@ export function HitItem({ id, hit, weights }: Props) {
       <div className="flex items-baseline gap-x-2 text-[12px]">
         <span className="flex min-w-0 flex-1 flex-wrap gap-x-2">
           <PassageLink
-            place={{ path: hit.source, lines: hit.lines ?? null }}
+            place={{
+              path: hit.source,
+              lines: hit.lines ?? null,
+              range: hit.range ?? null,
+            }}
             className="max-w-full text-rag tabular-nums underline underline-offset-2 [overflow-wrap:anywhere]"
           >
             {placeText(hit)}

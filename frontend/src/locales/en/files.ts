@@ -27,6 +27,7 @@ export const files = {
   trustReview: 'Review',
   trustThis: 'Trust this version',
   pickFile: 'Pick a file to read or change it.',
+  readOfFile: 'This file is not text that can be edited here. This is what was read of it for the search.',
   fileProblem: 'This file cannot be shown: {reason}',
   save: 'Save',
   saved: 'Saved {at}',

@@ -26,6 +26,7 @@ export const files: Record<keyof typeof en, string> = {
   trustReview: '查看改动',
   trustThis: '信任这个版本',
   pickFile: '选择一个文件来查看或修改。',
+  readOfFile: '此文件不是可在此编辑的文本。以下是为搜索从中读出的内容。',
   fileProblem: '无法显示该文件：{reason}',
   save: '保存',
   saved: '已保存 {at}',
