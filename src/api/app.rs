@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use super::access::{Access, PageSecret};
-use super::status::SandboxInfo;
+use crate::domain::About;
 use crate::engine::Engine;
 use crate::engine::skills::Skills;
 use crate::engine::watch::Saves;
@@ -26,4 +27,16 @@ pub struct App {
     pub started_at: f64,
     /// Ends streams when the server stops.
     pub stopping: CancellationToken,
+}
+
+/// What tools' processes may do.
+#[derive(Clone, Serialize, utoipa::ToSchema)]
+pub struct SandboxInfo {
+    pub level: String,
+    /// One sentence, which is English.
+    pub note: String,
+    /// Which sentence: `off`, `standard`, `strict`, `no_landlock` or `no_bubblewrap`.
+    pub code: String,
+    /// What the sentence names, each by its name.
+    pub about: About,
 }

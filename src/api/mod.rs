@@ -41,7 +41,6 @@ mod web;
 mod works;
 
 pub use access::{Access, PageSecret};
-pub use app::App;
+pub use app::{App, SandboxInfo};
 pub use openapi::document;
 pub use server::serve;
-pub use status::SandboxInfo;

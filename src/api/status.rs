@@ -9,9 +9,9 @@ use axum::http::{HeaderName, StatusCode, header};
 use serde::{Deserialize, Serialize};
 
 use super::access::{COOKIE, Given};
-use super::app::App;
+use super::app::{App, SandboxInfo};
 use super::error::{ApiError, ErrorBody};
-use crate::domain::{About, Effect};
+use crate::domain::Effect;
 use crate::engine::blocking;
 use crate::engine::model_status::{Candidate, ModelStatus};
 use crate::store::Quarantined;
@@ -59,18 +59,6 @@ pub struct ToolInfo {
     name: String,
     description: String,
     effect: Effect,
-}
-
-/// What tools' processes may do.
-#[derive(Clone, Serialize, utoipa::ToSchema)]
-pub struct SandboxInfo {
-    pub level: String,
-    /// One sentence, which is English.
-    pub note: String,
-    /// Which sentence: `off`, `standard`, `strict`, `no_landlock` or `no_bubblewrap`.
-    pub code: String,
-    /// What the sentence names, each by its name.
-    pub about: About,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]

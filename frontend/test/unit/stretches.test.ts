@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Chunk } from '@/api/types'
-import { chunkOf, stretchesOf, stretchesOfChunks } from '@/features/playground/stretches'
+import { chunkOf, stretchesOf, stretchesOfChunks } from '@/features/passages/stretches'
 
 const chunk = (id: string, range: [number, number], text = ''): Chunk => ({
   id,

@@ -1,16 +1,16 @@
 import { FileText } from 'lucide-react'
 import { onDemand } from '@/components/onDemand'
+import { Unreadable } from '@/components/Unreadable'
 import { Pending } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
 import type { OpenFile } from '@/stores/buffers'
 import { isIndexed, type Reveal, rootOf } from '@/stores/ui'
 import { Trust } from './Trust'
-import { Unreadable } from './Unreadable'
 
 /** With CodeMirror: half as much again as the page. */
 export const OpenEditor = onDemand(() => import('./OpenEditor'), Pending)
 
-const ReadText = onDemand(() => import('@/features/playground/ReadText'), Pending)
+const ReadText = onDemand(() => import('@/features/passages/ReadText'), Pending)
 
 interface Props {
   path: string | null

@@ -5,11 +5,11 @@ import { useChunks, useFileText } from '@/api/queries'
 import { IconButton } from '@/components/ui/Button'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { openPassage } from '@/features/editor/passage'
+import { ChunkedText } from '@/features/passages/ChunkedText'
+import { chunkOf, stretchesOf, stretchesOfChunks } from '@/features/passages/stretches'
 import { useT } from '@/lib/i18n'
 import { useUi } from '@/stores/ui'
-import { ChunkedText } from './ChunkedText'
 import { Failure } from './states'
-import { chunkOf, stretchesOf, stretchesOfChunks } from './stretches'
 
 /** The passage that is selected in the playground, in its file, with the borders of all its chunks. */
 export default function ChunkPane() {
