@@ -57,6 +57,12 @@ after(async () => {
 })
 
 const card = page => answers(page).locator('details', { hasText: 'found' }).last()
+/** What the search tool of the one answer found, opened. */
+async function passages(page) {
+  await answers(page).locator('summary', { hasText: 'Tool calls' }).click()
+  await answers(page).locator('summary', { hasText: 'search_knowledge_base' }).click()
+  return answers(page).getByRole('region', { name: 'Passages' })
+}
 const marked = page => page.locator('#pane-right .cm-passage')
 
 test('the card says where each passage stands, why it was found, and opens it at its lines', async () => {
@@ -91,9 +97,7 @@ test('a search tool shows its passages, and its output links them', async () => 
   await say(page, 'look up the key')
   await answers(page).getByText('It goes into .env.').waitFor()
   await settled(page)
-  await answers(page).locator('summary', { hasText: 'Tool calls' }).click()
-  await answers(page).locator('summary', { hasText: 'search_knowledge_base' }).click()
-  const found = answers(page).getByRole('region', { name: 'Passages' })
+  const found = await passages(page)
   const { hits } = await searchFor(app, QUESTION)
   assert.equal(await found.getByRole('list').first().locator('> li').count(), hits.length)
   await found.getByText('Why', { exact: true }).first().click()
@@ -114,9 +118,7 @@ test('a passage of a PDF is shown as it was read, at its page, and a torn one sa
   await say(page, 'which bird runs')
   await answers(page).getByText('The ostrich.').waitFor()
   await settled(page)
-  await answers(page).locator('summary', { hasText: 'Tool calls' }).click()
-  await answers(page).locator('summary', { hasText: 'search_knowledge_base' }).click()
-  const found = answers(page).getByRole('region', { name: 'Passages' })
+  const found = await passages(page)
   await found.getByRole('listitem').filter({ hasText: 'birds.pdf' }).locator('a.passage').first().click()
   const read = page.locator('#pane-right').getByRole('group', { name: 'Text of the file, by passages' })
   await read.locator('[data-found]', { hasText: 'Ostriches run' }).waitFor()

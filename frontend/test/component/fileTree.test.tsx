@@ -65,9 +65,16 @@ it('a file that is opened elsewhere is shown where it stands; its folder can be 
   expect(onOpen).not.toHaveBeenCalled()
 })
 
-it('what was looked for is shown in whatever folder it is', () => {
-  render(tree({ allOpen: true }))
+it('what was looked for is shown in whatever folder it is, and that opens and closes none for later', () => {
+  const { rerender } = render(tree())
+  const before = items()
+  rerender(tree({ allOpen: true }))
   expect(items()).toHaveLength(5)
+  fireEvent.click(screen.getByText('notes'))
+  fireEvent.click(screen.getByText('old'))
+  expect(items()).toHaveLength(5)
+  rerender(tree())
+  expect(items()).toEqual(before)
 })
 
 it('the menu of a row does not open the file', () => {

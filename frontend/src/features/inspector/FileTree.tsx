@@ -44,7 +44,10 @@ export function FileTree({ files, root, allOpen, untrusted, current, dirty, onOp
   const has = (path: string | null) => rows.some(row => row.path === path)
   /** The one row that Tab leads to. */
   const stop = has(active) ? active : has(current) ? current : rows[0]?.path
-  const act = (row: TreeRow) => (row.file ? onOpen(row.path) : setFold(foldId(row.path), !row.open))
+  const act = (row: TreeRow) => {
+    if (row.file) onOpen(row.path)
+    else if (!allOpen) setFold(foldId(row.path), !row.open)
+  }
   const onKeyDown = (event: KeyboardEvent, row: TreeRow, at: number) => {
     if (event.target !== event.currentTarget || event.ctrlKey || event.altKey || event.metaKey) return
     const move = moveBy(event.key, rows, at)
