@@ -6,10 +6,10 @@ use crate::clock;
 use crate::domain::approval::hash;
 use crate::domain::{
     Answered, Approval, CallApproval, CallStatus, Decision, Effect, Message, OUTSIDE, RequestedCall, Session, Shown,
-    ToolAnswer, ToolCall,
+    Taint, ToolAnswer, ToolCall,
 };
 use crate::provider::CallRequest;
-use crate::tools::{Case, Checked, Reason, Registry, Taint, Verdict};
+use crate::tools::{Case, Checked, Reason, Registry, Verdict};
 
 /// A call that waits for its answer.
 pub struct Asked {

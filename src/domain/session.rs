@@ -13,6 +13,7 @@ use super::chosen::Chosen;
 use super::event::{Event, Fact};
 use super::ids::WorkId;
 use super::message::{CallStatus, Message, Role, ToolCall};
+use super::taint::Taint;
 use super::work::{Outcome, Work};
 
 /// The format of session files that this version writes (the mini-OpenClaw document's version 2). Its files need no
@@ -45,6 +46,9 @@ pub struct Session {
     /// Parts that a summary stands for, in the order they were compressed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub archived: Vec<ArchivedPart>,
+    /// Where it has text from that strangers may have written, as far as its calls do not say it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub taint: Vec<Taint>,
     /// The last fact folded into this snapshot.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub seq: u64,
@@ -75,6 +79,7 @@ impl Session {
             branches: Vec::new(),
             chosen: Chosen::default(),
             archived: Vec::new(),
+            taint: Vec::new(),
             seq: 0,
             extra: Map::new(),
         }

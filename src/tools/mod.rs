@@ -23,7 +23,7 @@ use crate::domain::visible::visible;
 use crate::domain::{SessionId, Shown, ToolAnswer, ToolSpec};
 use crate::sandbox::{Level, Sandbox, SandboxError};
 
-pub use self::policy::{Case, Policy, Reason, Rule, Taint, Verdict};
+pub use self::policy::{Case, Policy, Reason, Rule, Verdict};
 pub use fetch_url::{FetchConfig, FetchUrl, Lookup, system_lookup};
 pub use files::{Editor, FileTool};
 pub use python_repl::{Limits as PythonLimits, PythonRepl};

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::domain::visible::visible;
-use crate::domain::{Because, Effect, Remembered, Shown};
+use crate::domain::{Because, Effect, Remembered, Shown, Taint};
 
 /// What the configuration says of an effect or a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -59,18 +59,6 @@ pub struct Case<'a> {
     pub tainted: Option<&'a Taint>,
 }
 
-/// Where a run has text from that strangers may have written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Taint {
-    /// A page, a document, a command with network.
-    Outside,
-    /// A file of a skill, in a version that nobody has trusted.
-    Skill(String),
-    /// What a command wrote: from the sandbox's own folder, into which an earlier run may have fetched anything. It counts
-    /// for what shapes the agent, or no command could be followed by another.
-    Output,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Allow,
@@ -102,10 +90,10 @@ impl Policy {
         let rule = own.unwrap_or_else(|| self.effects.of(case.effect));
         let refused = |what: &str| Verdict::Deny(format!("the configuration (approvals) denies {what}"));
         let asks = |code: &str, why: &str, taint: Option<&Taint>| {
-            let because = Because { code: code.to_owned(), ..taint.map(Taint::because).unwrap_or_default() };
+            let because = Because { code: code.to_owned(), ..taint.map(because).unwrap_or_default() };
             Verdict::Ask(Reason { sentence: format!("It {}; {why}.", what(case)), because: Some(because) })
         };
-        let tainted = case.tainted.map(Taint::words);
+        let tainted = case.tainted.map(words);
         if rule == Rule::Deny {
             return refused(case.tool);
         }
@@ -150,25 +138,25 @@ impl Policy {
     }
 }
 
-impl Taint {
-    /// Without its code.
-    fn because(&self) -> Because {
-        let (from, file) = match self {
-            Taint::Outside => ("outside", None),
-            Taint::Output => ("output", None),
-            Taint::Skill(file) => ("skill", Some(visible(file))),
-        };
-        Because { text_from: Some(from.to_owned()), file, ..Because::default() }
-    }
+/// Without its code.
+fn because(taint: &Taint) -> Because {
+    let (from, file) = match taint {
+        Taint::Outside => ("outside", None),
+        Taint::Output => ("output", None),
+        Taint::Imported => ("imported", None),
+        Taint::Skill(file) => ("skill", Some(visible(file))),
+    };
+    Because { text_from: Some(from.to_owned()), file, ..Because::default() }
+}
 
-    fn words(&self) -> String {
-        let from = match self {
-            Taint::Outside => String::new(),
-            Taint::Output => " (a command's output)".to_owned(),
-            Taint::Skill(file) => format!(" ({}, which you have not trusted as it is now)", visible(file)),
-        };
-        format!("this run has read text from outside{from}, which may want this more than you do")
-    }
+fn words(taint: &Taint) -> String {
+    let from = match taint {
+        Taint::Outside => String::new(),
+        Taint::Output => " (a command's output)".to_owned(),
+        Taint::Imported => " (the conversation itself came from a file)".to_owned(),
+        Taint::Skill(file) => format!(" ({}, which you have not trusted as it is now)", visible(file)),
+    };
+    format!("this run has read text from outside{from}, which may want this more than you do")
 }
 
 impl Effects {
