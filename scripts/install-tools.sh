@@ -36,6 +36,11 @@ case "${1:-}" in
     need sqlite3 sqlite3
     need python3 python3
     need curl curl
+    need npm npm
+    need rg ripgrep
+    # Those of the system's Python: commands do not see one that a version manager keeps below a home.
+    [ -x /usr/bin/pip3 ] || missing+=(python3-pip)
+    /usr/bin/python3 -c 'import numpy' 2>/dev/null || missing+=(python3-numpy)
     ;;
   *)
     echo "usage: $0 model|browser|disk|sandbox" >&2

@@ -8,41 +8,13 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Job, SEARCH_PATH, sys};
+use super::{Job, SEARCH_PATH, paths, sys};
 
 pub const MISSING: &str =
     "the sandbox's level is strict and bubblewrap (bwrap) is not installed; install it, or choose the level standard";
 
 /// Where the supervisor's own program is open, so that it can be started without being in the new file system.
 pub const PROGRAM: i32 = 4;
-
-/// Of `/etc`: what programs and libraries look for, nothing of this machine's secrets.
-const ETC: [&str; 24] = [
-    "alternatives",
-    "bash.bashrc",
-    "ca-certificates",
-    "debian_version",
-    "gitconfig",
-    "group",
-    "hosts",
-    "inputrc",
-    "ld.so.cache",
-    "ld.so.conf",
-    "ld.so.conf.d",
-    "localtime",
-    "magic",
-    "mime.types",
-    "nsswitch.conf",
-    "os-release",
-    "passwd",
-    "pki/tls/certs",
-    "profile",
-    "protocols",
-    "services",
-    "ssl/certs",
-    "ssl/openssl.cnf",
-    "timezone",
-];
 
 /// How many processors there are.
 const PROCESSORS: &str = "/sys/devices/system/cpu";
@@ -69,7 +41,8 @@ pub fn arguments(job: &Job) -> Vec<OsString> {
     }
     line.flags("--tmpfs /tmp");
     // Folders on the way that everybody may pass, whatever they are outside: the job may be another user.
-    let fixed: Vec<PathBuf> = ETC.iter().map(|name| Path::new("/etc").join(name)).chain([PROCESSORS.into()]).collect();
+    let public = paths::public_etc().into_iter().map(|(path, _)| path);
+    let fixed: Vec<PathBuf> = public.chain([PROCESSORS.into()]).collect();
     let ways = fixed.iter().chain(&job.readable).chain([&job.cwd]).filter_map(|path| path.parent());
     let passed: BTreeSet<&Path> = ways.flat_map(Path::ancestors).filter(|path| path.parent().is_some()).collect();
     for folder in passed {

@@ -13,6 +13,8 @@ mod calls;
 mod captured;
 mod holds;
 mod interpreter;
+mod namespace;
+mod notified;
 mod paths;
 mod process;
 mod ready;
@@ -29,6 +31,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::ready::Ready;
+use self::user::JobUser;
 use crate::domain::{Contact, Pass, WayOut};
 
 pub use captured::{Captured, grouped};
@@ -119,6 +122,8 @@ pub struct Finished {
     pub took: Duration,
     /// With whom it asked to be connected; empty without network.
     pub contacts: Vec<Contact>,
+    /// Names of system calls it asked for and was refused, each once.
+    pub refused: Vec<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -201,20 +206,27 @@ impl Sandbox {
         }
     }
 
-    /// What a person should know before commands work in `folder`: none when the limits hold there.
+    /// What a person should know before commands work in `folder`: none when all of the fence holds there.
     pub fn weakness(&self, folder: &Path) -> Option<String> {
-        let stays_root = match self.config.level {
-            Level::Off => false,
-            // There the folders on the way are bubblewrap's own.
-            Level::Strict => user::is_root() && !user::can_change(),
-            Level::Standard => user::is_root() && !(user::can_change() && user::lets_nobody_through(folder)),
+        let obstacle = match self.config.level {
+            // The namespaces are bubblewrap's there.
+            Level::Off | Level::Strict => None,
+            Level::Standard => namespace::obstacle(),
         };
-        stays_root.then(|| {
-            "miniclaw runs as root and commands stay user 0 (without its privileges, inside the same fence), because user \
-             65534 could not get to their folder: the limit on their number of processes does not hold. Run miniclaw as an \
-             ordinary user, or move the home out of folders that are closed to others."
-                .to_owned()
-        })
+        match (self.config.level, user::job_user()) {
+            (Level::Off, _) => None,
+            (_, JobUser::None) => Some(format!("Commands are refused: {}.", supervisor::ONLY_ROOT)),
+            (_, JobUser::Nobody) if obstacle.is_some() && !user::lets_nobody_through(folder) => {
+                obstacle.map(|why| format!("Commands are refused: {}.", supervisor::no_way_for_nobody(&why)))
+            }
+            (_, JobUser::Own | JobUser::Nobody) => obstacle.map(|why| {
+                format!(
+                    "Commands have no mount namespace, because {why}: shared memory is closed to them (Python's \
+                     multiprocessing needs it), and they can change the mode of their user's files outside of scratch/. The \
+                     level strict (bubblewrap) may still work here."
+                )
+            }),
+        }
     }
 }
 

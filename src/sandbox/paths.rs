@@ -23,14 +23,85 @@ pub const SIGNALS_ABI: i32 = 6;
 /// Programs and libraries.
 const SYSTEM: [&str; 8] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/sys/devices/system/cpu"];
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/urandom", "/dev/random"];
-/// POSIX semaphores live here: without it Python's `multiprocessing` does not start. Shared with the host.
-const SHARED_MEMORY: &str = "/dev/shm";
-/// Of `/etc/ssl` only what is public; `/etc/ssl/private` stays out.
-const ETC_SSL: [&str; 2] = ["/etc/ssl/certs", "/etc/ssl/openssl.cnf"];
+
+/// Of `/etc`: what programs and libraries look for, nothing of this machine's secrets. A name may end in `*`.
+const ETC: [&str; 62] = [
+    "ImageMagick-*",
+    "OpenCL",
+    "R",
+    "adduser.conf",
+    "alternatives",
+    "bash.bashrc",
+    "bash_completion.d",
+    "bindresvport.blacklist",
+    "ca-certificates",
+    "ca-certificates.conf",
+    "crypto-policies",
+    "debian_version",
+    "dpkg/origins",
+    "emacs",
+    "ethertypes",
+    "fedora-release",
+    "fonts",
+    "gai.conf",
+    "ghostscript",
+    "gitconfig",
+    "gnutls",
+    "group",
+    "host.conf",
+    "hosts",
+    "inputrc",
+    "java*",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "locale.alias",
+    "localtime",
+    "login.defs",
+    "lsb-release",
+    "magic",
+    "magic.mime",
+    "mailcap",
+    "manpath.config",
+    "maven",
+    "mime.types",
+    "nanorc",
+    "networks",
+    "nsswitch.conf",
+    "os-release",
+    "papersize",
+    "passwd",
+    "perl",
+    "pki/ca-trust/extracted",
+    "pki/tls/certs",
+    "profile",
+    "protocols",
+    "python*",
+    "redhat-release",
+    "rpc",
+    "services",
+    "sgml",
+    "shells",
+    "ssl/certs",
+    "ssl/openssl.cnf",
+    "system-release",
+    "terminfo",
+    "timezone",
+    "xml",
+];
+
+/// What a job sees of `/dev/shm`, where POSIX semaphores live: without them Python's `multiprocessing` does not start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SharedMemory {
+    /// One of its own, which ends with it.
+    Own,
+    /// It is shared with the machine, so it is closed.
+    Closed,
+}
 
 /// Whether every job may read what lies there, because it is below a folder of the system.
 pub fn is_system(path: &Path) -> bool {
-    SYSTEM.iter().chain(&[SHARED_MEMORY, "/etc"]).any(|folder| path.starts_with(folder))
+    SYSTEM.iter().chain(&[super::namespace::SHARED_MEMORY, "/etc"]).any(|folder| path.starts_with(folder))
 }
 
 fn abi(kernel: i32) -> ABI {
@@ -46,6 +117,7 @@ fn abi(kernel: i32) -> ABI {
 /// is one.
 pub struct SystemRules {
     kernel: i32,
+    memory: SharedMemory,
     rules: RulesetCreated,
     made_of: EtcStamp,
 }
@@ -56,7 +128,7 @@ type EtcStamp = [Option<SystemTime>; 2];
 impl SystemRules {
     /// Every right named here is demanded of the kernel, never "if possible": a ruleset that cannot be had in full is an
     /// error.
-    pub fn new(kernel: i32) -> Result<Self, RulesetError> {
+    pub fn new(kernel: i32, memory: SharedMemory) -> Result<Self, RulesetError> {
         let abi = abi(kernel);
         let mut rules = Ruleset::default()
             .set_compatibility(CompatLevel::HardRequirement)
@@ -80,16 +152,18 @@ impl SystemRules {
         for path in DEVICES {
             rules = allow(rules, Path::new(path), device)?;
         }
-        rules = allow(rules, Path::new(SHARED_MEMORY), writing(abi) & !AccessFs::Execute)?;
-        Ok(Self { kernel, rules, made_of })
+        if memory == SharedMemory::Own {
+            rules = allow(rules, Path::new(super::namespace::SHARED_MEMORY), writing(abi) & !AccessFs::Execute)?;
+        }
+        Ok(Self { kernel, memory, rules, made_of })
     }
 
     /// The rules for one job: these, made anew if files of `/etc` were replaced meanwhile, and what the order names. TCP is
     /// closed but for connections to the `port` of the proxy.
     pub fn and(self, order: &Order) -> Result<RulesetCreated, RulesetError> {
-        let Self { kernel, mut rules, made_of } = self;
+        let Self { kernel, memory, mut rules, made_of } = self;
         if made_of != etc_stamp() {
-            rules = Self::new(kernel)?.rules;
+            rules = Self::new(kernel, memory)?.rules;
         }
         if let Some(port) = order.proxy_port {
             rules = rules.add_rule(NetPort::new(port, AccessNet::ConnectTcp))?;
@@ -125,12 +199,17 @@ fn add(
     rules.add_rule(PathBeneath::new(fd, access))
 }
 
-/// What every user may read directly below `/etc`, and whether it is a folder: not shadow, not sudoers, not the host's
-/// keys.
-fn public_etc() -> Vec<(PathBuf, bool)> {
-    let Ok(entries) = fs::read_dir("/etc") else { return Vec::new() };
-    let entries = entries.flatten().filter(|entry| entry.file_name() != "ssl").map(|entry| entry.path());
-    let paths = ETC_SSL.iter().map(PathBuf::from).chain(entries);
+/// What of `/etc` a job may read, and whether it is a folder: what is listed here, and open to every user.
+pub fn public_etc() -> Vec<(PathBuf, bool)> {
+    let named = |name: &str| match name.strip_suffix('*') {
+        None => vec![Path::new("/etc").join(name)],
+        Some(begins) => {
+            let entries = fs::read_dir("/etc").into_iter().flatten().flatten();
+            let fits = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(begins));
+            fits.map(|entry| entry.path()).collect()
+        }
+    };
+    let paths = ETC.into_iter().flat_map(named);
     let looked_at = paths.filter_map(|path| fs::metadata(&path).ok().map(|meta| (path, meta)));
     let public = looked_at.filter(|(_, meta)| meta.permissions().mode() & 0o004 != 0);
     public.map(|(path, meta)| (path, meta.is_dir())).collect()
@@ -144,7 +223,8 @@ mod tests {
     fn secrets_of_the_host_are_not_public() {
         let paths: Vec<PathBuf> = public_etc().into_iter().map(|(path, _)| path).collect();
         assert!(paths.contains(&PathBuf::from("/etc/passwd")));
-        for secret in ["/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/ssl"] {
+        for secret in ["/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/ssl", "/etc/environment", "/etc/machine-id"]
+        {
             assert!(!paths.contains(&PathBuf::from(secret)), "{secret}");
         }
     }

@@ -115,13 +115,16 @@ impl Process {
     pub async fn kill(mut self) -> Exit {
         self.control.stop().await;
         let report = timeout(Duration::from_secs(6), self.control.report()).await;
+        self.control.refused();
         if timeout(Duration::from_secs(1), self.child.wait()).await.is_err() {
             let _ = self.child.start_kill();
         }
         match report {
             Ok(Some(Report::Ended(End::Code(code)))) => Exit::Code(code),
             Ok(Some(Report::Ended(End::Signal(signal)))) => Exit::Signal(signal),
-            Ok(Some(Report::Started | Report::NotStarted { .. }) | None) | Err(_) => Exit::Signal(libc::SIGKILL),
+            Ok(Some(Report::Started { .. } | Report::Refused { .. } | Report::NotStarted { .. }) | None) | Err(_) => {
+                Exit::Signal(libc::SIGKILL)
+            }
         }
     }
 }

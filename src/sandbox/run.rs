@@ -63,10 +63,11 @@ impl Sandbox {
             let _ = supervised.child.start_kill();
         }
         self.see_out(supervised.child);
+        let refused = supervised.control.refused();
         let (stdout, stderr) = (out.finish(), err.finish());
         let exit = exit.map_err(|error| if begun { error } else { self.explain(error, &stderr.text()) })?;
         let contacts = pass.map(|pass| pass.contacts()).unwrap_or_default();
-        Ok(Finished { exit, stdout, stderr, took: started.elapsed(), contacts })
+        Ok(Finished { exit, stdout, stderr, took: started.elapsed(), contacts, refused })
     }
 }
 
@@ -86,6 +87,8 @@ fn exit(report: Option<Report>) -> Result<Exit, SandboxError> {
     match report {
         Some(Report::Ended(End::Code(code))) => Ok(Exit::Code(code)),
         Some(Report::Ended(End::Signal(signal))) => Ok(Exit::Signal(signal)),
-        Some(Report::Started | Report::NotStarted { .. }) | None => Err(SandboxError::Lost),
+        Some(Report::Started { .. } | Report::Refused { .. } | Report::NotStarted { .. }) | None => {
+            Err(SandboxError::Lost)
+        }
     }
 }

@@ -13,8 +13,8 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, Command};
 
-use super::wire::{self, ARGUMENT, Fence, NotStarted, Order, Report, SOCKET};
-use super::{Job, Level, SEARCH_PATH, Sandbox, SandboxError, TEMPORARY, bubblewrap, sys};
+use super::wire::{self, ARGUMENT, Fence, IN_NAMESPACE, NotStarted, Order, Report, SOCKET};
+use super::{Job, Level, SEARCH_PATH, Sandbox, SandboxError, TEMPORARY, bubblewrap, calls, sys};
 use crate::domain::Pass;
 
 /// Every spelling that programs look for.
@@ -38,6 +38,8 @@ pub struct Supervised {
 pub struct Control {
     reports: Lines<BufReader<OwnedReadHalf>>,
     commands: OwnedWriteHalf,
+    /// Names of system calls that were refused, each once.
+    refused: Vec<String>,
 }
 
 impl Sandbox {
@@ -57,7 +59,11 @@ impl Sandbox {
                 (command, Some(self.supervisor_program().map_err(SandboxError::Supervisor)?))
             }
         };
-        command.arg(ARGUMENT).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.arg(ARGUMENT);
+        if self.config.level == Level::Standard {
+            command.arg(IN_NAMESPACE);
+        }
+        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
         let (socket, opened) = (theirs.as_raw_fd(), program.as_ref().map(AsRawFd::as_raw_fd));
         let passed = if program.is_some() { bubblewrap::PROGRAM } else { SOCKET };
         // SAFETY: a few system calls, no allocation.
@@ -137,7 +143,7 @@ impl Control {
     fn new(socket: StdStream) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         let (read, commands) = UnixStream::from_std(socket)?.into_split();
-        Ok(Self { reports: BufReader::new(read).lines(), commands })
+        Ok(Self { reports: BufReader::new(read).lines(), commands, refused: Vec::new() })
     }
 
     /// Sends the order and waits until the program runs.
@@ -154,19 +160,39 @@ impl Control {
         let _ = self.commands.write_all(&length).await;
         let _ = self.commands.write_all(&bytes).await;
         match self.report().await {
-            Some(Report::Started) => Ok(()),
+            Some(Report::Started { no_namespace: None }) => Ok(()),
+            Some(Report::Started { no_namespace: Some(why) }) => {
+                tracing::debug!(why, "a command runs without a mount namespace");
+                Ok(())
+            }
             Some(Report::NotStarted { reason: NotStarted::Fence, why }) => Err(SandboxError::Fence(why)),
             Some(Report::NotStarted { reason: NotStarted::Program, why }) => {
                 Err(SandboxError::Program { program, why })
             }
-            Some(Report::Ended(_)) | None => Err(SandboxError::Lost),
+            Some(Report::Ended(_) | Report::Refused { .. }) | None => Err(SandboxError::Lost),
         }
     }
 
-    /// The next report; none when the supervisor is gone. May be dropped half way without losing one.
+    /// The next report that is not of a refused call, which is kept; none when the supervisor is gone. May be dropped half
+    /// way without losing one.
     pub async fn report(&mut self) -> Option<Report> {
-        let line = self.reports.next_line().await.ok()??;
-        serde_json::from_str(&line).ok()
+        loop {
+            let line = self.reports.next_line().await.ok()??;
+            match serde_json::from_str(&line).ok()? {
+                Report::Refused { call } => self.refused.push(call),
+                report => return Some(report),
+            }
+        }
+    }
+
+    /// The system calls that were refused until now, by name. Their names go to the log.
+    pub fn refused(&mut self) -> Vec<String> {
+        let refused = std::mem::take(&mut self.refused);
+        for call in &refused {
+            let why = calls::reason(call).unwrap_or("It is newer than the list of calls.");
+            tracing::info!(call, why, "the sandbox refused a system call of a command");
+        }
+        refused
     }
 
     /// Ctrl-C for the main process.

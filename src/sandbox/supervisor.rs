@@ -4,7 +4,8 @@
 //! behind (`setsid`, double forks), so that when the main process ends, when the server says stop, or when the server
 //! is gone, it can kill everything and say so. It is single-threaded.
 
-use std::io::{Read, Write};
+use std::collections::BTreeSet;
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
@@ -14,10 +15,11 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
+use super::namespace::{ByNobody, MountNamespace};
 use super::sys::{self, Pid, Reaped};
-use super::user::{NOBODY, can_change, is_root, lets_nobody_work};
-use super::wire::{ARGUMENT, End, Fence, INTERRUPT, NotStarted, ORDER_LIMIT, Order, Report, SOCKET};
-use super::{calls, paths};
+use super::user::{JobUser, NOBODY, job_user, lets_nobody_work};
+use super::wire::{ARGUMENT, End, Fence, IN_NAMESPACE, INTERRUPT, NotStarted, ORDER_LIMIT, Order, Report, SOCKET};
+use super::{calls, notified, paths};
 
 /// How long the last of a tool's processes may take to die of SIGKILL.
 const REAPING: Duration = Duration::from_secs(5);
@@ -25,8 +27,10 @@ const REAPING: Duration = Duration::from_secs(5);
 /// If this process was started as a supervisor, does that work and never returns. To be called first in `main`, before
 /// any thread exists.
 pub fn supervise_if_asked() {
-    if std::env::args_os().nth(1).is_some_and(|first| first == ARGUMENT) {
-        let code = match sys::inherited_socket(SOCKET).and_then(supervise) {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_some_and(|first| first == ARGUMENT) {
+        let place = if arguments.next().is_some_and(|next| next == IN_NAMESPACE) { Place::Own } else { Place::Given };
+        let code = match sys::inherited_socket(SOCKET).and_then(|server| supervise(server, place)) {
             Ok(()) => 0,
             Err(_) => 1,
         };
@@ -34,15 +38,26 @@ pub fn supervise_if_asked() {
     }
 }
 
-fn supervise(mut server: UnixStream) -> io::Result<()> {
+/// Which mounts a job sees.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Those of a namespace that this supervisor makes.
+    Own,
+    /// Those that are there: bubblewrap's, or the machine's where there is no fence.
+    Given,
+}
+
+fn supervise(mut server: UnixStream, place: Place) -> io::Result<()> {
     // A Ctrl-C in the server's terminal is for the server: it decides what becomes of its tools.
     let _ = sys::new_session();
     let signals = sys::signals_as_file(&[libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP])?;
     sys::become_subreaper()?;
-    let in_advance = InAdvance::new();
+    let children = Children::of_this_process();
+    let in_advance = InAdvance::new(place);
+    let no_namespace = in_advance.namespace.as_ref().err().cloned().flatten();
     let order = read_order(&mut server)?;
-    let main = match start(&order, in_advance) {
-        Ok(pid) => pid,
+    let Started { main, refusals } = match start(&order, in_advance) {
+        Ok(started) => started,
         Err((reason, why)) => return report(&mut server, &Report::NotStarted { reason, why }),
     };
     // Only the tool's processes hold its output open now, so that it ends when they do.
@@ -51,9 +66,12 @@ fn supervise(mut server: UnixStream) -> io::Result<()> {
         sys::move_to(null.as_raw_fd(), number)?;
     }
     // A server that is gone cannot be told; its tools must be killed all the same.
-    let _ = report(&mut server, &Report::Started);
-    let status = watch(&mut server, &signals, main);
-    let status = bury(main).or(status).unwrap_or_else(|| ExitStatus::from_raw(libc::SIGKILL));
+    let _ = report(&mut server, &Report::Started { no_namespace });
+    let mut refusals = Refusals { listener: refusals, told: BTreeSet::new() };
+    let status = watch(&mut server, &signals, (main, &mut refusals));
+    // What is left alive must not be reported as ended: the server learns that by our silence.
+    let last = reap_descendants(main, &children)?;
+    let status = last.or(status).unwrap_or_else(|| ExitStatus::from_raw(libc::SIGKILL));
     let end = match (status.code(), status.signal()) {
         (Some(code), _) => End::Code(code),
         (None, signal) => End::Signal(signal.unwrap_or(libc::SIGKILL)),
@@ -80,7 +98,7 @@ fn report(server: &mut UnixStream, report: &Report) -> io::Result<()> {
 }
 
 /// Until the main process has ended (its status) or everything is to stop (none).
-fn watch(server: &mut UnixStream, signals: &OwnedFd, main: Pid) -> Option<ExitStatus> {
+fn watch(server: &mut UnixStream, signals: &OwnedFd, (main, refusals): (Pid, &mut Refusals)) -> Option<ExitStatus> {
     loop {
         loop {
             match sys::reap() {
@@ -90,7 +108,11 @@ fn watch(server: &mut UnixStream, signals: &OwnedFd, main: Pid) -> Option<ExitSt
                 Reaped::NoChildren => return None,
             }
         }
-        let [told, signalled] = sys::wait_readable([server.as_raw_fd(), signals.as_raw_fd()], -1);
+        let listener = refusals.listener.as_ref().map_or(-1, AsRawFd::as_raw_fd);
+        let [told, signalled, refused] = sys::wait_readable([server.as_raw_fd(), signals.as_raw_fd(), listener]);
+        if refused {
+            refusals.answer(server);
+        }
         if signalled {
             while let Some(signal) = sys::next_signal(signals) {
                 if signal != libc::SIGCHLD {
@@ -110,11 +132,14 @@ fn watch(server: &mut UnixStream, signals: &OwnedFd, main: Pid) -> Option<ExitSt
 
 /// Kills every descendant: each one that loses its parent becomes our child, so our children shrink to none. Gives the
 /// main process's status if it ended only now.
-fn bury(main: Pid) -> Option<ExitStatus> {
+///
+/// # Errors
+/// When some may be left.
+fn reap_descendants(main: Pid, children: &Children) -> io::Result<Option<ExitStatus>> {
     let mut found = None;
     let started = Instant::now();
     while started.elapsed() < REAPING {
-        for pid in children() {
+        for pid in children.now()? {
             sys::signal(pid, libc::SIGKILL);
         }
         loop {
@@ -122,20 +147,60 @@ fn bury(main: Pid) -> Option<ExitStatus> {
                 Reaped::One(pid, status) if pid == main => found = Some(ExitStatus::from_raw(status)),
                 Reaped::One(..) => {}
                 Reaped::Nobody => break,
-                Reaped::NoChildren => return found,
+                Reaped::NoChildren => return Ok(found),
             }
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-    found
+    Err(io::ErrorKind::TimedOut.into())
 }
 
-fn children() -> Vec<Pid> {
-    let me = std::process::id();
-    match fs::read_to_string(format!("/proc/self/task/{me}/children")) {
-        Ok(list) => list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect(),
-        // A kernel without that file: look at every process.
-        Err(_) => processes(None).filter(|process| process.parent == me).map(|process| process.pid).collect(),
+/// The kernel's list of our children, opened before there are any: later there may be no room for another open file.
+struct Children(Option<fs::File>);
+
+impl Children {
+    fn of_this_process() -> Self {
+        let me = std::process::id();
+        Self(fs::File::open(format!("/proc/self/task/{me}/children")).ok())
+    }
+
+    /// # Errors
+    /// When the children cannot be told; then there may be some.
+    fn now(&self) -> io::Result<Vec<Pid>> {
+        let Some(mut file) = self.0.as_ref() else {
+            // A kernel without that file: look at every process.
+            let me = std::process::id();
+            return Ok(processes(None)?.filter(|process| process.parent == me).map(|process| process.pid).collect());
+        };
+        let mut list = String::new();
+        file.seek(SeekFrom::Start(0))?;
+        file.read_to_string(&mut list)?;
+        Ok(list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect())
+    }
+}
+
+/// System calls that the filter refuses.
+struct Refusals {
+    /// From which they are read; none where the kernel answers for itself.
+    listener: Option<OwnedFd>,
+    told: BTreeSet<i64>,
+}
+
+impl Refusals {
+    /// Lets the next one fail, and tells the server its name the first time.
+    fn answer(&mut self, server: &mut UnixStream) {
+        let Some(listener) = &self.listener else { return };
+        match notified::refuse_next(listener) {
+            Some(number) if self.told.insert(number) => {
+                let call = calls::name(number).map_or_else(|| format!("number {number}"), str::to_owned);
+                // A server that is gone is noticed by the next look at it.
+                let _ = report(server, &Report::Refused { call });
+            }
+            Some(_) => {}
+            // Every process with the filter is gone, or who asked was killed.
+            None if sys::has_hung_up(listener) => self.listener = None,
+            None => {}
+        }
     }
 }
 
@@ -147,8 +212,12 @@ struct Process {
 
 /// The processes there are; only those of one user when one is named. To look at a process takes the kernel thirty times
 /// as long as to say whose it is.
-fn processes(user: Option<u32>) -> impl Iterator<Item = Process> {
-    fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(move |entry| {
+///
+/// # Errors
+/// When `/proc` cannot be read.
+fn processes(user: Option<u32>) -> io::Result<impl Iterator<Item = Process>> {
+    let entries = fs::read_dir("/proc")?;
+    Ok(entries.flatten().filter_map(move |entry| {
         let pid = entry.file_name().to_str()?.parse().ok()?;
         if user.is_some() && entry.metadata().ok()?.uid() != user? {
             return None;
@@ -157,7 +226,7 @@ fn processes(user: Option<u32>) -> impl Iterator<Item = Process> {
         // The name in parentheses may hold anything; after its end: state, parent, …, the 20th field is the threads.
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
         Some(Process { pid, parent: fields.get(1)?.parse().ok()?, threads: fields.get(17)?.parse().ok()? })
-    })
+    }))
 }
 
 /// The steps between fork and exec; the last one begun is known when the start fails.
@@ -169,7 +238,13 @@ enum Step {
     Program = b'p',
 }
 
-fn start(order: &Order, in_advance: InAdvance) -> Result<Pid, (NotStarted, String)> {
+/// What a start gave.
+struct Started {
+    main: Pid,
+    refusals: Option<OwnedFd>,
+}
+
+fn start(order: &Order, in_advance: InAdvance) -> Result<Started, (NotStarted, String)> {
     let (mut steps, mut note) = io::pipe().map_err(|error| (NotStarted::Fence, error.to_string()))?;
     let Some((program, arguments)) = order.argv.split_first() else {
         return Err((NotStarted::Program, "no program was named".to_owned()));
@@ -185,8 +260,14 @@ fn start(order: &Order, in_advance: InAdvance) -> Result<Pid, (NotStarted, Strin
         Fence::None => None,
         Fence::Standard => Some(in_advance.fence(order).map_err(|why| (NotStarted::Fence, why))?),
     };
-    let user = fence.as_ref().map_or_else(sys::user_id, |fence| fence.user.unwrap_or_else(sys::user_id));
-    let limits = limits(order, user);
+    let counted = match &fence {
+        // Its user namespace counts its processes alone.
+        Some(fence) if fence.has_users => None,
+        Some(fence) => Some(fence.user.unwrap_or_else(sys::user_id)),
+        None => Some(sys::user_id()),
+    };
+    let limits = limits(order, counted).map_err(|error| (NotStarted::Program, error.to_string()))?;
+    let (refusals, tell) = UnixStream::pair().map_err(|error| (NotStarted::Fence, error.to_string()))?;
     let temporary = order.cwd.join(super::TEMPORARY);
     // SAFETY: this process has one thread, so the child may allocate and use std.
     unsafe {
@@ -200,7 +281,7 @@ fn start(order: &Order, in_advance: InAdvance) -> Result<Pid, (NotStarted, Strin
             }
             if let Some(fence) = &mut fence {
                 note.write_all(&[Step::Fence as u8])?;
-                fence.put_up(&temporary)?;
+                fence.put_up(&temporary, &tell)?;
             } else {
                 sys::die_with_parent()?;
                 let _ = fs::create_dir(&temporary);
@@ -211,7 +292,7 @@ fn start(order: &Order, in_advance: InAdvance) -> Result<Pid, (NotStarted, Strin
     let spawned = command.spawn();
     drop(command);
     match spawned {
-        Ok(child) => Ok(child.id() as Pid),
+        Ok(child) => Ok(Started { main: child.id() as Pid, refusals: notified::receive(&refusals) }),
         Err(error) => {
             let mut begun = Vec::new();
             let _ = steps.read_to_end(&mut begun);
@@ -226,9 +307,12 @@ fn start(order: &Order, in_advance: InAdvance) -> Result<Pid, (NotStarted, Strin
 }
 
 /// Bounds on what one process may use. They bound accidents; user 0 is free of some of them.
-fn limits(order: &Order, user: u32) -> Vec<(libc::__rlimit_resource_t, u64)> {
+fn limits(order: &Order, counted: Option<u32>) -> io::Result<Vec<(libc::__rlimit_resource_t, u64)>> {
     // The kernel counts all threads of the user, also those of other programs: allow that many more.
-    let now: u64 = processes(Some(user)).map(|process| process.threads).sum();
+    let now: u64 = match counted {
+        Some(user) => processes(Some(user))?.map(|process| process.threads).sum(),
+        None => 0,
+    };
     let mut limits = vec![
         (libc::RLIMIT_CORE, 0),
         (libc::RLIMIT_FSIZE, 128 << 20),
@@ -237,36 +321,57 @@ fn limits(order: &Order, user: u32) -> Vec<(libc::__rlimit_resource_t, u64)> {
         (libc::RLIMIT_NPROC, now + 256),
     ];
     limits.extend(order.cpu_seconds.map(|seconds| (libc::RLIMIT_CPU, seconds)));
-    limits
+    Ok(limits)
 }
 
 /// What of a fence needs no order: made while none is there.
 struct InAdvance {
+    /// The job's mounts; why there are none of its own, unless others made them.
+    namespace: Result<MountNamespace, Option<String>>,
     rules: Result<paths::SystemRules, String>,
-    filters: Result<Filters, String>,
-    can_change_user: bool,
+    filters: Result<calls::Filters, String>,
+    user: JobUser,
 }
 
-type Filters = [seccompiler::BpfProgram; 2];
-
-fn filters(network: bool) -> Result<Filters, String> {
-    calls::filters(network).map_err(|error| error.to_string())
+fn filters(reach: calls::Reach) -> Result<calls::Filters, String> {
+    calls::filters(reach).map_err(|error| error.to_string())
 }
 
 impl InAdvance {
-    fn new() -> Self {
+    fn new(place: Place) -> Self {
+        // Asked first: in a user namespace of its own everybody is somebody else.
+        let user = job_user();
+        let namespace = match place {
+            Place::Own => MountNamespace::enter().map_err(Some),
+            Place::Given => Err(None),
+        };
+        let memory = match namespace {
+            Ok(_) | Err(None) => paths::SharedMemory::Own,
+            Err(Some(_)) => paths::SharedMemory::Closed,
+        };
         let kernel = sys::landlock_abi();
         let rules = if kernel < paths::LEAST_ABI {
             Err(super::no_landlock(kernel))
         } else {
-            paths::SystemRules::new(kernel).map_err(|error| error.to_string())
+            paths::SystemRules::new(kernel, memory).map_err(|error| error.to_string())
         };
-        Self { rules, filters: filters(false), can_change_user: is_root() && can_change() }
+        Self { namespace, rules, filters: filters(calls::Reach::Nothing), user }
     }
 
     fn fence(self, order: &Order) -> Result<Prepared, String> {
         let rules = self.rules?;
-        let user = (self.can_change_user && lets_nobody_work(order)).then_some(NOBODY);
+        let user = match (self.user, &self.namespace) {
+            (JobUser::Own, _) => None,
+            (JobUser::Nobody, Err(Some(why))) if !lets_nobody_work(order) => return Err(no_way_for_nobody(why)),
+            (JobUser::Nobody, _) => Some(NOBODY),
+            (JobUser::None, _) => return Err(ONLY_ROOT.to_owned()),
+        };
+        let mut has_users = false;
+        if let Ok(namespace) = &self.namespace {
+            let by_nobody = if user.is_some() { ByNobody::Yes } else { ByNobody::No };
+            namespace.open_for(order, by_nobody).map_err(|error| format!("the job's folders: {error}"))?;
+            has_users = namespace.has_users;
+        }
         if let Some(id) = user {
             let owner = fs::metadata(&order.cwd).map_err(|error| error.to_string())?.uid();
             if owner != id {
@@ -274,22 +379,37 @@ impl InAdvance {
             }
         }
         let rules = rules.and(order).map_err(|error| error.to_string())?;
-        let filters = if order.proxy_port.is_some() { filters(true)? } else { self.filters? };
-        Ok(Prepared { rules: Some(rules), filters, user })
+        let filters = if order.proxy_port.is_some() { filters(calls::Reach::Tcp)? } else { self.filters? };
+        Ok(Prepared { rules: Some(rules), filters, user, has_users })
     }
+}
+
+/// Why a server that is root and may not change its user runs nothing.
+pub const ONLY_ROOT: &str = "miniclaw runs as root and the system does not let it run commands as another user \
+     (CAP_SETUID and CAP_SETGID are missing); run miniclaw as an ordinary user";
+
+/// Why a server that is root runs nothing in a closed folder.
+pub fn no_way_for_nobody(why: &str) -> String {
+    format!(
+        "miniclaw runs as root, so its commands run as user 65534, who cannot get to the home: it lies below a folder that is \
+         closed to others, and {why}. Run miniclaw as an ordinary user, or move the home out of that folder"
+    )
 }
 
 /// The fence, made before the fork.
 struct Prepared {
     rules: Option<landlock::RulesetCreated>,
-    filters: Filters,
+    filters: calls::Filters,
     /// The user to become.
     user: Option<u32>,
+    /// It is in a user namespace of its own.
+    has_users: bool,
 }
 
 impl Prepared {
-    /// In the child: gives up every right, in the only order that works.
-    fn put_up(&mut self, temporary: &Path) -> io::Result<()> {
+    /// In the child: gives up every right, in the only order that works. The descriptor from which refused calls are read
+    /// goes to the supervisor.
+    fn put_up(&mut self, temporary: &Path, supervisor: &UnixStream) -> io::Result<()> {
         sys::drop_capability_bounds();
         if let Some(id) = self.user {
             sys::become_user(id)?;
@@ -303,9 +423,11 @@ impl Prepared {
         if reached.ruleset != landlock::RulesetStatus::FullyEnforced {
             return Err(io::Error::from_raw_os_error(libc::ENOSYS));
         }
-        for filter in &self.filters {
-            seccompiler::apply_filter(filter).map_err(io::Error::other)?;
+        notified::load(&self.filters.absent)?;
+        match notified::load_with_listener(&self.filters.noted) {
+            Ok(listener) => notified::send(supervisor, &listener),
+            // Another listener is there already: the calls are refused all the same, without a word in the log.
+            Err(_) => notified::load(&self.filters.allowed),
         }
-        Ok(())
     }
 }

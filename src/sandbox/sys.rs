@@ -17,7 +17,7 @@ pub enum Reaped {
     NoChildren,
 }
 
-fn check(result: i32) -> io::Result<()> {
+pub fn check(result: i32) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
@@ -192,12 +192,20 @@ pub fn next_signal(from: &OwnedFd) -> Option<i32> {
     }
 }
 
-/// Waits until one of the two can be read (or has ended), at most `timeout_ms`; -1 waits for ever.
-pub fn wait_readable(fds: [RawFd; 2], timeout_ms: i32) -> [bool; 2] {
+/// Waits until one of the descriptors can be read or has ended. A negative one is passed over.
+pub fn wait_readable<const N: usize>(fds: [RawFd; N]) -> [bool; N] {
     let mut polls = fds.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
     // SAFETY: the array outlives the call and its length is given.
-    unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, timeout_ms) };
+    unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, -1) };
     polls.map(|poll| poll.revents != 0)
+}
+
+/// Whether nobody holds the other end of a descriptor any more.
+pub fn has_hung_up(fd: &OwnedFd) -> bool {
+    let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events: 0, revents: 0 };
+    // SAFETY: the struct outlives the call.
+    unsafe { libc::poll(&raw mut poll, 1, 0) };
+    poll.revents & libc::POLLHUP != 0
 }
 
 /// Collects one ended child without waiting.

@@ -1,4 +1,4 @@
-//! Which user a job is. A server that runs as root makes its jobs user 65534, because user 0 is free of some limits.
+//! Which user a job is. A server that runs as root makes its jobs user 65534: user 0 owns too much, and is free of some limits.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,25 +7,43 @@ use std::path::Path;
 use super::sys;
 use super::wire::Order;
 
-/// The user and group a tool gets when the server runs as root: "nobody".
+/// The user and group a job gets when the server runs as root: "nobody".
 pub const NOBODY: u32 = 65534;
+
+/// The numbers of capabilities.
+const SETGID: u32 = 6;
+const SETUID: u32 = 7;
+pub const SYS_ADMIN: u32 = 21;
+
+/// As whom jobs run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobUser {
+    /// The server's own user, which is not root.
+    Own,
+    Nobody,
+    /// The server is root and cannot be anybody else.
+    None,
+}
 
 pub fn is_root() -> bool {
     sys::is_root()
 }
 
-/// Whether user 65534 could work for this order: every folder on the way to its paths lets others through. A home below
-/// `/root` does not; there the tool of a server that is root stays user 0 without capabilities, inside the same fence, and
-/// only the limit on processes is lost.
-pub fn lets_nobody_work(order: &Order) -> bool {
-    lets_nobody_through(&order.cwd) && order.readable.iter().all(|path| lets_others_through(path))
+/// As whom jobs of this process run.
+pub fn job_user() -> JobUser {
+    // Alone in a user namespace, root is an ordinary user outside.
+    if !is_root() || !is_mapped("/proc/self/uid_map") {
+        JobUser::Own
+    } else if has_capability(SETGID) && has_capability(SETUID) && is_mapped("/proc/self/gid_map") {
+        JobUser::Nobody
+    } else {
+        JobUser::None
+    }
 }
 
-/// Whether the system lets us become user 65534 at all.
-pub fn can_change() -> bool {
-    has_capabilities(&[6, 7]) // CAP_SETGID, CAP_SETUID
-        && is_mapped("/proc/self/uid_map")
-        && is_mapped("/proc/self/gid_map")
+/// Whether user 65534 gets to everything the order names without our doing: every folder on the way lets others through.
+pub fn lets_nobody_work(order: &Order) -> bool {
+    lets_nobody_through(&order.cwd) && order.readable.iter().all(|path| lets_others_through(path))
 }
 
 /// Whether user 65534 gets as far as this folder; the folder itself will be its own.
@@ -40,11 +58,12 @@ fn lets_others_through(path: &Path) -> bool {
     })
 }
 
-fn has_capabilities(wanted: &[u32]) -> bool {
+/// Whether this process has a capability now.
+pub fn has_capability(number: u32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let effective = effective.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0);
-    wanted.iter().all(|bit| effective & (1 << bit) != 0)
+    effective & (1 << number) != 0
 }
 
 /// Whether id 65534 exists in this user namespace.

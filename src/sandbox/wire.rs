@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 
 /// The argument that makes the program a supervisor.
 pub const ARGUMENT: &str = "__supervise";
+/// The argument after it that has the supervisor make a mount namespace while it waits for its order.
+pub const IN_NAMESPACE: &str = "in-namespace";
 /// Where the supervisor finds its socket.
 pub const SOCKET: i32 = 3;
 /// The longest order, in bytes: a command line and a few paths.
@@ -39,12 +41,14 @@ pub enum Fence {
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Report {
-    Started,
-    /// Nothing was run.
-    NotStarted {
-        reason: NotStarted,
-        why: String,
+    Started {
+        /// Why the job has no mount namespace, where it should have one.
+        no_namespace: Option<String>,
     },
+    /// The job asked for this system call, which is refused; told once for each name.
+    Refused { call: String },
+    /// Nothing was run.
+    NotStarted { reason: NotStarted, why: String },
     /// The main process and everything it left behind are gone.
     Ended(End),
 }

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 pub enum Place {
     /// A folder others may pass through: as root, the job becomes user 65534.
     Open,
-    /// A folder below a private one: in level `standard` the job stays the server's user.
+    /// A folder below one that is closed to other users.
     Private,
 }
 

@@ -11,6 +11,7 @@ mod other_user;
 mod secrets;
 mod spawning;
 mod trees;
+mod unmediated;
 
 use std::time::Duration;
 

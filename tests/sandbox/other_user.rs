@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::kit::{Place, fenced_levels, is_root, program, skipped};
-use crate::{escapes, everyday};
+use crate::{escapes, everyday, unmediated};
 
 /// A user that owns nothing on this machine.
 const USER: u32 = 4242;
@@ -19,6 +19,7 @@ async fn as_another_user() {
     for level in fenced_levels() {
         escapes::all_hold(level, Place::Open).await;
         everyday::all_work(level, Place::Open).await;
+        unmediated::none_succeeds(level, Place::Open).await;
     }
     escapes::most_get_out_without_a_fence(8).await;
 }

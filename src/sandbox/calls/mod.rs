@@ -1,0 +1,109 @@
+//! The seccomp half of the fence: the system calls that a job may make. Landlock alone leaves open whatever does not open
+//! a file: sockets, shared memory, limits and priorities of other processes, leases, watches.
+
+mod checks;
+mod table;
+
+use std::collections::BTreeMap;
+
+use libc::{ENOSYS, EPERM, SYS_clone3, SYS_openat2};
+use seccompiler::{BackendError, BpfProgram, SeccompAction, SeccompFilter, SeccompRule, TargetArch, sock_filter};
+
+use table::{GROUPS, NEWEST, Verdict, number};
+pub use table::{name, reason};
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// What a job needs of the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    Nothing,
+    /// TCP sockets; where they lead is Landlock's business.
+    Tcp,
+}
+
+/// The programs of one fence, to be loaded in this order.
+pub struct Filters {
+    /// Some calls are absent (ENOSYS).
+    pub absent: BpfProgram,
+    /// All calls but those that are allowed fail with EPERM.
+    pub allowed: BpfProgram,
+    /// The same, but a refused call waits until the supervisor has noted its name and fails then.
+    pub noted: BpfProgram,
+}
+
+/// # Errors
+/// When a rule does not compile; a test shows that they do.
+pub fn filters(reach: Reach) -> Result<Filters, BackendError> {
+    let arch = TargetArch::try_from(std::env::consts::ARCH)?;
+    let mut rules = Rules::new();
+    for group in GROUPS {
+        for call in group.calls {
+            let Some(number) = number(call) else { continue };
+            let rule = match group.verdict {
+                Verdict::Allowed => Vec::new(),
+                Verdict::Checked(check) => match checks::rules(check, (call.0, reach))? {
+                    Some(rule) => rule,
+                    None => continue,
+                },
+                Verdict::Refused | Verdict::Absent => continue,
+            };
+            rules.insert(number, rule);
+        }
+    }
+    // The crate knows no answer "ask the supervisor": it compiles the one to trace, which is put in its place.
+    let traced = SeccompAction::Trace(0);
+    let noted: BpfProgram = SeccompFilter::new(rules.clone(), traced, SeccompAction::Allow, arch)?.try_into()?;
+    let noted = noted.into_iter().map(|instruction| match (instruction.code, instruction.k) {
+        (RETURN, libc::SECCOMP_RET_TRACE) => sock_filter { k: libc::SECCOMP_RET_USER_NOTIF, ..instruction },
+        _ => instruction,
+    });
+    let refused = SeccompAction::Errno(EPERM as u32);
+    Ok(Filters {
+        absent: absent(),
+        allowed: SeccompFilter::new(rules, refused, SeccompAction::Allow, arch)?.try_into()?,
+        noted: noted.collect(),
+    })
+}
+
+/// `BPF_RET | BPF_K`
+const RETURN: u16 = 0x06;
+
+/// Calls behind whose pointers a filter cannot look, and those that are newer than the list. Refusing them would break
+/// programs that would do without them. Any other architecture is the next filter's business, which kills it.
+fn absent() -> BpfProgram {
+    const LOAD: u16 = 0x20;
+    const IF_EQUAL: u16 = 0x15;
+    const IF_GREATER: u16 = 0x25;
+    /// On x86-64 every call has a second number with this bit (x32), which the next filter refuses.
+    const X32_BIT: u32 = 0x4000_0000;
+    let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };
+    vec![
+        step(LOAD, 0, 0, 0),
+        step(IF_EQUAL, 4, 0, SYS_clone3 as u32),
+        step(IF_EQUAL, 3, 0, SYS_openat2 as u32),
+        step(IF_GREATER, 1, 0, X32_BIT - 1),
+        step(IF_GREATER, 1, 0, NEWEST as u32),
+        step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
+        step(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | ENOSYS as u32),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_compile_and_fit_the_kernel() {
+        for reach in [Reach::Nothing, Reach::Tcp] {
+            let filters = filters(reach).unwrap();
+            for program in [&filters.absent, &filters.allowed, &filters.noted] {
+                assert!(program.len() > 4 && program.len() < 4096, "{}", program.len());
+            }
+            let asks = |program: &BpfProgram| {
+                program.iter().filter(|step| step.code == RETURN && step.k == libc::SECCOMP_RET_USER_NOTIF).count()
+            };
+            assert!(asks(&filters.noted) > 0 && asks(&filters.allowed) == 0);
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! The mount namespace of a job. In it every mount is read-only but the job's working directory, `/dev/shm` is the job's own
+//! and ends with it, and a folder that is closed to the job's user shows only what the order names.
+//!
+//! A server with CAP_SYS_ADMIN makes the namespace as it is; any other makes a user namespace for it, in which the job has no
+//! capabilities. Where neither is allowed, a job goes without, and has no shared memory.
+
+use std::collections::BTreeSet;
+use std::ffi::{CStr, CString};
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::sys::check;
+use super::user;
+use super::wire::Order;
+
+/// Where POSIX shared memory and semaphores live.
+pub const SHARED_MEMORY: &str = "/dev/shm";
+/// Bytes that a job may keep there.
+const SHARED_MEMORY_OPTIONS: &str = "mode=1777,size=256m";
+/// Of the folders that stand in for closed ones: they hold nothing but folders on the way.
+const STAND_IN_OPTIONS: &str = "mode=0755,size=256k";
+
+/// The mount namespace that this process has made for itself.
+pub struct MountNamespace {
+    /// The process is in a user namespace of its own, too, which counts its processes from zero.
+    pub has_users: bool,
+}
+
+/// Why there can be no mount namespace here, as far as that can be told without trying.
+pub fn obstacle() -> Option<String> {
+    if user::has_capability(user::SYS_ADMIN) {
+        return None;
+    }
+    if user::is_root() {
+        return Some("this process is root without CAP_SYS_ADMIN".to_owned());
+    }
+    let setting = |name: &str| fs::read_to_string(format!("/proc/sys/{name}")).ok()?.trim().parse::<u64>().ok();
+    let named = |name: &str, value: u64| format!("the system's setting {} is {value}", name.replace('/', "."));
+    for (name, closed) in [
+        ("user/max_user_namespaces", 0),
+        ("kernel/unprivileged_userns_clone", 0),
+        ("kernel/apparmor_restrict_unprivileged_userns", 1),
+    ] {
+        if setting(name) == Some(closed) {
+            return Some(named(name, closed));
+        }
+    }
+    None
+}
+
+impl MountNamespace {
+    /// Moves this process, which must have one thread, into a new mount namespace.
+    ///
+    /// # Errors
+    /// When the system does not allow it. The process may then be in a user namespace in which it has nothing.
+    pub fn enter() -> Result<Self, String> {
+        if let Some(obstacle) = obstacle() {
+            return Err(obstacle);
+        }
+        let has_users = !user::has_capability(user::SYS_ADMIN);
+        let made = if has_users { unshare_users() } else { unshare(libc::CLONE_NEWNS) };
+        made.map_err(|error| format!("a mount namespace could not be made: {error}"))?;
+        close_mounts().map_err(|error| format!("the mounts could not be made read-only: {error}"))?;
+        Ok(Self { has_users })
+    }
+
+    /// Opens the working directory for writing and, with `by_nobody`, the way to everything that the order names.
+    ///
+    /// # Errors
+    /// When a mount fails; the job must not start then.
+    pub fn open_for(&self, order: &Order, by_nobody: ByNobody) -> io::Result<()> {
+        let closed = match by_nobody {
+            ByNobody::Yes => closed_folders(order),
+            ByNobody::No => BTreeSet::new(),
+        };
+        let is_closed = |path: &Path| closed.iter().any(|folder| path.starts_with(folder));
+        let mut trees = Vec::new();
+        for path in order.readable.iter().filter(|path| is_closed(path) && path.exists()) {
+            trees.push((path.as_path(), open_tree(path)?));
+        }
+        let writable = open_tree(&order.cwd)?;
+        change(
+            writable.as_fd(),
+            Attributes { set: libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV, clear: READ_ONLY },
+        )?;
+        trees.push((order.cwd.as_path(), writable));
+        // What lies in another one comes after it.
+        trees.sort_by_key(|(path, _)| path.components().count());
+        for folder in &closed {
+            mount_tmpfs(folder, STAND_IN_OPTIONS)?;
+        }
+        for (path, tree) in trees {
+            if !path.exists() {
+                make_mount_point(path, &tree)?;
+            }
+            move_mount(tree.as_fd(), path)?;
+        }
+        closed.iter().try_for_each(|folder| make_read_only(folder))
+    }
+}
+
+/// Whether the job becomes user 65534.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum ByNobody {
+    Yes,
+    No,
+}
+
+/// The outermost folders on the way to what the order names that let nobody else through.
+fn closed_folders(order: &Order) -> BTreeSet<PathBuf> {
+    let ways = order.readable.iter().map(PathBuf::as_path).chain(order.cwd.parent());
+    ways.filter_map(|path| {
+        let closed = path.ancestors().filter(|folder| {
+            fs::metadata(folder).is_ok_and(|meta| meta.is_dir() && meta.permissions().mode() & 0o001 == 0)
+        });
+        closed.last().map(Path::to_owned)
+    })
+    .collect()
+}
+
+/// An empty file or folder to mount a tree on, below folders that everybody may pass.
+fn make_mount_point(path: &Path, tree: &OwnedFd) -> io::Result<()> {
+    let is_folder = fs::File::from(tree.try_clone()?).metadata()?.is_dir();
+    let folder = if is_folder { path } else { path.parent().unwrap_or(path) };
+    fs::create_dir_all(folder)?;
+    // The user's mask may have closed them.
+    for made in folder
+        .ancestors()
+        .take_while(|made| fs::metadata(made).is_ok_and(|meta| meta.permissions().mode() & 0o005 != 0o005))
+    {
+        fs::set_permissions(made, fs::Permissions::from_mode(0o755))?;
+    }
+    if is_folder { Ok(()) } else { fs::File::create_new(path).map(drop) }
+}
+
+fn unshare(flags: i32) -> io::Result<()> {
+    // SAFETY: takes a number only; this process has one thread.
+    check(unsafe { libc::unshare(flags) })
+}
+
+/// A user namespace in which this user is itself and nobody else is anybody.
+fn unshare_users() -> io::Result<()> {
+    // SAFETY: no arguments, cannot fail.
+    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS)?;
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
+    fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
+}
+
+fn close_mounts() -> io::Result<()> {
+    // SAFETY: the strings are literals that end with zero; a null pointer stands where the kernel reads none.
+    check(unsafe {
+        let flags = libc::MS_REC | libc::MS_PRIVATE;
+        libc::mount(std::ptr::null(), c"/".as_ptr(), std::ptr::null(), flags, std::ptr::null())
+    })?;
+    let attributes = Attributes { set: READ_ONLY, clear: 0 };
+    set_attributes(libc::AT_FDCWD, c"/", libc::AT_RECURSIVE, attributes)?;
+    if Path::new(SHARED_MEMORY).is_dir() {
+        mount_tmpfs(Path::new(SHARED_MEMORY), SHARED_MEMORY_OPTIONS)?;
+    }
+    Ok(())
+}
+
+const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY;
+
+struct Attributes {
+    set: u64,
+    clear: u64,
+}
+
+/// Changes the attributes of a tree that is mounted nowhere yet.
+fn change(tree: BorrowedFd<'_>, attributes: Attributes) -> io::Result<()> {
+    set_attributes(tree.as_raw_fd(), c"", libc::AT_RECURSIVE | libc::AT_EMPTY_PATH, attributes)
+}
+
+fn make_read_only(path: &Path) -> io::Result<()> {
+    set_attributes(libc::AT_FDCWD, &c_path(path)?, 0, Attributes { set: READ_ONLY, clear: 0 })
+}
+
+fn set_attributes(folder: i32, path: &CStr, flags: i32, attributes: Attributes) -> io::Result<()> {
+    let attributes =
+        libc::mount_attr { attr_set: attributes.set, attr_clr: attributes.clear, propagation: 0, userns_fd: 0 };
+    let size = size_of::<libc::mount_attr>();
+    // SAFETY: the string and the struct outlive the call, and the struct's size is what we say.
+    let done =
+        unsafe { libc::syscall(libc::SYS_mount_setattr, folder, path.as_ptr(), flags, &raw const attributes, size) };
+    check(done as i32)
+}
+
+fn mount_tmpfs(path: &Path, options: &str) -> io::Result<()> {
+    let (path, options) = (c_path(path)?, CString::new(options)?);
+    let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+    // SAFETY: all strings end with zero and outlive the call.
+    check(unsafe { libc::mount(c"tmpfs".as_ptr(), path.as_ptr(), c"tmpfs".as_ptr(), flags, options.as_ptr().cast()) })
+}
+
+/// A copy of what is mounted at and below a path, mounted nowhere.
+fn open_tree(path: &Path) -> io::Result<OwnedFd> {
+    const OPEN_TREE_CLONE: u32 = 1;
+    let path = c_path(path)?;
+    let flags = OPEN_TREE_CLONE | libc::O_CLOEXEC as u32 | libc::AT_RECURSIVE as u32;
+    // SAFETY: the string outlives the call; the new descriptor is ours.
+    let tree = unsafe { libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, path.as_ptr(), flags) };
+    check(tree as i32)?;
+    Ok(unsafe { OwnedFd::from_raw_fd(tree as i32) })
+}
+
+fn move_mount(tree: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
+    const FROM_EMPTY_PATH: u32 = 4;
+    let path = c_path(path)?;
+    // SAFETY: both strings end with zero and outlive the call.
+    let moved = unsafe {
+        let from = tree.as_raw_fd();
+        libc::syscall(libc::SYS_move_mount, from, c"".as_ptr(), libc::AT_FDCWD, path.as_ptr(), FROM_EMPTY_PATH)
+    };
+    check(moved as i32)
+}
+
+fn c_path(path: &Path) -> io::Result<CString> {
+    CString::new(path.as_os_str().as_bytes()).map_err(io::Error::from)
+}
