@@ -11,6 +11,7 @@
 mod bubblewrap;
 mod calls;
 mod captured;
+mod fence;
 mod holds;
 mod interpreter;
 mod namespace;
@@ -18,6 +19,7 @@ mod notified;
 mod paths;
 mod process;
 mod ready;
+mod reaping;
 mod run;
 mod service;
 mod spawn;
@@ -215,9 +217,9 @@ impl Sandbox {
         };
         match (self.config.level, user::job_user()) {
             (Level::Off, _) => None,
-            (_, JobUser::None) => Some(format!("Commands are refused: {}.", supervisor::ONLY_ROOT)),
+            (_, JobUser::None) => Some(format!("Commands are refused: {}.", fence::ONLY_ROOT)),
             (_, JobUser::Nobody) if obstacle.is_some() && !user::lets_nobody_through(folder) => {
-                obstacle.map(|why| format!("Commands are refused: {}.", supervisor::no_way_for_nobody(&why)))
+                obstacle.map(|why| format!("Commands are refused: {}.", fence::no_way_for_nobody(&why)))
             }
             (_, JobUser::Own | JobUser::Nobody) => obstacle.map(|why| {
                 format!(

@@ -5,24 +5,18 @@
 //! is gone, it can kill everything and say so. It is single-threaded.
 
 use std::collections::BTreeSet;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
 use std::{fs, io};
 
-use super::namespace::{ByNobody, MountNamespace};
+use super::fence::{InAdvance, Place};
+use super::reaping::{Children, processes, reap_descendants};
 use super::sys::{self, Pid, Reaped};
-use super::user::{JobUser, NOBODY, job_user, lets_nobody_work};
 use super::wire::{ARGUMENT, End, Fence, IN_NAMESPACE, INTERRUPT, NotStarted, ORDER_LIMIT, Order, Report, SOCKET};
-use super::{calls, notified, paths};
-
-/// How long the last of a tool's processes may take to die of SIGKILL.
-const REAPING: Duration = Duration::from_secs(5);
+use super::{calls, notified};
 
 /// If this process was started as a supervisor, does that work and never returns. To be called first in `main`, before
 /// any thread exists.
@@ -36,15 +30,6 @@ pub fn supervise_if_asked() {
         };
         std::process::exit(code);
     }
-}
-
-/// Which mounts a job sees.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// Those of a namespace that this supervisor makes.
-    Own,
-    /// Those that are there: bubblewrap's, or the machine's where there is no fence.
-    Given,
 }
 
 fn supervise(mut server: UnixStream, place: Place) -> io::Result<()> {
@@ -68,7 +53,7 @@ fn supervise(mut server: UnixStream, place: Place) -> io::Result<()> {
     // A server that is gone cannot be told; its tools must be killed all the same.
     let _ = report(&mut server, &Report::Started { no_namespace });
     let mut refusals = Refusals { listener: refusals, told: BTreeSet::new() };
-    let status = watch(&mut server, &signals, (main, &mut refusals));
+    let status = watch(&mut server, &signals, main, &mut refusals);
     // What is left alive must not be reported as ended: the server learns that by our silence.
     let last = reap_descendants(main, &children)?;
     let status = last.or(status).unwrap_or_else(|| ExitStatus::from_raw(libc::SIGKILL));
@@ -98,7 +83,7 @@ fn report(server: &mut UnixStream, report: &Report) -> io::Result<()> {
 }
 
 /// Until the main process has ended (its status) or everything is to stop (none).
-fn watch(server: &mut UnixStream, signals: &OwnedFd, (main, refusals): (Pid, &mut Refusals)) -> Option<ExitStatus> {
+fn watch(server: &mut UnixStream, signals: &OwnedFd, main: Pid, refusals: &mut Refusals) -> Option<ExitStatus> {
     loop {
         loop {
             match sys::reap() {
@@ -130,55 +115,6 @@ fn watch(server: &mut UnixStream, signals: &OwnedFd, (main, refusals): (Pid, &mu
     }
 }
 
-/// Kills every descendant: each one that loses its parent becomes our child, so our children shrink to none. Gives the
-/// main process's status if it ended only now.
-///
-/// # Errors
-/// When some may be left.
-fn reap_descendants(main: Pid, children: &Children) -> io::Result<Option<ExitStatus>> {
-    let mut found = None;
-    let started = Instant::now();
-    while started.elapsed() < REAPING {
-        for pid in children.now()? {
-            sys::signal(pid, libc::SIGKILL);
-        }
-        loop {
-            match sys::reap() {
-                Reaped::One(pid, status) if pid == main => found = Some(ExitStatus::from_raw(status)),
-                Reaped::One(..) => {}
-                Reaped::Nobody => break,
-                Reaped::NoChildren => return Ok(found),
-            }
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    Err(io::ErrorKind::TimedOut.into())
-}
-
-/// The kernel's list of our children, opened before there are any: later there may be no room for another open file.
-struct Children(Option<fs::File>);
-
-impl Children {
-    fn of_this_process() -> Self {
-        let me = std::process::id();
-        Self(fs::File::open(format!("/proc/self/task/{me}/children")).ok())
-    }
-
-    /// # Errors
-    /// When the children cannot be told; then there may be some.
-    fn now(&self) -> io::Result<Vec<Pid>> {
-        let Some(mut file) = self.0.as_ref() else {
-            // A kernel without that file: look at every process.
-            let me = std::process::id();
-            return Ok(processes(None)?.filter(|process| process.parent == me).map(|process| process.pid).collect());
-        };
-        let mut list = String::new();
-        file.seek(SeekFrom::Start(0))?;
-        file.read_to_string(&mut list)?;
-        Ok(list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect())
-    }
-}
-
 /// System calls that the filter refuses.
 struct Refusals {
     /// From which they are read; none where the kernel answers for itself.
@@ -202,31 +138,6 @@ impl Refusals {
             None => {}
         }
     }
-}
-
-struct Process {
-    pid: Pid,
-    parent: u32,
-    threads: u64,
-}
-
-/// The processes there are; only those of one user when one is named. To look at a process takes the kernel thirty times
-/// as long as to say whose it is.
-///
-/// # Errors
-/// When `/proc` cannot be read.
-fn processes(user: Option<u32>) -> io::Result<impl Iterator<Item = Process>> {
-    let entries = fs::read_dir("/proc")?;
-    Ok(entries.flatten().filter_map(move |entry| {
-        let pid = entry.file_name().to_str()?.parse().ok()?;
-        if user.is_some() && entry.metadata().ok()?.uid() != user? {
-            return None;
-        }
-        let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
-        // The name in parentheses may hold anything; after its end: state, parent, …, the 20th field is the threads.
-        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-        Some(Process { pid, parent: fields.get(1)?.parse().ok()?, threads: fields.get(17)?.parse().ok()? })
-    }))
 }
 
 /// The steps between fork and exec; the last one begun is known when the start fails.
@@ -322,112 +233,4 @@ fn limits(order: &Order, counted: Option<u32>) -> io::Result<Vec<(libc::__rlimit
     ];
     limits.extend(order.cpu_seconds.map(|seconds| (libc::RLIMIT_CPU, seconds)));
     Ok(limits)
-}
-
-/// What of a fence needs no order: made while none is there.
-struct InAdvance {
-    /// The job's mounts; why there are none of its own, unless others made them.
-    namespace: Result<MountNamespace, Option<String>>,
-    rules: Result<paths::SystemRules, String>,
-    filters: Result<calls::Filters, String>,
-    user: JobUser,
-}
-
-fn filters(reach: calls::Reach) -> Result<calls::Filters, String> {
-    calls::filters(reach).map_err(|error| error.to_string())
-}
-
-impl InAdvance {
-    fn new(place: Place) -> Self {
-        // Asked first: in a user namespace of its own everybody is somebody else.
-        let user = job_user();
-        let namespace = match place {
-            Place::Own => MountNamespace::enter().map_err(Some),
-            Place::Given => Err(None),
-        };
-        let memory = match namespace {
-            Ok(_) | Err(None) => paths::SharedMemory::Own,
-            Err(Some(_)) => paths::SharedMemory::Closed,
-        };
-        let kernel = sys::landlock_abi();
-        let rules = if kernel < paths::LEAST_ABI {
-            Err(super::no_landlock(kernel))
-        } else {
-            paths::SystemRules::new(kernel, memory).map_err(|error| error.to_string())
-        };
-        Self { namespace, rules, filters: filters(calls::Reach::Nothing), user }
-    }
-
-    fn fence(self, order: &Order) -> Result<Prepared, String> {
-        let rules = self.rules?;
-        let user = match (self.user, &self.namespace) {
-            (JobUser::Own, _) => None,
-            (JobUser::Nobody, Err(Some(why))) if !lets_nobody_work(order) => return Err(no_way_for_nobody(why)),
-            (JobUser::Nobody, _) => Some(NOBODY),
-            (JobUser::None, _) => return Err(ONLY_ROOT.to_owned()),
-        };
-        let mut has_users = false;
-        if let Ok(namespace) = &self.namespace {
-            let by_nobody = if user.is_some() { ByNobody::Yes } else { ByNobody::No };
-            namespace.open_for(order, by_nobody).map_err(|error| format!("the job's folders: {error}"))?;
-            has_users = namespace.has_users;
-        }
-        if let Some(id) = user {
-            let owner = fs::metadata(&order.cwd).map_err(|error| error.to_string())?.uid();
-            if owner != id {
-                sys::change_owner(&order.cwd, id).map_err(|error| error.to_string())?;
-            }
-        }
-        let rules = rules.and(order).map_err(|error| error.to_string())?;
-        let filters = if order.proxy_port.is_some() { filters(calls::Reach::Tcp)? } else { self.filters? };
-        Ok(Prepared { rules: Some(rules), filters, user, has_users })
-    }
-}
-
-/// Why a server that is root and may not change its user runs nothing.
-pub const ONLY_ROOT: &str = "miniclaw runs as root and the system does not let it run commands as another user \
-     (CAP_SETUID and CAP_SETGID are missing); run miniclaw as an ordinary user";
-
-/// Why a server that is root runs nothing in a closed folder.
-pub fn no_way_for_nobody(why: &str) -> String {
-    format!(
-        "miniclaw runs as root, so its commands run as user 65534, who cannot get to the home: it lies below a folder that is \
-         closed to others, and {why}. Run miniclaw as an ordinary user, or move the home out of that folder"
-    )
-}
-
-/// The fence, made before the fork.
-struct Prepared {
-    rules: Option<landlock::RulesetCreated>,
-    filters: calls::Filters,
-    /// The user to become.
-    user: Option<u32>,
-    /// It is in a user namespace of its own.
-    has_users: bool,
-}
-
-impl Prepared {
-    /// In the child: gives up every right, in the only order that works. The descriptor from which refused calls are read
-    /// goes to the supervisor.
-    fn put_up(&mut self, temporary: &Path, supervisor: &UnixStream) -> io::Result<()> {
-        sys::drop_capability_bounds();
-        if let Some(id) = self.user {
-            sys::become_user(id)?;
-        }
-        // After the change of user, which clears it; and the folder belongs to the new user.
-        sys::die_with_parent()?;
-        let _ = fs::create_dir(temporary);
-        sys::no_new_privileges()?;
-        let rules = self.rules.take().ok_or(io::ErrorKind::Other)?;
-        let reached = rules.restrict_self().map_err(io::Error::other)?;
-        if reached.ruleset != landlock::RulesetStatus::FullyEnforced {
-            return Err(io::Error::from_raw_os_error(libc::ENOSYS));
-        }
-        notified::load(&self.filters.absent)?;
-        match notified::load_with_listener(&self.filters.noted) {
-            Ok(listener) => notified::send(supervisor, &listener),
-            // Another listener is there already: the calls are refused all the same, without a word in the log.
-            Err(_) => notified::load(&self.filters.allowed),
-        }
-    }
 }

@@ -31,13 +31,16 @@ pub fn is_root() -> bool {
 
 /// As whom jobs of this process run.
 pub fn job_user() -> JobUser {
-    // Alone in a user namespace, root is an ordinary user outside.
-    if !is_root() || !is_mapped("/proc/self/uid_map") {
-        JobUser::Own
-    } else if has_capability(SETGID) && has_capability(SETUID) && is_mapped("/proc/self/gid_map") {
-        JobUser::Nobody
-    } else {
-        JobUser::None
+    if !is_root() {
+        return JobUser::Own;
+    }
+    let may_change = has_capability(SETGID) && has_capability(SETUID);
+    match (is_mapped("/proc/self/uid_map"), is_mapped("/proc/self/gid_map")) {
+        // Alone in a user namespace, root is an ordinary user outside.
+        (Some(false), _) => JobUser::Own,
+        (Some(true), Some(true)) if may_change => JobUser::Nobody,
+        // Also where the kernel does not tell.
+        (Some(true) | None, _) => JobUser::None,
     }
 }
 
@@ -66,10 +69,11 @@ pub fn has_capability(number: u32) -> bool {
     effective & (1 << number) != 0
 }
 
-/// Whether id 65534 exists in this user namespace.
-fn is_mapped(map: &str) -> bool {
-    fs::read_to_string(map).unwrap_or_default().lines().any(|line| {
+/// Whether id 65534 exists in this user namespace; `None` when the kernel does not tell.
+fn is_mapped(map: &str) -> Option<bool> {
+    let is_there = |line: &str| {
         let numbers: Vec<u64> = line.split_whitespace().filter_map(|number| number.parse().ok()).collect();
         matches!(numbers[..], [inside, _, count] if (inside..inside.saturating_add(count)).contains(&u64::from(NOBODY)))
-    })
+    };
+    Some(fs::read_to_string(map).ok()?.lines().any(is_there))
 }

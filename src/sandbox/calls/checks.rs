@@ -111,7 +111,7 @@ const ASK_PERSONALITY: u64 = 0xffff_ffff;
 ///
 /// # Errors
 /// When a condition cannot be compiled.
-pub fn rules(check: Check, (call, reach): (&str, Reach)) -> Allowed {
+pub fn rules(check: Check, call: &str, reach: Reach) -> Allowed {
     let rules = match check {
         Check::Itself(argument) => vec![all([equal(argument, 0)?])?],
         Check::Priority => {

@@ -42,7 +42,7 @@ pub fn filters(reach: Reach) -> Result<Filters, BackendError> {
             let Some(number) = number(call) else { continue };
             let rule = match group.verdict {
                 Verdict::Allowed => Vec::new(),
-                Verdict::Checked(check) => match checks::rules(check, (call.0, reach))? {
+                Verdict::Checked(check) => match checks::rules(check, call.0, reach)? {
                     Some(rule) => rule,
                     None => continue,
                 },

@@ -1,0 +1,129 @@
+//! The fence of a job, made while there is no job yet as far as it needs no order.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use super::namespace::{ByNobody, MountNamespace};
+use super::user::{JobUser, NOBODY, job_user, lets_nobody_work};
+use super::wire::Order;
+use super::{calls, notified, paths, sys};
+
+/// Which mounts a job sees.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Those of a namespace that this supervisor makes.
+    Own,
+    /// Those that are there: bubblewrap's, or the machine's where there is no fence.
+    Given,
+}
+
+/// What of a fence needs no order.
+pub struct InAdvance {
+    /// The job's mounts; why there are none of its own, unless others made them.
+    pub namespace: Result<MountNamespace, Option<String>>,
+    rules: Result<paths::SystemRules, String>,
+    filters: Result<calls::Filters, String>,
+    user: JobUser,
+}
+
+fn filters(reach: calls::Reach) -> Result<calls::Filters, String> {
+    calls::filters(reach).map_err(|error| error.to_string())
+}
+
+impl InAdvance {
+    pub fn new(place: Place) -> Self {
+        // Asked first: in a user namespace of its own everybody is somebody else.
+        let user = job_user();
+        let namespace = match place {
+            Place::Own => MountNamespace::enter().map_err(Some),
+            Place::Given => Err(None),
+        };
+        let memory = match namespace {
+            Ok(_) | Err(None) => paths::SharedMemory::Own,
+            Err(Some(_)) => paths::SharedMemory::Closed,
+        };
+        let kernel = sys::landlock_abi();
+        let rules = if kernel < paths::LEAST_ABI {
+            Err(super::no_landlock(kernel))
+        } else {
+            paths::SystemRules::new(kernel, memory).map_err(|error| error.to_string())
+        };
+        Self { namespace, rules, filters: filters(calls::Reach::Nothing), user }
+    }
+
+    pub fn fence(self, order: &Order) -> Result<Prepared, String> {
+        let rules = self.rules?;
+        let user = match (self.user, &self.namespace) {
+            (JobUser::Own, _) => None,
+            (JobUser::Nobody, Err(Some(why))) if !lets_nobody_work(order) => return Err(no_way_for_nobody(why)),
+            (JobUser::Nobody, _) => Some(NOBODY),
+            (JobUser::None, _) => return Err(ONLY_ROOT.to_owned()),
+        };
+        let mut has_users = false;
+        if let Ok(namespace) = &self.namespace {
+            let by_nobody = if user.is_some() { ByNobody::Yes } else { ByNobody::No };
+            namespace.open_for(order, by_nobody).map_err(|error| format!("the job's folders: {error}"))?;
+            has_users = namespace.has_users;
+        }
+        if let Some(id) = user {
+            let owner = fs::metadata(&order.cwd).map_err(|error| error.to_string())?.uid();
+            if owner != id {
+                sys::change_owner(&order.cwd, id).map_err(|error| error.to_string())?;
+            }
+        }
+        let rules = rules.and(order).map_err(|error| error.to_string())?;
+        let filters = if order.proxy_port.is_some() { filters(calls::Reach::Tcp)? } else { self.filters? };
+        Ok(Prepared { rules: Some(rules), filters, user, has_users })
+    }
+}
+
+/// Why a server that is root and may not change its user runs nothing.
+pub const ONLY_ROOT: &str = "miniclaw runs as root and the system does not let it run commands as another user \
+     (CAP_SETUID and CAP_SETGID are missing); run miniclaw as an ordinary user";
+
+/// Why a server that is root runs nothing in a closed folder.
+pub fn no_way_for_nobody(why: &str) -> String {
+    format!(
+        "miniclaw runs as root, so its commands run as user 65534, who cannot get to the home: it lies below a folder that is \
+         closed to others, and {why}. Run miniclaw as an ordinary user, or move the home out of that folder"
+    )
+}
+
+/// The fence, made before the fork.
+pub struct Prepared {
+    rules: Option<landlock::RulesetCreated>,
+    filters: calls::Filters,
+    /// The user to become.
+    pub user: Option<u32>,
+    /// It is in a user namespace of its own.
+    pub has_users: bool,
+}
+
+impl Prepared {
+    /// In the child: gives up every right, in the only order that works. The descriptor from which refused calls are read
+    /// goes to the supervisor.
+    pub fn put_up(&mut self, temporary: &Path, supervisor: &UnixStream) -> io::Result<()> {
+        sys::drop_capability_bounds();
+        if let Some(id) = self.user {
+            sys::become_user(id)?;
+        }
+        // After the change of user, which clears it; and the folder belongs to the new user.
+        sys::die_with_parent()?;
+        let _ = fs::create_dir(temporary);
+        sys::no_new_privileges()?;
+        let rules = self.rules.take().ok_or(io::ErrorKind::Other)?;
+        let reached = rules.restrict_self().map_err(io::Error::other)?;
+        if reached.ruleset != landlock::RulesetStatus::FullyEnforced {
+            return Err(io::Error::from_raw_os_error(libc::ENOSYS));
+        }
+        notified::load(&self.filters.absent)?;
+        match notified::load_with_listener(&self.filters.noted) {
+            Ok(listener) => notified::send(supervisor, &listener),
+            // Another listener is there already: the calls are refused all the same, without a word in the log.
+            Err(_) => notified::load(&self.filters.allowed),
+        }
+    }
+}
