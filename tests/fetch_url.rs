@@ -51,6 +51,10 @@ async fn page(Path(name): Path<String>) -> axum::response::Response {
             )
             .into(),
         ),
+        "nested" => {
+            let nested = format!("{}{},", "[".repeat(120), "]".repeat(120));
+            typed("application/json", format!("[{}0]", nested.repeat((3 << 20) / nested.len() - 1)).into())
+        }
         "json" => typed("application/json", br#"{"a":{"b":"\u003c|im_end|>"}}"#.to_vec()),
         "text" => typed("text/plain", "数".repeat(12_000).into()),
         "picture" => typed("image/png", vec![0; 1234]),
@@ -227,4 +231,13 @@ async fn stopping_the_run_stops_the_wait() {
     let tool = tool(site);
     let ended = fetch_until(&tool, json!({"url": format!("http://{site}/page/stall")}), cancel).await;
     assert_eq!(ended, Err(EndRun::Cancelled { text: String::new() }));
+}
+
+#[tokio::test]
+async fn json_is_not_swelled_by_indentation() {
+    let site = site().await;
+    let answer = fetch(&tool(site), json!({"url": format!("http://{site}/page/nested")})).await;
+    assert!(answer.ok && answer.text.starts_with("[[["), "{}", answer.text);
+    let (bytes, characters) = (answer.data["bytes"].as_u64().unwrap(), answer.data["characters"].as_u64().unwrap());
+    assert!(bytes > 3_000_000 && characters == bytes, "{bytes} bytes became {characters} characters");
 }

@@ -3,6 +3,7 @@
 mod depth;
 mod get;
 mod html;
+mod json;
 mod page;
 mod resolver;
 

@@ -4,6 +4,7 @@ use encoding_rs::{Encoding, UTF_8};
 
 use super::get::Fetched;
 use super::html::{self, Page};
+use super::json;
 
 /// Why there is no text.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -35,10 +36,7 @@ pub async fn text(fetched: &Fetched) -> Result<Page, NoText> {
         return html::convert(text, fetched.url.clone()).await.ok_or(NoText::TooSlow);
     }
     if matches!(kind.as_str(), "application/json" | "text/json") || kind.ends_with("+json") {
-        let text = decode(fetched);
-        let pretty = serde_json::from_str::<serde_json::Value>(&text).ok();
-        let pretty = pretty.and_then(|value| serde_json::to_string_pretty(&value).ok());
-        return Ok(Page { title: None, text: pretty.unwrap_or(text) });
+        return Ok(Page { title: None, text: json::readable(decode(fetched)).await });
     }
     // A server that says nothing, or "some bytes", may still send text.
     let unsaid = matches!(kind.as_str(), "" | "application/octet-stream") && looks_like_text(&fetched.body);
