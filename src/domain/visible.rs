@@ -1,5 +1,8 @@
 //! Text as a person must see it before they allow it: nothing hidden, nothing reordered, nothing left out.
 
+use icu_properties::props::{DefaultIgnorableCodePoint, GeneralCategory};
+use icu_properties::{CodePointMapData, CodePointSetData};
+
 /// Every character that does not show, or that changes how others show, as `\u202e`; line breaks stay.
 pub fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -18,18 +21,31 @@ pub fn visible(text: &str) -> String {
     out
 }
 
-/// Controls, format characters (bidirectional marks, zero-width joiners, tags), fillers, and blanks that are not the
-/// plain one. The wide blank of Chinese text is left: it shows.
+/// Whether a character may not show, or may change how others show, by the Unicode data: controls, format characters
+/// (bidirectional marks, joiners, tags), default ignorable ones (fillers, variation selectors), private and unassigned
+/// ones, and blanks that are not the plain one. The wide blank of Chinese text is left: it shows.
 pub fn is_hidden(char: char) -> bool {
-    char.is_control()
-        || (char.is_whitespace() && !matches!(char, ' ' | '\u{3000}'))
-        || matches!(char,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{600}'..='\u{605}' | '\u{6dd}' | '\u{70f}' | '\u{890}' | '\u{891}'
-            | '\u{8e2}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}'
-            | '\u{e000}'..='\u{f8ff}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
-            | '\u{110bd}' | '\u{110cd}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
-            | '\u{e0000}'..='\u{e0fff}' | '\u{f0000}'..='\u{10ffff}')
+    use GeneralCategory as Category;
+    if matches!(char, ' '..='~') {
+        return false;
+    }
+    match CodePointMapData::<GeneralCategory>::new().get(char) {
+        Category::Control
+        | Category::Format
+        | Category::LineSeparator
+        | Category::ParagraphSeparator
+        | Category::PrivateUse
+        | Category::Unassigned => true,
+        Category::SpaceSeparator => char != '\u{3000}',
+        _ => CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(char) || is_blank(char),
+    }
+}
+
+/// Characters that are drawn as nothing although their properties say otherwise: the empty Braille pattern, the other half of
+/// the Egyptian hieroglyph format controls (of which only the first are in the category Format), the filler of Khitan script
+/// and the empty notehead.
+fn is_blank(char: char) -> bool {
+    matches!(char, '\u{2800}' | '\u{13430}'..='\u{1345f}' | '\u{16fe4}' | '\u{1d159}')
 }
 
 #[cfg(test)]
@@ -54,6 +70,41 @@ mod tests {
         ] {
             assert_eq!(visible(text), seen, "{text:?}");
         }
+    }
+
+    /// The code points of a class of regular expressions, whose data is another library's.
+    fn class(name: &str) -> Vec<char> {
+        let parsed = regex_syntax::Parser::new().parse(&format!(r"\p{{{name}}}")).unwrap();
+        let regex_syntax::hir::HirKind::Class(regex_syntax::hir::Class::Unicode(class)) = parsed.kind() else {
+            panic!("{name} is no class")
+        };
+        class.ranges().iter().flat_map(|range| range.start()..=range.end()).collect()
+    }
+
+    #[test]
+    fn every_ignorable_and_format_character_is_escaped() {
+        for name in ["Default_Ignorable_Code_Point", "Cf", "Cc", "Co", "Z"] {
+            for char in class(name) {
+                let shows = matches!(char, ' ' | '\n' | '\u{3000}');
+                assert_eq!(visible(&char.to_string()) == char.to_string(), shows, "{name} {char:?}");
+            }
+        }
+        for char in '\u{13430}'..='\u{1345f}' {
+            assert_eq!(visible(&char.to_string()), format!("\\u{{{:x}}}", u32::from(char)));
+        }
+    }
+
+    #[test]
+    fn every_other_assigned_character_stays_as_it_is() {
+        let ignorable: std::collections::HashSet<char> = class("Default_Ignorable_Code_Point").into_iter().collect();
+        let mut shown = 0;
+        for name in ["L", "M", "N", "P", "S"] {
+            for char in class(name).into_iter().filter(|char| !ignorable.contains(char) && !is_blank(*char)) {
+                assert!(!is_hidden(char), "{name} {char:?} {:x}", u32::from(char));
+                shown += 1;
+            }
+        }
+        assert!(shown > 150_000, "{shown}");
     }
 
     #[test]

@@ -1,9 +1,10 @@
 /**
- * Characters that change how a text looks without being seen: controls, direction marks, joiners, fillers, odd blanks.
- * Where a person decides by what they read, they are written out.
+ * Characters that may change how a text looks without being seen: controls, direction marks, joiners, fillers, odd blanks,
+ * and what this browser's Unicode data does not know. Where a person decides by what they read, they are written out.
+ * The single ones are drawn as nothing although their properties say otherwise; the server names the same (domain/visible.rs).
  */
 export const UNSEEN =
-  /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?![ \u3000])\p{Zs}/gu
+  /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\u{13430}-\u{1345f}\u{16fe4}\u{1d159}]|(?![ \u3000])\p{Zs}/gu
 
 /** How such a character is written. */
 export const written = (char: string): string => {

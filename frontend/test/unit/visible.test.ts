@@ -37,3 +37,17 @@ it('the pieces say which of them stand for something unseen', () => {
     { text: 'b', unseen: false },
   ])
 })
+
+it('of all code points, exactly those that Unicode says cannot be seen are written out', () => {
+  const hidden =
+    /^(?:\p{Cc}|\p{Cf}|\p{Co}|\p{Cs}|\p{Cn}|\p{Zl}|\p{Zp}|\p{Zs}|\p{Default_Ignorable_Code_Point})$/u
+  const blank = (code: number) =>
+    [0x2800, 0x16fe4, 0x1d159].includes(code) || (code >= 0x13430 && code <= 0x1345f)
+  const wrong: string[] = []
+  for (let code = 0; code <= 0x10ffff; code++) {
+    const char = String.fromCodePoint(code)
+    const shows = '\n\t \u3000'.includes(char) || !(hidden.test(char) || blank(code))
+    if ((written(char) === char) !== shows) wrong.push(code.toString(16))
+  }
+  expect(wrong).toEqual([])
+})
