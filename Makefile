@@ -67,6 +67,7 @@ test-rust: frontend/dist/index.html embedder ## Tests of the server, and of the 
 	@scripts/install-tools.sh disk
 	@scripts/install-tools.sh sandbox
 	cargo fmt --all --check
+	python3 scripts/test_get_model.py
 	cargo test --locked
 	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked --test embedder
 	cargo build --locked --bin miniclaw
