@@ -12,6 +12,7 @@ import zipfile
 from pathlib import Path
 from unittest import mock
 
+sys.dont_write_bytecode = True
 SCRIPT = Path(__file__).resolve().parent / "get-model.py"
 specification = importlib.util.spec_from_file_location("get_model", SCRIPT)
 get_model = importlib.util.module_from_spec(specification)

@@ -8,6 +8,7 @@ mod kit;
 mod limits;
 mod network;
 mod other_user;
+mod scratch;
 mod secrets;
 mod spawning;
 mod trees;

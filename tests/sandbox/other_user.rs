@@ -9,7 +9,7 @@ use crate::kit::{Place, fenced_levels, is_root, program, skipped};
 use crate::{escapes, everyday, unmediated};
 
 /// A user that owns nothing on this machine.
-const USER: u32 = 4242;
+pub const USER: u32 = 4242;
 
 /// Not a test: what [`a_server_that_is_not_root_holds_its_commands_just_as_well`] starts as another user.
 #[tokio::test]
@@ -45,7 +45,7 @@ async fn a_server_that_is_not_root_holds_its_commands_just_as_well() {
     said.lines().filter(|line| line.starts_with("SKIPPED")).for_each(|line| skipped("as user 4242", line));
 }
 
-fn place(from: &Path, to: &Path) {
+pub fn place(from: &Path, to: &Path) {
     if std::fs::hard_link(from, to).is_err() {
         std::fs::copy(from, to).unwrap();
     }

@@ -1,0 +1,165 @@
+//! Whose the working directory of a job is. A server that runs as root makes its jobs another user in some settings and not
+//! in others (level, place of the home); what a job of one setting wrote, a job of the next must be able to change.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{self, Access, AtFlags, Dir, FileType, Gid, Mode, OFlags, Stat, Uid};
+use rustix::io::Errno;
+
+/// How deep the folders are walked, each of which holds a descriptor; deeper ones are left as they are.
+const DEEPEST: usize = 200;
+
+/// Gives the folder and all that is in it to a user and their group, without following a link.
+///
+/// Costs one look at the folder when it is theirs already: it changes hands last, so that a walk that was cut off is begun
+/// again. What it leaves as it is: other file systems, and files with a second name that would be given away or are not of the
+/// folder's former owner: the second name may stand anywhere, and be this server's own file.
+///
+/// # Errors
+/// When the system refuses the change and the user could not write to the folder; the sentence says what a person can do.
+pub fn hand_over(folder: &Path, user: u32) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = match fs::open(folder, flags, Mode::empty()) {
+        // A private folder of another user's cannot even be looked into.
+        Err(Errno::ACCESS) => return Err(closed(folder, user)),
+        opened => opened?,
+    };
+    let stat = fs::fstat(&opened)?;
+    if stat.st_uid == user {
+        return Ok(());
+    }
+    let change = Change { from: stat.st_uid, to: user, device: stat.st_dev };
+    match change.all(&opened, 0).and_then(|()| change.one(opened.as_fd(), c"")) {
+        Err(Errno::PERM) if fs::access(folder, Access::WRITE_OK).is_ok() => Ok(()),
+        Err(Errno::PERM | Errno::ACCESS) => Err(closed(folder, user)),
+        done => Ok(done?),
+    }
+}
+
+fn closed(folder: &Path, user: u32) -> io::Error {
+    let folder = folder.display();
+    let sentence = format!(
+        "{folder} belongs to another user, because the server ran as root before; give it back with: sudo chown -R {user} {folder}"
+    );
+    io::Error::new(io::ErrorKind::PermissionDenied, sentence)
+}
+
+struct Change {
+    from: u32,
+    to: u32,
+    device: u64,
+}
+
+impl Change {
+    fn all(&self, folder: &OwnedFd, depth: usize) -> rustix::io::Result<()> {
+        for entry in Dir::read_from(folder)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            match self.entry(folder, name, depth) {
+                // Gone meanwhile, or replaced by a link.
+                Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => {}
+                done => done?,
+            }
+        }
+        Ok(())
+    }
+
+    fn entry(&self, folder: &OwnedFd, name: &CStr, depth: usize) -> rustix::io::Result<()> {
+        // Held open while it is looked at and changed, so that no other thing takes its name in between.
+        let held = fs::openat(folder, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+        let stat = fs::fstat(&held)?;
+        if !self.concerns(&stat) {
+            return Ok(());
+        }
+        if is_folder(&stat) && depth < DEEPEST {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            self.all(&fs::openat(folder, name, flags, Mode::empty())?, depth + 1)?;
+        }
+        self.one(held.as_fd(), c"")
+    }
+
+    fn concerns(&self, stat: &Stat) -> bool {
+        let taken_back = stat.st_uid == self.from && self.from != super::sys::user_id();
+        stat.st_dev == self.device && (is_folder(stat) || stat.st_nlink < 2 || taken_back)
+    }
+
+    fn one(&self, held: BorrowedFd<'_>, name: &CStr) -> rustix::io::Result<()> {
+        let (user, group) = (Uid::from_raw(self.to), Gid::from_raw(self.to));
+        fs::chownat(held, name, Some(user), Some(group), AtFlags::EMPTY_PATH | AtFlags::SYMLINK_NOFOLLOW)
+    }
+}
+
+fn is_folder(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::Directory
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
+    use std::path::PathBuf;
+
+    use super::*;
+
+    const OTHER: u32 = 65534;
+
+    /// A folder as a job of another user leaves it, and a secret beside it; nothing where only root could make one.
+    fn left_by_another() -> Option<(tempfile::TempDir, PathBuf)> {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("scratch");
+        fs::create_dir_all(folder.join("a/b")).unwrap();
+        fs::write(folder.join("a/b/file"), "x").unwrap();
+        fs::write(root.path().join("secret"), "x").unwrap();
+        symlink(root.path().join("secret"), folder.join("link")).unwrap();
+        for name in ["", "a", "a/b", "a/b/file", "link"] {
+            lchown(folder.join(name), Some(OTHER), Some(OTHER)).ok()?;
+        }
+        Some((root, folder))
+    }
+
+    fn owner(path: &Path) -> u32 {
+        fs::symlink_metadata(path).unwrap().uid()
+    }
+
+    #[test]
+    fn hand_over_reaches_everything_below_and_no_link_s_target() {
+        let me = owner(tempfile::tempdir().unwrap().path());
+        let Some((root, folder)) = left_by_another() else {
+            // An ordinary user can give nothing away; their own folder stays as it is.
+            let own = tempfile::tempdir().unwrap();
+            hand_over(own.path(), me).unwrap();
+            return assert_eq!(owner(own.path()), me);
+        };
+        // A name for a file of somebody else's, and a program that would run as its owner.
+        fs::hard_link(root.path().join("secret"), folder.join("hard")).unwrap();
+        chown(root.path().join("secret"), Some(me), None).unwrap();
+        fs::set_permissions(folder.join("a/b/file"), fs::Permissions::from_mode(0o4755)).unwrap();
+        hand_over(&folder, me).unwrap();
+        for name in ["", "a", "a/b", "a/b/file", "link"] {
+            assert_eq!(owner(&folder.join(name)), me, "{name}");
+        }
+        let mode = fs::metadata(folder.join("a/b/file")).unwrap().mode();
+        assert_eq!(mode & 0o7777, 0o755, "what another user made must not run as this one");
+
+        // And back: only the file with a second name, which is not theirs, is left.
+        hand_over(&folder, OTHER).unwrap();
+        assert_eq!(owner(&folder.join("a/b/file")), OTHER);
+        assert_eq!(owner(&root.path().join("secret")), me, "neither by its link nor by its second name");
+    }
+
+    #[test]
+    fn hand_over_looks_at_nothing_inside_when_the_folder_is_right() {
+        let folder = tempfile::tempdir().unwrap();
+        let me = owner(folder.path());
+        fs::write(folder.path().join("file"), "x").unwrap();
+        let foreign = chown(folder.path().join("file"), Some(OTHER), None).is_ok();
+        hand_over(folder.path(), me).unwrap();
+        assert_eq!(owner(&folder.path().join("file")), if foreign { OTHER } else { me });
+    }
+}

@@ -1,0 +1,83 @@
+//! scratch/ stays usable when the level, or the user that commands run as, changes between two starts.
+
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use miniclaw::sandbox::{Exit, Job, Level, SandboxError};
+use tokio_util::sync::CancellationToken;
+
+use crate::kit::{Home, Place, fenced_levels, home, is_root, program, sandbox, skipped};
+use crate::other_user::{USER, place};
+
+const WRITE: &str = "echo more >> file && mkdir -p folder && echo more >> folder/file && rm -f gone && touch gone";
+
+#[tokio::test]
+async fn scratch_can_be_written_after_a_change_of_level() {
+    if !fenced_levels().contains(&Level::Strict) {
+        return;
+    }
+    for place in [Place::Open, Place::Private] {
+        let mut home = home(Level::Standard, place);
+        for level in [Level::Standard, Level::Strict, Level::Standard, Level::Strict, Level::Off, Level::Standard] {
+            home.sandbox = sandbox(level);
+            let done = home.bash(WRITE).await;
+            assert_eq!(done.exit, Exit::Code(0), "{place:?} {level:?}: {}", done.stderr.text());
+        }
+    }
+}
+
+#[tokio::test]
+async fn scratch_left_by_another_user_is_given_back() {
+    if !is_root() {
+        return skipped("a folder of another user", "only root can make one");
+    }
+    for place in [Place::Open, Place::Private] {
+        let home = home(Level::Standard, place);
+        leave_to(&home, 4242);
+        let done = home.bash(WRITE).await;
+        assert_eq!(done.exit, Exit::Code(0), "{place:?}: {}", done.stderr.text());
+    }
+}
+
+/// Not a test: what [`scratch_that_cannot_be_given_back_is_said_with_the_remedy`] starts as another user.
+#[tokio::test]
+#[ignore = "needs to be started as another user"]
+async fn in_a_folder_of_somebody_else() {
+    let home = home(Level::Standard, Place::Open);
+    let job = Job { cwd: std::env::var_os("FOREIGN").unwrap().into(), ..home.job(&["/bin/true"]) };
+    let refused = home.sandbox.run(job, CancellationToken::new()).await;
+    let Err(SandboxError::Fence(why)) = refused else { panic!("{refused:?}") };
+    assert!(why.contains(&format!("sudo chown -R {USER}")), "{why}");
+}
+
+#[tokio::test]
+async fn scratch_that_cannot_be_given_back_is_said_with_the_remedy() {
+    if !is_root() {
+        return skipped("a folder of another user", "only root can make one");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let [tests, server, foreign] = ["tests", "miniclaw", "foreign"].map(|name| folder.path().join(name));
+    place(&std::env::current_exe().unwrap(), &tests);
+    place(&program(), &server);
+    std::fs::create_dir(&foreign).unwrap();
+    let mut again = Command::new(tests);
+    again.args(["--ignored", "--exact", "scratch::in_a_folder_of_somebody_else", "--nocapture"]).uid(USER).gid(USER);
+    again.env_clear().env("MINICLAW_UNDER_TEST", server).env("FOREIGN", foreign).env("TMPDIR", folder.path());
+    let output = tokio::task::spawn_blocking(move || again.output()).await.unwrap().unwrap();
+    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}
+
+fn leave_to(home: &Home, user: u32) {
+    let scratch = home.path("scratch");
+    std::fs::create_dir(scratch.join("folder")).unwrap();
+    for name in ["file", "folder/file"] {
+        std::fs::write(scratch.join(name), "before\n").unwrap();
+    }
+    for name in ["", "file", "folder", "folder/file"] {
+        chown(scratch.join(name), Some(user), Some(user)).unwrap();
+        std::fs::set_permissions(scratch.join(name), std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+}
