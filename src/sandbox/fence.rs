@@ -2,14 +2,13 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use super::namespace::{ByNobody, MountNamespace};
 use super::user::{JobUser, NOBODY, job_user, lets_nobody_work};
 use super::wire::Order;
-use super::{calls, notified, paths, sys};
+use super::{calls, notified, paths, scratch_owner, sys};
 
 /// Which mounts a job sees.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -68,12 +67,8 @@ impl InAdvance {
             namespace.open_for(order, by_nobody).map_err(|error| format!("the job's folders: {error}"))?;
             has_users = namespace.has_users;
         }
-        if let Some(id) = user {
-            let owner = fs::metadata(&order.cwd).map_err(|error| error.to_string())?.uid();
-            if owner != id {
-                sys::change_owner(&order.cwd, id).map_err(|error| error.to_string())?;
-            }
-        }
+        let owner = user.unwrap_or_else(sys::user_id);
+        scratch_owner::hand_over(&order.cwd, owner).map_err(|error| error.to_string())?;
         let rules = rules.and(order).map_err(|error| error.to_string())?;
         let filters = if order.proxy_port.is_some() { filters(calls::Reach::Tcp)? } else { self.filters? };
         Ok(Prepared { rules: Some(rules), filters, user, has_users })

@@ -21,7 +21,6 @@ mod process;
 mod ready;
 mod reaping;
 mod run;
-#[cfg_attr(not(test), expect(dead_code))]
 mod scratch_owner;
 mod service;
 mod spawn;

@@ -226,7 +226,3 @@ pub fn signal(pid: Pid, signal: i32) {
         unsafe { libc::kill(pid, signal) };
     }
 }
-
-pub fn change_owner(path: &std::path::Path, id: u32) -> io::Result<()> {
-    std::os::unix::fs::lchown(path, Some(id), Some(id))
-}
