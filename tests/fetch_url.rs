@@ -11,7 +11,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
-use miniclaw::domain::{SessionId, ToolAnswer};
+use miniclaw::domain::{Contacts, SessionId, ToolAnswer};
 use miniclaw::tools::{Call, EndRun, FetchConfig, FetchUrl, Lookup, Tool};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -230,7 +230,7 @@ async fn stopping_the_run_stops_the_wait() {
     cancel.cancel();
     let tool = tool(site);
     let ended = fetch_until(&tool, json!({"url": format!("http://{site}/page/stall")}), cancel).await;
-    assert_eq!(ended, Err(EndRun::Cancelled { text: String::new() }));
+    assert_eq!(ended, Err(EndRun::Cancelled { text: String::new(), contacts: Contacts::default() }));
 }
 
 #[tokio::test]

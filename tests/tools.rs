@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use miniclaw::domain::{SessionId, ToolAnswer};
+use miniclaw::domain::{Contacts, SessionId, Taint, ToolAnswer};
 use miniclaw::sandbox::{Interpreter, Level, Sandbox, SandboxConfig};
 use miniclaw::tools::{Call, EndRun, PythonLimits, PythonRepl, Registry, Terminal, Tool, Workshop};
 use serde_json::{Value, json};
@@ -21,7 +21,12 @@ fn home() -> Home {
     std::fs::create_dir(&scratch).unwrap();
     let supervisor_exe = PathBuf::from(env!("CARGO_BIN_EXE_miniclaw"));
     let sandbox = Sandbox::new(SandboxConfig { supervisor_exe, level: Level::Standard });
-    Home { workshop: Workshop { sandbox, scratch, readable: Vec::new() }, _root: root }
+    let [memory, knowledge] = ["memory", "knowledge"].map(|name| root.path().join(name));
+    std::fs::create_dir(&memory).unwrap();
+    std::fs::create_dir(&knowledge).unwrap();
+    std::fs::write(memory.join("MEMORY.md"), "likes tea").unwrap();
+    std::fs::write(knowledge.join("doc.md"), "obey me").unwrap();
+    Home { workshop: Workshop { sandbox, scratch, readable: vec![memory], knowledge }, _root: root }
 }
 
 impl Home {
@@ -177,7 +182,7 @@ async fn stopping_the_run_stops_the_command_and_keeps_its_output() {
     };
     let arguments = json!({"command": "echo partial; touch ready; sleep 100"});
     let (ended, ()) = tokio::join!(call_until(&terminal, "s", arguments, cancel.clone()), stop);
-    assert_eq!(ended, Err(EndRun::Cancelled { text: "partial".to_owned() }));
+    assert_eq!(ended, Err(EndRun::Cancelled { text: "partial".to_owned(), contacts: Contacts::default() }));
 }
 
 #[tokio::test]
@@ -226,8 +231,13 @@ async fn online() -> (Home, u16) {
     let port = listener.local_addr().unwrap().port();
     tokio::spawn(async move {
         while let Ok((mut client, _)) = listener.accept().await {
-            let _ = client.read(&mut [0; 4096]).await;
-            let _ = client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nHELLO").await;
+            tokio::spawn(async move {
+                let hello = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nHELLO";
+                // A tunnel that says nothing is kept open until it is closed.
+                if client.read(&mut [0; 4096]).await.is_ok_and(|read| read > 0) {
+                    let _ = client.write_all(hello).await;
+                }
+            });
         }
     });
     let names: Lookup = Arc::new(|_| Box::pin(async { Ok(vec![[127, 0, 0, 1].into()]) }));
@@ -261,6 +271,149 @@ async fn python_has_the_network_in_the_calls_that_were_allowed_it_and_only_where
         python(&repl, &format!("import os; os.environ.update(globals().get('kept', {{}})); {}", get("site.test")))
             .await;
     assert!(!answer.ok && !answer.text.contains("HELLO"), "{}", answer.text);
+}
+
+/// Waits until a file in scratch/ has been written, and gives its text.
+async fn written(home: &Home, name: &str) -> String {
+    let since = Instant::now();
+    loop {
+        match std::fs::read_to_string(home.workshop.scratch.join(name)) {
+            Ok(text) if text.ends_with('\n') => return text,
+            _ => assert!(since.elapsed() < Duration::from_secs(20), "{name} was not written"),
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+fn contacts(answer: &ToolAnswer) -> Vec<(String, bool)> {
+    let listed = answer.data["contacts"].as_array().into_iter().flatten();
+    listed.map(|one| (one["host"].as_str().unwrap().to_owned(), one["refused"].as_bool().unwrap())).collect()
+}
+
+#[tokio::test]
+async fn network_grant_of_python_ends_with_its_call() {
+    let (home, port) = online().await;
+    if !home.workshop.sandbox.can_network() {
+        return println!("skipped: this kernel cannot keep a command to the proxy");
+    }
+    let repl = home.python(PythonLimits::default());
+    let with_network = |code: String| call(&repl, "s", json!({"code": code, "network": true}));
+    // A connection that stays open, and a thread that goes on after the call.
+    let first = format!(
+        "import os, socket, threading, time, urllib.request as u
+host, proxy_port = os.environ['http_proxy'].rsplit('@')[1].split(':')
+import base64
+secret = base64.b64encode(os.environ['http_proxy'].split('//')[1].rsplit('@')[0].encode()).decode()
+tunnel = socket.create_connection((host, int(proxy_port)), 10)
+tunnel.sendall(f'CONNECT site.test:{port} HTTP/1.1\\r\\nProxy-Authorization: Basic {{secret}}\\r\\n\\r\\n'.encode())
+begun = tunnel.recv(100)
+def later():
+    while not os.path.exists('go'): time.sleep(0.01)
+    try: said = u.urlopen('http://site.test:{port}/', timeout=10).read().decode()
+    except Exception as error: said = str(error)
+    cut = tunnel.recv(1) == b''
+    with open('said.tmp', 'w') as f: f.write(f'{{said}} cut={{cut}}\\n')
+    os.rename('said.tmp', 'said')
+threading.Thread(target=later, daemon=True).start()
+print(begun[:12], u.urlopen('http://site.test:{port}/', timeout=10).read())"
+    );
+    let answer = with_network(first).await;
+    assert!(answer.text.contains("b'HTTP/1.1 200' b'HELLO'"), "{}", answer.text);
+    let site = format!("site.test:{port}");
+    assert_eq!(contacts(&answer), [(site.clone(), false)]);
+    std::fs::write(home.workshop.scratch.join("go"), "").unwrap();
+    assert_eq!(written(&home, "said").await, "HTTP Error 403: Forbidden cut=True\n");
+    // The next call that was allowed it has it again, and says what was tried in between.
+    let again =
+        with_network(format!("print(u.urlopen('http://site.test:{port}/', timeout=10).read(), begun[:4])")).await;
+    assert!(again.text.contains("b'HELLO' b'HTTP'"), "the variables are kept: {}", again.text);
+    assert_eq!(contacts(&again), [(site.clone(), false), (site, true)]);
+    let without = python(&repl, "begun").await;
+    assert!(without.text.contains("network is given to a Python of its own"), "{}", without.text);
+    assert!(without.text.contains("NameError"), "{}", without.text);
+}
+
+#[tokio::test]
+async fn contacts_are_recorded_however_a_command_ends() {
+    let (home, port) = online().await;
+    if !home.workshop.sandbox.can_network() {
+        return println!("skipped: this kernel cannot keep a command to the proxy");
+    }
+    let terminal = Terminal::new(home.workshop.clone());
+    let site = format!("site.test:{port}");
+    let get = format!("curl -sS http://{site}/; curl -s http://10.0.0.1/");
+    let run = |command: String| json!({"command": command, "network": true});
+    let expected = [("10.0.0.1".to_owned(), true), (site.clone(), false)];
+    let line = format!("[network: 10.0.0.1 (refused), {site}]");
+    for end in ["", "; exit 3", "; kill -9 $$"] {
+        let answer = call(&terminal, "s", run(format!("{get}{end}"))).await;
+        assert_eq!(contacts(&answer), expected, "{end}: {}", answer.text);
+        assert!(answer.text.ends_with(&line), "{end}: {}", answer.text);
+    }
+    let answer = bash(&terminal, "true").await;
+    assert!(answer.data.get("contacts").is_none() && !answer.text.contains("[network"), "{}", answer.text);
+    let many = "for n in $(seq 1 12); do curl -s http://10.0.0.$n/; done; true".to_owned();
+    let answer = call(&terminal, "s", run(many)).await;
+    assert!(contacts(&answer).len() == 12 && answer.text.ends_with("and 2 more]"), "{}", answer.text);
+    // Stopped in the middle, and past the limit of time.
+    let cancel = CancellationToken::new();
+    let stop = async {
+        written(&home, "ready").await;
+        cancel.cancel();
+    };
+    let arguments = run(format!("{get}; echo > ready; sleep 100"));
+    let (ended, ()) = tokio::join!(call_until(&terminal, "s", arguments, cancel.clone()), stop);
+    let Err(EndRun::Cancelled { contacts: told, .. }) = ended else { panic!("{ended:?}") };
+    assert_eq!(told.line(), Some(line.clone()));
+    let short = Terminal::new(home.workshop.clone()).with_limit(Duration::from_secs(3));
+    let answer = call(&short, "s", run(format!("{get}; sleep 100"))).await;
+    assert!(!answer.ok && answer.text.ends_with(&line), "{}", answer.text);
+    // Python, also where it crashes.
+    let repl = home.python(PythonLimits::default());
+    let code = format!("import os; os.system({get:?}); os._exit(3)");
+    let answer = call(&repl, "s", json!({"code": code, "network": true})).await;
+    assert!(!answer.ok && answer.text.ends_with(&line), "{}", answer.text);
+    assert_eq!(contacts(&answer), expected);
+}
+
+#[tokio::test]
+async fn commands_see_documents_only_when_they_ask() {
+    let home = home();
+    let (terminal, repl) = (Terminal::new(home.workshop.clone()), home.python(PythonLimits::default()));
+    let cat = "cat ../memory/MEMORY.md ../knowledge/doc.md; ls ../knowledge";
+    let answer = bash(&terminal, cat).await;
+    assert!(answer.text.contains("likes tea") && !answer.text.contains("obey"), "{}", answer.text);
+    assert!(answer.text.contains("only with \"reads\": [\"knowledge\"]"), "it is told how: {}", answer.text);
+    let reading = json!({"command": cat, "reads": ["knowledge"]});
+    let answer = call(&terminal, "s", reading.clone()).await;
+    assert!(answer.ok && answer.text.contains("obey me"), "{}", answer.text);
+    let shown = terminal.shown(&reading).await.unwrap();
+    assert_eq!(shown.reads, ["knowledge"]);
+    assert!(terminal.shown(&json!({"command": cat})).await.unwrap().reads.is_empty());
+    let brings = |arguments: Value| terminal.brings(&arguments);
+    assert_eq!(brings(reading), Some(Taint::Command));
+    assert_eq!(brings(json!({"command": cat, "reads": []})), None);
+    let registry = Registry::new(vec![Arc::new(Terminal::new(home.workshop.clone()))]);
+    let refused = registry.check("terminal", r#"{"command": "ls", "reads": ["sessions"]}"#);
+    assert!(refused.is_err_and(|why| why.0.contains("one of \"knowledge\"")));
+
+    let session = SessionId::parse("s").unwrap();
+    let open = "print(open('../knowledge/doc.md').read())";
+    python(&repl, "x = 1").await;
+    let answer = python(&repl, open).await;
+    assert!(!answer.ok && answer.text.contains("only with \"reads\""), "{}", answer.text);
+    assert!(!repl.holds_outside(&session));
+    let reading = || json!({"code": open, "reads": ["knowledge"]});
+    let answer = call(&repl, "s", reading()).await;
+    assert!(answer.ok && answer.text.ends_with("obey me"), "{}", answer.text);
+    assert!(answer.text.starts_with("[new Python: a Python that may read knowledge/"), "{}", answer.text);
+    // What it has read it can have kept: it counts from then on, also in calls that read nothing.
+    let answer = python(&repl, "y = 2").await;
+    assert!(answer.ok && repl.holds_outside(&session), "{}", answer.text);
+    assert_eq!(call(&repl, "s", reading()).await.text, "obey me", "the same Python");
+    repl.session_closed(&session);
+    assert!(!repl.holds_outside(&session));
+    assert!(!python(&repl, open).await.ok, "another one cannot");
 }
 
 #[tokio::test]
@@ -395,7 +548,7 @@ async fn stopping_the_run_interrupts_python_and_keeps_its_variables() {
     };
     let arguments = json!({"code": "print('partial'); open('ready', 'w')\nwhile True: pass"});
     let (ended, ()) = tokio::join!(call_until(&repl, "s", arguments, cancel.clone()), stop);
-    let Err(EndRun::Cancelled { text }) = ended else { panic!("{ended:?}") };
+    let Err(EndRun::Cancelled { text, .. }) = ended else { panic!("{ended:?}") };
     assert!(text.starts_with("partial\n"), "{text}");
     assert_eq!(python(&repl, "x").await.text, "1");
 }

@@ -5,11 +5,10 @@ use super::recorder::{NotRecorded, Recorder};
 use crate::clock;
 use crate::domain::approval::hash;
 use crate::domain::{
-    Answered, Approval, CallApproval, CallStatus, Decision, Effect, Message, OUTSIDE, RequestedCall, Session, Shown,
-    Taint, ToolAnswer, ToolCall,
+    Answered, Approval, CallApproval, CallStatus, Decision, Effect, RequestedCall, Session, Shown, Taint, ToolAnswer,
 };
 use crate::provider::CallRequest;
-use crate::tools::{Case, Checked, Reason, Registry, Verdict};
+use crate::tools::{Case, Checked, Reason, Verdict};
 
 /// A call that waits for its answer.
 pub struct Asked {
@@ -45,7 +44,7 @@ impl Calls<'_> {
             Ok(shown) => shown,
             Err(answer) => return Planned::Answer(CallStatus::Error, *answer),
         };
-        let (effect, taint) = (checked.tool.spec().effect, taint(session, self.registry));
+        let (effect, taint) = (checked.tool.spec().effect, self.taint(session, &checked));
         let case = Case {
             tool: &wanted.request.name,
             effect,
@@ -79,6 +78,15 @@ impl Calls<'_> {
                 Asked { request, approval_id, question: Some(question) }
             }
         }))
+    }
+
+    /// Where the session, or what this call would go on with, has text from that strangers may have written.
+    fn taint(&self, session: &Session, checked: &Checked) -> Option<Taint> {
+        let known = Taint::strongest(&session.taint).cloned();
+        let is_weak = known.as_ref().is_none_or(|source| !source.is_strong());
+        let held = || checked.tool.holds_outside(self.session_id).then_some(Taint::Command);
+        let stronger = if is_weak { self.listed.clone().or_else(held) } else { None };
+        stronger.or(known)
     }
 
     /// Asks everything an exchange has to ask, at once.
@@ -209,24 +217,4 @@ fn outdated(shown: &Shown) -> String {
         None => "[not run: where it would run was changed after it was approved] Ask again if it is still needed."
             .to_owned(),
     }
-}
-
-/// Where the work under way has text from that strangers may have written.
-fn taint(session: &Session, registry: &Registry) -> Option<Taint> {
-    let work = session.running()?;
-    let of_work = |message: &&std::sync::Arc<Message>| message.work_id.as_ref() == Some(&work.work_id);
-    if session.messages.iter().filter(of_work).any(|message| !message.attachments.is_empty()) {
-        return Some(Taint::Outside);
-    }
-    let ended =
-        |call: &&ToolCall| matches!(call.status, Some(CallStatus::Done | CallStatus::Error | CallStatus::Cancelled));
-    let mut calls = session.calls_of(&work.work_id).filter(ended);
-    let outside = calls.find_map(|call| {
-        let file = call.result.as_ref().and_then(|record| record.get(OUTSIDE)?.as_str());
-        let arguments = call.arguments.as_ref().unwrap_or(&serde_json::Value::Null);
-        let brings = || registry.brings_outside(&call.tool, arguments).then_some(Taint::Outside);
-        file.map(|file| Taint::Skill(file.to_owned())).or_else(brings)
-    });
-    let mut calls = session.calls_of(&work.work_id).filter(ended);
-    outside.or_else(|| calls.any(|call| registry.runs(&call.tool)).then_some(Taint::Output))
 }

@@ -10,8 +10,8 @@ use super::asking::{Asked, Decided};
 use super::recorder::{NotRecorded, Recorder};
 use super::wall::Wall;
 use crate::domain::{
-    CallApproval, CallStatus, Effect, Event, Outcome, RequestedCall, Session, SessionId, Shown, StoppedBy, ToolAnswer,
-    WorkId,
+    CallApproval, CallStatus, Effect, Event, Outcome, RequestedCall, Session, SessionId, Shown, StoppedBy, Taint,
+    ToolAnswer, WorkId,
 };
 use crate::provider::CallRequest;
 use crate::store::{Home, PINNED};
@@ -83,11 +83,11 @@ impl Stopper {
             false => "[cancelled: the person stopped this run]",
         };
         let answer = ToolAnswer::failed(why);
-        Ended { status: CallStatus::Cancelled, answer, took: started.elapsed(), fatal: None }
+        Ended { took: started.elapsed(), ..Ended::unrun(CallStatus::Cancelled, answer) }
     }
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Calls<'a> {
     pub registry: &'a Registry,
     pub policy: &'a Policy,
@@ -95,6 +95,8 @@ pub struct Calls<'a> {
     pub session_id: &'a SessionId,
     pub stopper: &'a Stopper,
     pub wall: &'a Wall,
+    /// The skill whose description the model has read in its request although nobody has trusted it.
+    pub listed: Option<Taint>,
 }
 
 /// A call of an exchange, with what is known of its approval from before a restart.
@@ -152,7 +154,16 @@ struct Ended {
     status: CallStatus,
     answer: ToolAnswer,
     took: Duration,
+    /// Where the answer has text from that strangers may have written.
+    taint: Vec<Taint>,
     fatal: Option<String>,
+}
+
+impl Ended {
+    /// Of a call that was not run.
+    fn unrun(status: CallStatus, answer: ToolAnswer) -> Self {
+        Self { status, answer, took: Duration::ZERO, taint: Vec::new(), fatal: None }
+    }
 }
 
 impl Calls<'_> {
@@ -236,7 +247,7 @@ impl Calls<'_> {
                 }
                 ended
             }
-            Decided::Answer(status, answer) => Ended { status, answer, took: Duration::ZERO, fatal: None },
+            Decided::Answer(status, answer) => Ended::unrun(status, answer),
         };
         recorder.fact(finished(recorder, &wanted.request, &ended)).await?;
         Ok(ended.fatal)
@@ -245,9 +256,7 @@ impl Calls<'_> {
     async fn one(&self, request: &CallRequest, planned: &Planned) -> Ended {
         match planned {
             Planned::Run(checked) => self.execute(request, checked, None).await,
-            Planned::Answer(status, answer) => {
-                Ended { status: *status, answer: answer.clone(), took: Duration::ZERO, fatal: None }
-            }
+            Planned::Answer(status, answer) => Ended::unrun(*status, answer.clone()),
             Planned::Ask(_) => self.stopper.cancelled(Instant::now()),
         }
     }
@@ -255,9 +264,9 @@ impl Calls<'_> {
     /// A file of a skill that nobody has trusted as it is. Commands can read skills/, and nobody knows what they did read.
     async fn readable_untrusted(&self) -> Option<String> {
         let home = self.home.clone();
-        let found = tokio::task::spawn_blocking(move || home.untrusted()).await;
+        let found = tokio::task::spawn_blocking(move || home.skill_files()).await;
         match found {
-            Ok(Ok(files)) => files.into_iter().next().map(|file| file.path.to_string()),
+            Ok(Ok(files)) => files.first_unpinned(),
             // What cannot be looked at is taken for the worse.
             Ok(Err(_)) | Err(_) => Some(format!("{PINNED}/")),
         }
@@ -265,10 +274,42 @@ impl Calls<'_> {
 
     async fn execute(&self, request: &CallRequest, checked: &Checked, approved: Option<&Shown>) -> Ended {
         let started = Instant::now();
-        let cancel = &self.stopper.cancel;
-        if cancel.is_cancelled() {
+        if self.stopper.cancel.is_cancelled() {
             return self.stopper.cancelled(started);
         }
+        let mut ended = self.execute_now(request, checked, (approved, started)).await;
+        ended.taint = self.taint_of(checked, &ended.answer);
+        ended
+    }
+
+    /// Where the answer to a call that was run has text from that strangers may have written, however it ended.
+    fn taint_of(&self, checked: &Checked, answer: &ToolAnswer) -> Vec<Taint> {
+        let mut taint = answer.taint.clone();
+        taint.extend(answer.outside.clone().map(Taint::Skill));
+        if answer.taint.is_empty() {
+            taint.extend(checked.tool.brings(&checked.arguments));
+        }
+        if taint.is_empty() {
+            taint = self.held(checked);
+        }
+        if checked.tool.spec().effect == Effect::Execute {
+            taint.push(Taint::Output);
+        }
+        taint
+    }
+
+    /// A process that goes on from call to call may have had text from outside in an earlier one.
+    fn held(&self, checked: &Checked) -> Vec<Taint> {
+        checked.tool.holds_outside(self.session_id).then_some(Taint::Command).into_iter().collect()
+    }
+
+    async fn execute_now(
+        &self,
+        request: &CallRequest,
+        checked: &Checked,
+        (approved, started): (Option<&Shown>, Instant),
+    ) -> Ended {
+        let cancel = &self.stopper.cancel;
         let call = Call {
             session: self.session_id,
             call_id: &request.id,
@@ -292,19 +333,29 @@ impl Calls<'_> {
                 if checked.tool.spec().effect == Effect::Execute {
                     answer.outside = self.readable_untrusted().await;
                 }
+                if answer.taint.is_empty() {
+                    answer.taint = self.held(checked);
+                }
                 let answer = fit_for_model(answer, checked);
                 let status = if answer.ok { CallStatus::Done } else { CallStatus::Error };
-                Ended { status, answer, took, fatal: None }
+                Ended { took, ..Ended::unrun(status, answer) }
             }
-            Err(EndRun::Cancelled { text }) => {
-                let cancelled = self.stopper.cancelled(started);
-                let text = fit_for_model(ToolAnswer { text, ..ToolAnswer::default() }, checked).text;
+            Err(EndRun::Cancelled { text, contacts }) => {
+                let mut cancelled = self.stopper.cancelled(started);
+                contacts.add_to(&mut cancelled.answer.data);
+                let text = ToolAnswer { text, taint: self.held(checked), ..ToolAnswer::default() };
+                let text = fit_for_model(text, checked).text;
                 let text =
                     if text.is_empty() { cancelled.answer.text } else { format!("{text}\n{}", cancelled.answer.text) };
-                Ended { answer: ToolAnswer { text, ..cancelled.answer }, ..cancelled }
+                cancelled.answer.text = contacts.line().map_or(text.clone(), |line| format!("{text}\n{line}"));
+                if checked.tool.spec().effect == Effect::Execute {
+                    cancelled.answer.outside = self.readable_untrusted().await;
+                }
+                cancelled
             }
             Err(EndRun::Broken(reason)) => {
-                Ended { status: CallStatus::Error, answer: ToolAnswer::failed(&reason), took, fatal: Some(reason) }
+                let ended = Ended::unrun(CallStatus::Error, ToolAnswer::failed(&reason));
+                Ended { took, fatal: Some(reason), ..ended }
             }
         }
     }
@@ -343,5 +394,6 @@ fn finished(recorder: &Recorder, call: &CallRequest, ended: &Ended) -> Event {
         output: ended.answer.text.clone(),
         result: ended.answer.record(),
         duration_ms: ended.took.as_millis() as u64,
+        taint: ended.taint.clone(),
     }
 }

@@ -14,5 +14,5 @@ mod wall;
 pub use calls::Stopper;
 pub use fallback::Fallback;
 pub use recorder::{Ends, Entry, Kind, Recorder};
-pub use run::{Ending, Limits, Run, Tasks, finish_calls, run};
+pub use run::{Ending, Limits, Run, Tasks, UntrustedSkills, finish_calls, run};
 pub use sent::Writers;

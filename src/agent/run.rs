@@ -9,7 +9,7 @@ use super::recorder::{NotRecorded, Recorder};
 use super::sent::{Envelope, Keeper, Writers};
 use super::turn::{Answer, NoAnswer, exchange};
 use super::wall::Wall;
-use crate::domain::{About, CallStatus, Event, Hit, Outcome, SessionId, StatusKind, ToolSpec};
+use crate::domain::{About, CallStatus, Event, Hit, Outcome, SessionId, StatusKind, Taint, ToolSpec};
 use crate::prompt::SystemPrompt;
 use crate::prompt::budget::{Budget, fit};
 use crate::prompt::history::{Sight, add_retrieved, retrieved_text, transcript};
@@ -45,7 +45,12 @@ pub struct Tasks {
     pub policy: Arc<Policy>,
     pub limits: Limits,
     pub stopper: Stopper,
+    pub untrusted: UntrustedSkills,
 }
+
+/// Brings the list of skills in the prompt up to date, and names one whose description it holds although nobody has trusted
+/// it as it is.
+pub type UntrustedSkills = Arc<dyn Fn() -> Option<Taint> + Send + Sync>;
 
 /// Everything one run uses.
 pub struct Run {
@@ -110,7 +115,8 @@ pub async fn run(run: &Run, recorder: &mut Recorder, first: u32) -> Result<Endin
 pub async fn finish_calls(tasks: &Tasks, recorder: &mut Recorder) -> Result<Option<Ending>, NotRecorded> {
     let wall = Wall::new(tasks.limits.wall);
     let left = Wanted::left(recorder.session(), recorder.work_id());
-    let (calls, mut repeats) = (tasks.calls(&wall), Repeats::default());
+    let (mut calls, mut repeats) = (tasks.calls(&wall), Repeats::default());
+    calls.listed = tasks.listed().await;
     let ended = tokio::select! {
         ended = calls.run(&left, recorder, &mut repeats) => ended.map_err(End::from),
         () = wall.over() => Err(too_long(tasks.limits)),
@@ -169,7 +175,14 @@ impl Tasks {
             session_id: &self.session_id,
             stopper: &self.stopper,
             wall,
+            listed: None,
         }
+    }
+
+    async fn listed(&self) -> Option<Taint> {
+        let untrusted = self.untrusted.clone();
+        let looked = tokio::task::spawn_blocking(move || untrusted()).await;
+        looked.unwrap_or(Some(Taint::Outside))
     }
 }
 
@@ -228,9 +241,10 @@ impl Run {
         let mut repeats = Repeats::default();
         let mut output_tokens = 0;
         let mut client = self.client.clone();
-        let (limits, calls) = (self.tasks.limits, self.tasks.calls(wall));
+        let (limits, mut calls) = (self.tasks.limits, self.tasks.calls(wall));
         for dialogue in first..limits.max_iterations {
             recorder.start_dialogue(dialogue).await?;
+            let before = self.tasks.listed().await;
             let answer = self.answer(recorder, hits.as_deref(), &mut client).await?;
             output_tokens += answer.usage.output_tokens;
             let finished = Event::DialogueFinished {
@@ -247,6 +261,8 @@ impl Run {
                     Finish::Refusal => Err(End::Outcome(Outcome::Refusal)),
                 };
             }
+            // Looked at twice: what was listed in between is in the request, and so is what was removed since.
+            calls.listed = before.or(self.tasks.listed().await);
             let wanted = Wanted::of(answer.calls, recorder.session());
             calls.run(&wanted, recorder, &mut repeats).await?;
             if output_tokens > limits.max_output_tokens {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::domain::knowledge::Search;
 use crate::domain::{
     About, Approval, Attachment, CallStatus, Chosen, Decision, Event, Hit, InputProgress, Outcome, Scope, SessionId,
-    StatusKind, StoppedBy, message,
+    StatusKind, StoppedBy, Taint, message,
 };
 use crate::engine::{Published, What};
 
@@ -61,7 +61,12 @@ pub enum Frame {
         /// The tool's whole answer: `{status, message, data, operationCode}`, as the history has it.
         result: Value,
         duration_ms: u64,
+        /// Where its output has text from that strangers may have written.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        taint: Vec<Taint>,
     },
+    /// A person has cleared where the conversation has text from outside from.
+    TaintCleared {},
     /// A call waits for a person. Sent again, with a new time, when the server was started anew.
     ApprovalRequest(Box<Approval>),
     /// What became of an approval.
@@ -168,6 +173,7 @@ impl Frame {
             Frame::ToolEnd { .. } => "tool_end",
             Frame::ApprovalRequest(_) => "approval_request",
             Frame::ApprovalResult { .. } => "approval_result",
+            Frame::TaintCleared {} => "taint_cleared",
             Frame::Undone { .. } => "undone",
             Frame::Branched { .. } => "branched",
             Frame::NewResponse {} => "new_response",
@@ -246,7 +252,7 @@ fn project_event(session: &SessionId, event: &Event) -> Option<Frame> {
             index: *index,
             dialogue: *dialogue,
         },
-        Event::ToolFinished { call_id, tool, status, output, result, duration_ms, .. } => Frame::ToolEnd {
+        Event::ToolFinished { call_id, tool, status, output, result, duration_ms, taint, .. } => Frame::ToolEnd {
             tool: tool.clone(),
             output: output.clone(),
             id: call_id.clone(),
@@ -254,7 +260,9 @@ fn project_event(session: &SessionId, event: &Event) -> Option<Frame> {
             operation_code: codes(result),
             result: result.clone(),
             duration_ms: *duration_ms,
+            taint: taint.clone(),
         },
+        Event::TaintCleared {} => Frame::TaintCleared {},
         Event::Undone { call_id, path, undone } => {
             Frame::Undone { call_id: call_id.clone(), path: path.clone(), undone: *undone }
         }

@@ -31,6 +31,7 @@ mod sessions;
 mod settings;
 mod sse;
 mod status;
+mod taint;
 mod tokens;
 mod transfer;
 mod tries;

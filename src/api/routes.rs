@@ -7,7 +7,7 @@ use utoipa_axum::routes;
 use super::app::App;
 use super::{
     approvals, archive, attachments, away, chat, choice, compress, events, files, find, moving, pins, prompt, provider,
-    requests, retrieval, rewind, sessions, settings, status, tokens, transfer, trust, undo, usage,
+    requests, retrieval, rewind, sessions, settings, status, taint, tokens, transfer, trust, undo, usage,
 };
 
 /// An exported session holds its archives and its pictures.
@@ -43,6 +43,7 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(transfer::import).layer(DefaultBodyLimit::max(MAX_IMPORT)))
         .routes(routes!(transfer::branch))
         .routes(routes!(rewind::rewind))
+        .routes(routes!(taint::clear))
         .routes(routes!(sessions::messages, sessions::say))
         .routes(routes!(sessions::history))
         .routes(routes!(sessions::interrupt))

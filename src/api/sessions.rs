@@ -16,7 +16,7 @@ use super::requests::{RetrievedWork, retrieved_works};
 use super::rewind::{BranchPoint, points};
 use super::transfer::{Parent, parent};
 use super::works::{Failure, WorkModel, failures_of, models_of};
-use crate::domain::{Chosen, Message, Role, SessionId};
+use crate::domain::{Chosen, Message, Role, SessionId, Taint};
 use crate::engine::{View, blocking};
 use crate::prompt::system::{MemoryMode, assemble};
 use crate::store;
@@ -116,6 +116,9 @@ pub struct History {
     /// Where it was branched off.
     #[serde(skip_serializing_if = "Option::is_none")]
     parent: Option<Parent>,
+    /// Where it has text from that strangers may have written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    taint: Vec<Taint>,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -267,6 +270,7 @@ pub async fn history(State(app): State<App>, Path(id): Path<String>) -> Result<J
         failures: failures_of(&session),
         branches: points(&session),
         parent: parent(&session),
+        taint: session.taint.clone(),
         running: session.running().map(|work| RunningWork { work_id: work.work_id.to_string() }),
     }))
 }

@@ -13,7 +13,7 @@ use super::files::FileQuery;
 use crate::domain::HomePath;
 use crate::engine::blocking;
 use crate::engine::skills::look_again;
-use crate::store::{PINNED, StoreError, TrustedBy, etag};
+use crate::store::{PINNED, StoreError, TrustedBy, etag, is_too_deep};
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct Trust {
@@ -90,6 +90,10 @@ pub async fn trust(
 fn pinned(path: &str) -> Result<HomePath, ApiError> {
     let path = HomePath::parse(path)?;
     match path.root() == PINNED && path.parent().is_some() {
+        true if is_too_deep(&path) => {
+            let message = "this file lies deeper than the 12 folders that are looked at; move it up to trust it";
+            Err(ApiError::bad_request("too_deep", message))
+        }
         true => Ok(path),
         false => Err(ApiError::bad_request("not_pinned", "only files in skills/ are trusted version by version")),
     }

@@ -34,7 +34,8 @@ use crate::tokens::Counter;
 use crate::tools::files::Moment;
 use crate::tools::library::{self, Keep, Library};
 use crate::tools::{
-    Editor, FetchConfig, FetchUrl, FileTool, PythonRepl, ReadFile, Registry, SearchTool, Terminal, Tool, Workshop,
+    Editor, FetchConfig, FetchUrl, FileTool, KNOWLEDGE, PythonRepl, ReadFile, Registry, SearchTool, Terminal, Tool,
+    Workshop,
 };
 
 #[derive(Args)]
@@ -158,9 +159,10 @@ async fn run(folder: PathBuf, config: Config, Bind { address, code }: Bind) -> a
         saves: saves.clone(),
         runs: Runs::default(),
         approvals: Approvals::default(),
+        skills: Arc::default(),
     });
+    let skills: Arc<Skills> = services.skills.clone();
     let engine = Engine::new(services);
-    let skills = Arc::new(Skills::default());
     if let Err(error) = home.begin_trusting(&init::skills()) {
         tracing::error!(%error, "which skills are trusted could not be kept; those that are not known are asked about");
     }
@@ -273,9 +275,14 @@ struct Materials<'a> {
 
 impl Materials<'_> {
     fn registry(&self, editor: &Editor, [memory, knowledge]: [&Arc<Library>; 2]) -> Arc<Registry> {
-        // Commands may look at what read_file may, and at nothing else of the home.
-        let readable = ROOTS.map(|root| self.home.path().join(root)).to_vec();
-        let workshop = Workshop { sandbox: self.sandbox.clone(), scratch: self.home.scratch(), readable };
+        // Commands may look at what read_file may, at documents only when they ask, and at nothing else of the home.
+        let folder = |root: &str| self.home.path().join(root);
+        let workshop = Workshop {
+            sandbox: self.sandbox.clone(),
+            scratch: self.home.scratch(),
+            readable: ROOTS.into_iter().filter(|root| *root != KNOWLEDGE).map(folder).collect(),
+            knowledge: folder(KNOWLEDGE),
+        };
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
         if !self.sandbox.exposes(self.home.path()) {
             tools.push(Arc::new(Terminal::new(workshop.clone())));

@@ -8,7 +8,8 @@ use clap::{Args, Subcommand};
 
 use super::{home_dir, init};
 use crate::domain::HomePath;
-use crate::store::{Home, PINNED, StoreError, TrustedBy};
+use crate::domain::visible::visible;
+use crate::store::{Home, PINNED, SkillFiles, StoreError, TrustedBy, WhyUnlisted, is_too_deep};
 
 #[derive(Args)]
 pub struct SkillsArguments {
@@ -54,8 +55,8 @@ pub fn skills(arguments: &SkillsArguments) -> anyhow::Result<ExitCode> {
 }
 
 fn list(home: &Home) -> anyhow::Result<ExitCode> {
-    let untrusted = home.untrusted()?;
-    for file in home.list(PINNED)? {
+    let SkillFiles { files, untrusted, unlisted } = home.skill_files()?;
+    for file in files {
         let state = match untrusted.iter().find(|untrusted| untrusted.path == file.path) {
             None => "trusted",
             Some(found) if found.changed => "changed",
@@ -63,7 +64,10 @@ fn list(home: &Home) -> anyhow::Result<ExitCode> {
         };
         println!("{state:<8} {}", file.path);
     }
-    Ok(if untrusted.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    for unlisted in &unlisted {
+        println!("refused  {} ({})", visible(&unlisted.path), unlisted.why.sentence());
+    }
+    Ok(if untrusted.is_empty() && unlisted.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn trust(home: &Home, paths: &[String]) -> anyhow::Result<ExitCode> {
@@ -71,6 +75,9 @@ fn trust(home: &Home, paths: &[String]) -> anyhow::Result<ExitCode> {
         let path = HomePath::parse(path).with_context(|| path.clone())?;
         if path.root() != PINNED {
             bail!("{path}: only files in {PINNED}/ are trusted version by version");
+        }
+        if is_too_deep(&path) {
+            bail!("{path}: {}", WhyUnlisted::TooDeep.sentence());
         }
         home.trust_file(&path, TrustedBy::CommandLine)?;
         println!("trusted  {path}");

@@ -16,6 +16,9 @@ pub struct Shown {
     pub cwd: String,
     /// Whether its process could reach other machines.
     pub network: bool,
+    /// Folders of the home that it could read and that commands do not see otherwise: `knowledge`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reads: Vec<String>,
     /// The sandbox level it would run in; empty where no process is started.
     pub level: String,
     /// The change to a file, as a unified diff.
@@ -30,12 +33,13 @@ pub struct Shown {
 /// Why a person is asked, for a page that says it in its own language: what `reason` says in English.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Because {
-    /// `persona`, `network`, `outside`, `unfenced` or `configured`. A later version may know more.
+    /// `persona`, `network`, `reads`, `outside`, `unfenced` or `configured`. A later version may know more.
     pub code: String,
-    /// Where the run has text from that strangers may have written: `outside`, `output` or `skill`.
+    /// Where the conversation has text from that strangers may have written: `page`, `document`, `attachment`, `command`,
+    /// `skill`, `output`, `imported` or `outside`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text_from: Option<String>,
-    /// With `skill`: the file. Characters that do not show are escaped.
+    /// The address, the path or the name of that source. Characters that do not show are escaped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
 }
@@ -177,6 +181,8 @@ pub struct Remembered {
     pub arguments: Value,
     pub cwd: String,
     pub network: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reads: Vec<String>,
     pub level: String,
     /// Unix seconds.
     pub added_at: f64,
@@ -187,8 +193,8 @@ impl Remembered {
     pub fn fits(&self, tool: &str, arguments: &Value, shown: &Shown) -> bool {
         self.tool == tool
             && canonical(&self.arguments) == canonical(arguments)
-            && (self.cwd.as_str(), self.network, self.level.as_str())
-                == (shown.cwd.as_str(), shown.network, shown.level.as_str())
+            && (self.cwd.as_str(), self.network, &self.reads, self.level.as_str())
+                == (shown.cwd.as_str(), shown.network, &shown.reads, shown.level.as_str())
     }
 }
 
@@ -211,7 +217,7 @@ pub fn canonical(value: &Value) -> String {
 
 /// What an answer is bound to: change any of it, and the answer is not for this call.
 pub fn hash(session: &SessionId, tool: &str, arguments: &Value, shown: &Shown) -> String {
-    let bound = serde_json::json!({
+    let mut bound = serde_json::json!({
         "session": session,
         "tool": tool,
         "arguments": arguments,
@@ -223,6 +229,10 @@ pub fn hash(session: &SessionId, tool: &str, arguments: &Value, shown: &Shown) -
         "path": shown.path,
         "before": shown.before,
     });
+    // Absent where nothing is read: what an earlier version asked has the same hash.
+    if !shown.reads.is_empty() {
+        bound["reads"] = shown.reads.clone().into();
+    }
     Sha256::digest(canonical(&bound)).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -249,10 +259,26 @@ mod tests {
             hash(&a, "terminal", &arguments, &Shown { cwd: "/".into(), ..shown() }),
             hash(&a, "terminal", &arguments, &Shown { network: true, ..shown() }),
             hash(&a, "terminal", &arguments, &Shown { level: "off".into(), ..shown() }),
+            hash(&a, "terminal", &arguments, &Shown { reads: vec!["knowledge".into()], ..shown() }),
             hash(&a, "terminal", &arguments, &Shown { path: Some("memory/x.md".into()), ..shown() }),
             hash(&a, "terminal", &arguments, &Shown { before: Some("00".into()), ..shown() }),
         ];
         assert!(!others.contains(&first));
+        // As versions without `reads` bound it: a question that waits outlives the upgrade.
+        assert_eq!(first, "HASH");
+    }
+
+    #[test]
+    fn always_binds_what_may_be_read_and_old_rules_read_nothing() {
+        let rule = json!({"id": "r", "tool": "terminal", "arguments": {"command": "ls"}, "cwd": "scratch/",
+            "network": false, "level": "standard", "added_at": 1.0});
+        let old: Remembered = serde_json::from_value(rule.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&old).unwrap(), rule);
+        let arguments = json!({"command": "ls"});
+        let reading = Shown { reads: vec!["knowledge".into()], ..shown() };
+        assert!(old.fits("terminal", &arguments, &shown()) && !old.fits("terminal", &arguments, &reading));
+        let new = Remembered { reads: reading.reads.clone(), ..old };
+        assert!(new.fits("terminal", &arguments, &reading) && !new.fits("terminal", &arguments, &shown()));
     }
 
     #[test]

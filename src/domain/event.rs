@@ -14,6 +14,7 @@ use super::chosen::Chosen;
 use super::ids::WorkId;
 use super::knowledge::Search;
 use super::message::{CallStatus, Message};
+use super::taint::Taint;
 use super::work::{Outcome, Usage};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -104,7 +105,12 @@ pub enum Event {
         output: String,
         result: Value,
         duration_ms: u64,
+        /// Where its output has text from that strangers may have written.
+        #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "super::taint::lenient")]
+        taint: Vec<Taint>,
     },
+    /// A person has said that the text from outside which the session has read does not count any more.
+    TaintCleared {},
     /// A person undid the change a call made, or did it again.
     Undone {
         call_id: String,
@@ -193,6 +199,7 @@ impl Event {
             | Event::Compressed { .. }
             | Event::Restored { .. }
             | Event::Undone { .. }
+            | Event::TaintCleared {}
             | Event::Branched { .. } => None,
             Event::WorkStarted { work_id, .. }
             | Event::DialogueStarted { work_id, .. }

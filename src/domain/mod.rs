@@ -45,5 +45,5 @@ pub use session::Session;
 pub use stamp::FileStamp;
 pub use taint::Taint;
 pub use tool::{Effect, OUTSIDE, ToolAnswer, ToolSpec};
-pub use way_out::{Contact, Pass, WayOut};
+pub use way_out::{Contact, Contacts, Pass, WayOut};
 pub use work::{About, Outcome, StoppedBy, Usage, Work};

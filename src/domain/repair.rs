@@ -82,5 +82,6 @@ fn close(work_id: &WorkId, call: &ToolCall, status: CallStatus, output: &str) ->
         output: output.to_owned(),
         result: serde_json::json!({"status": 1, "message": output, "data": {}, "operationCode": []}),
         duration_ms: 0,
+        taint: Vec::new(),
     }
 }

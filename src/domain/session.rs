@@ -46,8 +46,8 @@ pub struct Session {
     /// Parts that a summary stands for, in the order they were compressed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub archived: Vec<ArchivedPart>,
-    /// Where it has text from that strangers may have written, as far as its calls do not say it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Where it has text from that strangers may have written. A source stays until a person clears them all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "super::taint::lenient")]
     pub taint: Vec<Taint>,
     /// The last fact folded into this snapshot.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -117,6 +117,9 @@ impl Session {
                     finished_at: None,
                     outcome: None,
                 }));
+                for file in attachments {
+                    Taint::add(&mut self.taint, &Taint::Attachment(file.name.clone()));
+                }
                 let mut message = Message::new(Role::User, content.clone());
                 message.attachments.clone_from(attachments);
                 message.id = Some(message_id.clone());
@@ -176,7 +179,7 @@ impl Session {
                     self.push_call(work_id, call);
                 }
             }
-            Event::ToolFinished { work_id, call_id, status, output, result, duration_ms, .. } => {
+            Event::ToolFinished { work_id, call_id, status, output, result, duration_ms, taint, .. } => {
                 let running = self.open_call_mut(work_id, call_id, CallStatus::Running).is_some();
                 let open = if running { CallStatus::Running } else { CallStatus::Approval };
                 if let Some(call) = self.open_call_mut(work_id, call_id, open) {
@@ -185,8 +188,12 @@ impl Session {
                     call.result = Some(result.clone());
                     call.duration_ms = Some(*duration_ms);
                     call.settle_approval();
+                    for source in taint {
+                        Taint::add(&mut self.taint, source);
+                    }
                 }
             }
+            Event::TaintCleared {} => self.taint.clear(),
             Event::Branched { from, to } => self.put_aside(from, to.as_deref()),
             Event::Undone { call_id, undone, .. } => {
                 let has_it = |m: &Message| m.tool_calls.iter().any(|call| call.id.as_deref() == Some(call_id));

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::taint::Taint;
+
 /// What running a tool can do to the world. Decides what may run side by side and what a person must allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -53,6 +55,8 @@ pub struct ToolAnswer {
     pub text: String,
     /// The file that may have brought text from strangers into the answer, although such a call does not as a rule.
     pub outside: Option<String>,
+    /// Where the answer has text from that strangers may have written, where the call's arguments do not say it.
+    pub taint: Vec<Taint>,
 }
 
 /// The field of an operation's record that names [`ToolAnswer::outside`].
@@ -109,6 +113,7 @@ impl Default for ToolAnswer {
             operation_code: Vec::new(),
             text: String::new(),
             outside: None,
+            taint: Vec::new(),
         }
     }
 }

@@ -1,14 +1,61 @@
 //! How a command that was allowed the network gets out: through something that checks every address and keeps a list.
 
 use serde::Serialize;
+use serde_json::{Value, json};
+
+/// The model is told of so many hosts by name; a person sees the whole list.
+const TOLD: usize = 10;
 
 /// Somebody a command asked to be connected with.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, utoipa::ToSchema)]
 pub struct Contact {
     /// `name`, or `name:port` where the port is not that of the web.
     pub host: String,
-    /// It was not connected: a private address, another port than those of the web, or no such name.
+    /// It was not connected: a private address, another port than those of the web, no such name, or no network at that time.
     pub refused: bool,
+}
+
+/// With whom a command asked to be connected.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contacts {
+    /// Each once, in order of name.
+    pub hosts: Vec<Contact>,
+    /// Attempts to reach hosts for which the list had no room.
+    pub more: u64,
+}
+
+impl Contacts {
+    pub fn is_empty(&self) -> bool {
+        self.hosts.is_empty() && self.more == 0
+    }
+
+    /// Adds them to what a view shows of a call: `contacts`, and `more_contacts` where some are not listed.
+    pub fn add_to(&self, data: &mut Value) {
+        if self.is_empty() {
+            return;
+        }
+        data["contacts"] = json!(self.hosts);
+        if self.more > 0 {
+            data["more_contacts"] = json!(self.more);
+        }
+    }
+
+    /// A short line for the model; none where nobody was asked for.
+    pub fn line(&self) -> Option<String> {
+        if self.is_empty() {
+            return None;
+        }
+        let told = self.hosts.iter().take(TOLD).map(|contact| match contact.refused {
+            true => format!("{} (refused)", contact.host),
+            false => contact.host.clone(),
+        });
+        let mut line = told.collect::<Vec<_>>().join(", ");
+        match self.hosts.len().saturating_sub(TOLD) as u64 + self.more {
+            0 => {}
+            more => line.push_str(&format!(" and {more} more")),
+        }
+        Some(format!("[network: {line}]"))
+    }
 }
 
 /// Gives passes. Commands have no other way to the network.
@@ -25,6 +72,36 @@ pub trait Pass: Send + Sync {
     /// The proxy's address with this pass's credentials, as `HTTP_PROXY` has it.
     fn proxy(&self) -> String;
 
-    /// With whom the command asked to be connected so far, each once, in order of name.
-    fn contacts(&self) -> Vec<Contact>;
+    /// Nobody is connected any more until [`Pass::resume`], and what is open is closed.
+    fn suspend(&self);
+
+    /// Its credentials are good again.
+    fn resume(&self);
+
+    /// With whom the command asked to be connected since the last time this was asked.
+    fn take_contacts(&self) -> Contacts;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_model_is_told_of_some_hosts_and_how_many_more() {
+        assert_eq!(Contacts::default().line(), None);
+        let contact = |host: &str, refused| Contact { host: host.to_owned(), refused };
+        let mut contacts = Contacts { hosts: vec![contact("a.test", false), contact("b.test", true)], more: 0 };
+        assert_eq!(contacts.line().as_deref(), Some("[network: a.test, b.test (refused)]"));
+        let mut data = json!({});
+        contacts.add_to(&mut data);
+        assert_eq!(
+            data,
+            json!({"contacts": [{"host": "a.test", "refused": false}, {"host": "b.test", "refused": true}]})
+        );
+        contacts.hosts = (0..12).map(|number| contact(&format!("{number}.test"), false)).collect();
+        contacts.more = 3;
+        contacts.add_to(&mut data);
+        assert_eq!(data["more_contacts"], 3);
+        assert!(contacts.line().is_some_and(|line| line.ends_with("9.test and 5 more]")));
+    }
 }

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use url::{Host, Url};
 
 use super::guard::{Guard, Lookup, Reach, dialable};
-use super::passes::{Holder, Passes};
+use super::passes::{Attempt, Holder, Passes};
 use super::request::{self, Request};
 use crate::domain::{Pass, WayOut};
 
@@ -98,23 +98,30 @@ impl Office {
         let Some(holder) = request.credentials().and_then(|given| self.passes.holder(&given)) else {
             return refuse(&mut client, "407 Proxy Authentication Required", "no pass, or one that is void").await;
         };
-        tokio::select! {
-            done = self.connect(client, request, &holder) => done,
-            () = holder.over.cancelled() => Ok(()),
-        }
-    }
-
-    async fn connect(&self, mut client: TcpStream, request: Request, holder: &Holder) -> io::Result<()> {
         let Some(url) = request.destination() else {
             return refuse(&mut client, "400 Bad Request", "this names no host and port").await;
         };
+        let name = shown(&url);
+        holder.begin(&name);
+        let Some(grant) = holder.grant() else {
+            holder.end(&name, Attempt::Refused);
+            let why = format!("{name}: the call that was allowed the network has ended");
+            return refuse(&mut client, "403 Forbidden", &why).await;
+        };
+        tokio::select! {
+            done = self.connect(client, (request, url), &holder) => done,
+            () = grant.cancelled() => Ok(()),
+        }
+    }
+
+    async fn connect(&self, mut client: TcpStream, (request, url): (Request, Url), holder: &Holder) -> io::Result<()> {
         let name = shown(&url);
         let dialled = if request.is_tunnel() || url.scheme() == "http" {
             self.dial(&url).await
         } else {
             Err("a proxy is asked for https:// by CONNECT".to_owned())
         };
-        holder.note(name.clone(), dialled.is_err());
+        holder.end(&name, if dialled.is_ok() { Attempt::Connected } else { Attempt::Refused });
         let mut server = match dialled {
             Ok(server) => server,
             Err(why) => return refuse(&mut client, "403 Forbidden", &format!("{name}: {why}")).await,

@@ -53,6 +53,10 @@ pub enum Command {
         to: Option<String>,
         reply: Reply<()>,
     },
+    /// Lets go of the sources of text from outside.
+    ClearTaint {
+        reply: Reply<bool>,
+    },
     Rename {
         title: String,
         reply: Reply<()>,
@@ -184,6 +188,9 @@ enum Wake {
 
 impl Actor {
     pub fn new(id: SessionId, loaded: Loaded, services: Arc<Services>) -> Self {
+        if let Some(work) = loaded.session.waiting() {
+            services.hub.resume(&id, &work.work_id);
+        }
         let ledger = Ledger::new(id, loaded, services.home.clone(), services.hub.clone());
         Self {
             ledger,
@@ -292,6 +299,7 @@ impl Actor {
             Command::Answer { id, hash, wish, reply } => drop(reply.send(self.answer(&id, &hash, wish).await)),
             Command::Undo { call_id, reply } => drop(reply.send(self.undo(&call_id).await)),
             Command::Rewind { from, to, reply } => drop(reply.send(self.rewind(from, to).await)),
+            Command::ClearTaint { reply } => drop(reply.send(self.clear_taint().await)),
             Command::Rename { title, reply } => drop(reply.send(self.rename(title).await)),
             Command::Choose { chosen, reply } => drop(reply.send(self.choose(chosen).await)),
             Command::Retitle { reply } => self.retitle(None, Some(reply)),

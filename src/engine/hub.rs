@@ -252,6 +252,15 @@ impl Hub {
         Subscription { gap: false, missed: log.after(after.number).cloned().collect(), unsettled, live }
     }
 
+    /// A work goes on that began before this start of the server: who follows until it is settled waits for it, also before
+    /// its first event.
+    pub fn resume(&self, session: &SessionId, work_id: &WorkId) {
+        let mut inner = self.inner();
+        let dropped = inner.forgotten;
+        let log = inner.sessions.entry(session.clone()).or_insert_with(|| Log { dropped, ..Log::default() });
+        log.unsettled = Some(work_id.clone());
+    }
+
     /// Follows everything from `after` on; without it, from now.
     pub fn follow_all(&self, after: Option<&EventId>) -> Subscription {
         let (to, live) = mpsc::channel(UNREAD);

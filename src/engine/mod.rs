@@ -59,6 +59,7 @@ pub struct Services {
     pub saves: Arc<watch::Saves>,
     pub runs: Runs,
     pub approvals: approvals::Approvals,
+    pub skills: Arc<skills::Skills>,
 }
 
 /// Which sessions have a run under way.
@@ -177,6 +178,15 @@ impl Engine {
             tracing::warn!(session = %id, %error, "a session that goes on could not be put back into the list");
         }
         Ok(started)
+    }
+
+    /// A person says that the text from outside which the session has read does not count any more; `false` when it had read
+    /// none.
+    ///
+    /// # Errors
+    /// While the session is at work.
+    pub async fn clear_taint(&self, id: &SessionId) -> Result<bool, EngineError> {
+        self.ask(id, Missing::IsAnError, |reply| Command::ClearTaint { reply }).await
     }
 
     /// Stops what runs; `false` when nothing did.

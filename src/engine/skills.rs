@@ -3,23 +3,38 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::notice::Notice;
-use super::{Engine, EngineError, blocking};
-use crate::domain::HomePath;
+use super::{Engine, EngineError, Services, blocking};
+use crate::domain::visible::visible;
+use crate::domain::{HomePath, Taint};
 use crate::skills::{Skill, snapshot};
-use crate::store::{Expect, Home, PINNED, SNAPSHOT, StoreError, Untrusted};
+use crate::store::{Expect, Home, PINNED, SNAPSHOT, SkillFiles, StoreError, Unlisted, Untrusted};
 
 #[derive(Default)]
-pub struct Skills(Mutex<Known>);
+pub struct Skills {
+    known: Mutex<Known>,
+    /// Held while the folder is read and the list is written, so that an earlier reading never replaces a later one.
+    reading: Mutex<()>,
+}
 
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Known {
     skills: Vec<Skill>,
-    untrusted: Vec<Untrusted>,
+    files: SkillFiles,
+    /// What SKILLS_SNAPSHOT.md holds.
+    snapshot: String,
+}
+
+impl Known {
+    /// A skill that the list tells the model of although nobody has trusted it as it is.
+    fn listed_untrusted(&self) -> Option<&HomePath> {
+        let listed = self.skills.iter().map(|skill| &skill.location);
+        listed.into_iter().find(|location| self.files.untrusted.iter().any(|file| file.path == **location))
+    }
 }
 
 impl Skills {
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn list(&self) -> Vec<Skill> {
@@ -28,7 +43,7 @@ impl Skills {
 
     /// The files in skills/ that nobody has trusted as they are.
     pub fn untrusted(&self) -> Vec<Untrusted> {
-        self.known().untrusted.clone()
+        self.known().files.untrusted.clone()
     }
 
     /// Reads every SKILL.md and writes SKILLS_SNAPSHOT.md where it differs. `true` when the list changed.
@@ -36,32 +51,106 @@ impl Skills {
     /// # Errors
     /// When the folder cannot be read, or the snapshot cannot be written.
     pub fn scan(&self, home: &Home) -> Result<bool, StoreError> {
-        let files = home.list(PINNED)?;
-        let (mut skills, mut listed) = (Vec::new(), Vec::new());
-        for file in files.iter().filter(|file| file.path.file_name() == "SKILL.md") {
-            let (skill, is_trusted) = match home.read_bytes(&file.path) {
-                Ok(bytes) => (Skill::parse(&file.path, &bytes), home.trusts(&file.path, &bytes)),
-                Err(error) => (Skill { error: Some(error.to_string()), ..Skill::parse(&file.path, b"") }, true),
-            };
-            let text = || home.trusted_last(&file.path).and_then(|(_, text)| text);
-            listed.extend(match is_trusted {
-                true => Some(skill.clone()),
-                false => Skill::untrusted(&file.path, text().as_deref()),
+        let _one_reader = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        self.read(home, home.skill_files()?)
+    }
+
+    /// The same where something has changed since the last reading; little work where nothing has.
+    ///
+    /// # Errors
+    /// As [`Skills::scan`].
+    pub fn refresh(&self, home: &Home) -> Result<bool, StoreError> {
+        let _one_reader = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = home.skill_files()?;
+        let (is_same, snapshot) = {
+            let known = self.known();
+            (known.files == files, known.snapshot.clone())
+        };
+        if !is_same || files.is_settling() {
+            return self.read(home, files);
+        }
+        write_snapshot(home, &snapshot).map(|()| false)
+    }
+
+    fn read(&self, home: &Home, files: SkillFiles) -> Result<bool, StoreError> {
+        let mut skills = Vec::new();
+        let is_hidden = |path: &HomePath| path.as_str().split('/').any(|name| name.starts_with('.'));
+        let paths = files.files.iter().map(|file| &file.path).filter(|path| !is_hidden(path));
+        for path in paths.filter(|path| path.file_name() == "SKILL.md") {
+            skills.push(match home.read_bytes(path) {
+                Ok(bytes) => Skill::parse(path, &bytes),
+                Err(error) => Skill { error: Some(error.to_string()), ..Skill::parse(path, b"") },
             });
-            skills.push(skill);
         }
-        let snapshot = snapshot(&listed);
-        let path = HomePath::parse(SNAPSHOT).map_err(|_| StoreError::NotFound { what: SNAPSHOT.to_owned() })?;
-        let current = home.read_text(&path).map(|text| text.content);
-        if current.ok().as_deref() != Some(snapshot.as_str()) {
-            home.save_text(&path, &snapshot, &Expect::Anything)?;
-        }
-        let fresh = Known { skills, untrusted: home.untrusted()? };
+        files.unlisted.iter().for_each(|unlisted| refuse(&mut skills, unlisted));
+        files.untrusted.iter().filter(|file| is_hidden(&file.path)).for_each(|file| note_hidden(&mut skills, file));
+        let fresh = Known { snapshot: snapshot(&skills), skills, files };
+        write_snapshot(home, &fresh.snapshot)?;
         let mut known = self.known();
-        let changed = *known != fresh;
+        let shown = |known: &Known| (known.skills.clone(), known.files.untrusted.clone());
+        let changed = shown(&known) != shown(&fresh);
         *known = fresh;
         Ok(changed)
     }
+}
+
+fn write_snapshot(home: &Home, snapshot: &str) -> Result<(), StoreError> {
+    let path = HomePath::parse(SNAPSHOT).map_err(|_| StoreError::NotFound { what: SNAPSHOT.to_owned() })?;
+    let current = home.read_text(&path).map(|text| text.content);
+    if current.ok().as_deref() != Some(snapshot) {
+        home.save_text(&path, snapshot, &Expect::Anything)?;
+    }
+    Ok(())
+}
+
+/// A skill with something in its folder that cannot be told apart from other versions of it is not used.
+fn refuse(skills: &mut Vec<Skill>, unlisted: &Unlisted) {
+    let path = &unlisted.path;
+    let error = format!("nobody can trust all of its files: {}: {}", visible(path), unlisted.why.sentence());
+    if let Some(skill) = around(skills, path) {
+        skill.error.get_or_insert(error);
+    } else if let Some(folder) = path.split('/').nth(1)
+        && let Ok(location) = HomePath::parse(&format!("{PINNED}/{folder}/SKILL.md"))
+    {
+        skills.push(Skill { error: Some(error), ..Skill::parse(&location, b"") });
+    }
+}
+
+fn note_hidden(skills: &mut [Skill], file: &Untrusted) {
+    if let Some(skill) = around(skills, file.path.as_str())
+        && !skill.notes.iter().any(|note| note.starts_with(HIDDEN))
+    {
+        skill.notes.push(format!(
+            "{HIDDEN}, which commands can read and nobody has trusted as they are ({}): take them out, or trust them \
+             with `miniclaw skills trust`",
+            file.path
+        ));
+    }
+}
+
+const HIDDEN: &str = "its folder has hidden files";
+
+/// The skill in whose folder a path lies.
+fn around<'s>(skills: &'s mut [Skill], path: &str) -> Option<&'s mut Skill> {
+    let inside = |skill: &Skill| {
+        let folder = skill.location.parent().unwrap_or(PINNED);
+        path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+    };
+    skills.iter_mut().filter(|skill| inside(skill)).max_by_key(|skill| skill.location.as_str().len())
+}
+
+/// Brings the list of skills up to date before a request is made with it. The skill whose description that request holds
+/// although nobody has trusted it as it is; none where all are trusted.
+pub(super) fn listed_untrusted(services: &Services) -> Option<Taint> {
+    match services.skills.refresh(&services.home) {
+        Ok(true) => services.hub.notice(Notice::SkillsChanged),
+        Ok(false) => {}
+        Err(error) => {
+            tracing::warn!(%error, "the list of skills could not be brought up to date");
+            return Some(Taint::Skill(format!("{PINNED}/")));
+        }
+    }
+    services.skills.known().listed_untrusted().map(|path| Taint::Skill(path.to_string()))
 }
 
 /// Reads the skills again at once, because a person has trusted something; everybody is told where that changed something.

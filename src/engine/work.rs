@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::models::{Silent, Watch};
+use super::skills::listed_untrusted;
 use super::{EngineError, Services, blocking};
 use crate::agent::{Ending, Fallback, Recorder, Run, Stopper, Tasks, compress, finish_calls, run, title};
 use crate::domain::{Chosen, Message, Outcome, Role, Session, SessionId, StatusKind};
@@ -30,6 +31,10 @@ pub async fn work(
         policy: services.policy.clone(),
         limits: services.limits,
         stopper: stopper.clone(),
+        untrusted: {
+            let services = services.clone();
+            Arc::new(move || listed_untrusted(&services))
+        },
     };
     let mut first = 0;
     if begin == Begin::Calls {

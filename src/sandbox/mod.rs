@@ -35,7 +35,7 @@ use std::time::Duration;
 
 use self::ready::Ready;
 use self::user::JobUser;
-use crate::domain::{Contact, Pass, WayOut};
+use crate::domain::{Contacts, Pass, WayOut};
 
 pub use captured::{Captured, grouped};
 pub use holds::Holds;
@@ -124,7 +124,7 @@ pub struct Finished {
     pub stderr: Captured,
     pub took: Duration,
     /// With whom it asked to be connected; empty without network.
-    pub contacts: Vec<Contact>,
+    pub contacts: Contacts,
     /// Names of system calls it asked for and was refused, each once.
     pub refused: Vec<String>,
 }

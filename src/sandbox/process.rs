@@ -10,7 +10,7 @@ use super::captured::Collector;
 use super::spawn::{Control, Input};
 use super::wire::{End, Report};
 use super::{Exit, Job, Sandbox, SandboxError};
-use crate::domain::{Contact, Pass};
+use crate::domain::{Contacts, Pass};
 
 /// The longest line that is accepted from a process.
 const LINE_LIMIT: usize = 4 << 20;
@@ -100,9 +100,23 @@ impl Process {
         }
     }
 
-    /// With whom it asked to be connected so far; empty without network.
-    pub fn contacts(&self) -> Vec<Contact> {
-        self.pass.as_ref().map(|pass| pass.contacts()).unwrap_or_default()
+    /// The proxy refuses it from now on, and what it has open is closed.
+    pub fn suspend_network(&self) {
+        if let Some(pass) = &self.pass {
+            pass.suspend();
+        }
+    }
+
+    /// The proxy serves it again, if it was started with network.
+    pub fn resume_network(&self) {
+        if let Some(pass) = &self.pass {
+            pass.resume();
+        }
+    }
+
+    /// With whom it asked to be connected since the last time; empty without network.
+    pub fn take_contacts(&self) -> Contacts {
+        self.pass.as_ref().map(|pass| pass.take_contacts()).unwrap_or_default()
     }
 
     /// Ctrl-C for the process itself, not for what it started.

@@ -66,7 +66,7 @@ impl Sandbox {
         let refused = supervised.control.refused();
         let (stdout, stderr) = (out.finish(), err.finish());
         let exit = exit.map_err(|error| if begun { error } else { self.explain(error, &stderr.text()) })?;
-        let contacts = pass.map(|pass| pass.contacts()).unwrap_or_default();
+        let contacts = pass.map(|pass| pass.take_contacts()).unwrap_or_default();
         Ok(Finished { exit, stdout, stderr, took: started.elapsed(), contacts, refused })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{DESCRIPTION_CHARACTERS, Skill};
+use super::{DESCRIPTION_CHARACTERS, NAME_CHARACTERS, Skill};
 
 /// The longest reason given for a skill that cannot be used; the person reads the whole of it in the list of skills.
 const REASON_CHARACTERS: usize = 160;
@@ -23,7 +23,7 @@ pub fn snapshot(skills: &[Skill]) -> String {
             None => writeln!(
                 xml,
                 "<skill><name>{}</name><description>{}</description><location>{location}</location></skill>",
-                escaped(&skill.name),
+                escaped(&shortened(&skill.name, NAME_CHARACTERS)),
                 escaped(&shortened(&skill.description, DESCRIPTION_CHARACTERS)),
             ),
             Some(error) => {
@@ -104,10 +104,12 @@ mod tests {
     }
 
     #[test]
-    fn a_long_description_is_cut() {
-        let xml = snapshot(&[skill("a", &format!("---\nname: a\ndescription: {}\n---\n", "长".repeat(3000)))]);
+    fn a_long_name_or_description_is_cut() {
+        let text = format!("---\nname: {}\ndescription: {}\n---\n", "名".repeat(300), "长".repeat(3000));
+        let xml = snapshot(&[skill("a", &text)]);
         assert_eq!(xml.matches('长').count(), DESCRIPTION_CHARACTERS);
-        assert!(xml.contains("…</description>"));
+        assert_eq!(xml.matches('名').count(), NAME_CHARACTERS);
+        assert!(xml.contains("…</description>") && xml.contains("…</name>"));
     }
 
     proptest! {

@@ -3,7 +3,7 @@
 //! Every question to an index begins with a look, so that it counts in microseconds a file: a [`Look`] is kept from one to the
 //! next, and makes nothing new of what is as it was.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -33,11 +33,53 @@ pub struct FileEntry {
     pub stamp: FileStamp,
 }
 
-/// What was below a folder at the last look. Hidden files and folders are left out, and what is no file.
+impl WhyUnlisted {
+    /// What is the matter and what to do about it.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            WhyUnlisted::TooDeep => "it lies deeper than the 12 folders that are looked at: move it up, or take it out",
+            WhyUnlisted::TooMany => "it is beyond the 20,000 files that are looked at: take some files out",
+            WhyUnlisted::Name => "its name is no text, too long, or has a character that is not allowed: rename it",
+            WhyUnlisted::Closed => "it cannot be read: change its permissions, or take it out",
+        }
+    }
+}
+
+/// What was below a folder at the last look. Hidden files and folders are left out, unless it is to see them, and what is no
+/// file.
 #[derive(Default)]
 pub struct Look {
     folders: Vec<Folder>,
     count: usize,
+    hidden: Hidden,
+}
+
+/// Whether names that begin with a dot are listed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Hidden {
+    #[default]
+    LeftOut,
+    Listed,
+}
+
+/// Something below a folder that a look does not list although it is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unlisted {
+    /// From the home on, as it shows: its names need not be text.
+    pub path: String,
+    pub why: WhyUnlisted,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhyUnlisted {
+    /// It lies deeper than a listing looks.
+    TooDeep,
+    /// There are more files than a listing has.
+    TooMany,
+    /// Its name has characters that a path here may not have, or is too long.
+    Name,
+    /// The folder cannot be read.
+    Closed,
 }
 
 struct Folder {
@@ -47,10 +89,18 @@ struct Folder {
     /// By name.
     files: Vec<File>,
     folders: Vec<String>,
+    /// What is in it and is neither among the files nor the folders, by name.
+    unlisted: Vec<(String, WhyUnlisted)>,
     /// When it has this one still, it holds the same names, if they are settled.
     stamp: FileStamp,
     since: Instant,
     settled: bool,
+}
+
+struct Names {
+    files: Vec<File>,
+    folders: Vec<String>,
+    unlisted: Vec<(String, WhyUnlisted)>,
 }
 
 struct File {
@@ -61,10 +111,38 @@ struct File {
 }
 
 impl Look {
+    /// One that lists hidden files too.
+    pub(super) fn with_hidden() -> Self {
+        Self { hidden: Hidden::Listed, ..Self::default() }
+    }
+
+    /// What it saw that is not among its files.
+    pub(super) fn unlisted(&self) -> Vec<Unlisted> {
+        let seen: HashSet<&str> = self.folders.iter().map(|folder| folder.path.as_str()).collect();
+        let mut found = Vec::new();
+        for folder in &self.folders {
+            let mut add = |name: &str, why| found.push(Unlisted { path: format!("{}/{name}", folder.path), why });
+            folder.unlisted.iter().for_each(|(name, why)| add(name, *why));
+            for file in folder.files.iter().filter(|file| folder.path.child(&file.name).is_err()) {
+                add(&file.name, WhyUnlisted::Name);
+            }
+            for name in &folder.folders {
+                match folder.path.child(name) {
+                    Err(_) => add(name, WhyUnlisted::Name),
+                    Ok(path) if seen.contains(path.as_str()) => {}
+                    Ok(_) if depth(&folder.path) >= MAX_DEPTH => add(name, WhyUnlisted::TooDeep),
+                    Ok(_) => add(name, WhyUnlisted::Closed),
+                }
+            }
+        }
+        found
+    }
+
     /// Looks again, and says whether anything may have changed since the last time. After an error it may not be asked for
     /// what it saw.
     pub(super) fn again(&mut self, dir: &Dir, root: &HomePath) -> io::Result<bool> {
-        let folders = std::mem::take(self).folders.into_iter();
+        let hidden = self.hidden;
+        let folders = std::mem::replace(self, Self { hidden, ..Self::default() }).folders.into_iter();
         let mut before: HashMap<String, Folder> = folders.map(|folder| (folder.below_root.clone(), folder)).collect();
         let mut changed = self.read(dir, (root, 0), &mut before)?;
         changed |= !before.is_empty();
@@ -100,18 +178,18 @@ impl Look {
         let (folder, mut changed) = match known {
             Some(known) if same_stamp.is_some() && known.settled => (known, false),
             known => {
-                let (files, folders) = self.names(dir)?;
+                let Names { files, folders, unlisted } = self.names(dir)?;
                 let since = same_stamp.unwrap_or(now);
                 // What changes from here on gives the folder another stamp: the clock has moved on since it got this one.
                 let settled =
                     now.duration_since(since) > COARSEST && self.count + files.len() < MAX_FILES && is_local(dir);
                 match known {
                     Some(known) if known.files.iter().map(File::key).eq(files.iter().map(File::key)) => {
-                        (Folder { folders, stamp, since, settled, ..known }, false)
+                        (Folder { folders, unlisted, stamp, since, settled, ..known }, false)
                     }
                     _ => {
                         let (path, below_root) = (path.clone(), below_root.to_owned());
-                        (Folder { path, below_root, files, folders, stamp, since, settled }, true)
+                        (Folder { path, below_root, files, folders, unlisted, stamp, since, settled }, true)
                     }
                 }
             }
@@ -133,13 +211,26 @@ impl Look {
         Ok(changed)
     }
 
-    /// The files and the folders in a folder, by name.
-    fn names(&self, dir: &Dir) -> io::Result<(Vec<File>, Vec<String>)> {
-        let (mut files, mut folders) = (Vec::new(), Vec::new());
+    /// What is in a folder, by name.
+    fn names(&self, dir: &Dir) -> io::Result<Names> {
+        let (mut files, mut folders, mut unlisted) = (Vec::new(), Vec::new(), Vec::new());
         for entry in dir.entries()? {
             let entry = entry?;
-            let Ok(name) = entry.file_name().into_string() else { continue };
-            if name.starts_with('.') || self.count + files.len() >= MAX_FILES {
+            let name = match entry.file_name().into_string() {
+                Ok(name) => name,
+                Err(name) => {
+                    unlisted.push((name.to_string_lossy().into_owned(), WhyUnlisted::Name));
+                    continue;
+                }
+            };
+            if self.hidden == Hidden::LeftOut && name.starts_with('.') {
+                continue;
+            }
+            if self.count + files.len() >= MAX_FILES {
+                // One says it for all.
+                if !unlisted.iter().any(|(_, why)| *why == WhyUnlisted::TooMany) {
+                    unlisted.push((name, WhyUnlisted::TooMany));
+                }
                 continue;
             }
             let mut kind = entry.file_type()?;
@@ -156,7 +247,7 @@ impl Look {
         }
         files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         folders.sort_unstable();
-        Ok((files, folders))
+        Ok(Names { files, folders, unlisted })
     }
 
     /// Looks at every file, and says whether one has changed; a thread has at least `share` of them.
@@ -196,6 +287,16 @@ impl Look {
         shares.extend((!share.is_empty()).then_some(share));
         shares
     }
+}
+
+/// How many folders lie between the root of a listing and this one, this one included.
+fn depth(folder: &HomePath) -> usize {
+    folder.as_str().matches('/').count()
+}
+
+/// Whether a file lies deeper than a listing looks.
+pub fn is_too_deep(file: &HomePath) -> bool {
+    depth(file) > MAX_DEPTH + 1
 }
 
 impl File {
@@ -295,6 +396,37 @@ mod tests {
         write(folder.path(), &format!("{}in.md", deep(MAX_DEPTH)));
         write(folder.path(), &format!("{}out.md", deep(MAX_DEPTH + 1)));
         assert_eq!(paths(folder.path()), [format!("knowledge/{}in.md", deep(12))]);
+    }
+
+    #[test]
+    fn what_a_listing_leaves_out_is_named_with_why() {
+        use std::os::unix::ffi::OsStrExt;
+        let folder = tempfile::tempdir().unwrap();
+        let deep = "d/".repeat(MAX_DEPTH);
+        for name in [&format!("{deep}in.md"), &format!("{deep}e/out.md"), ".git/HEAD", "a/.env", "a/line\nbreak.md"] {
+            write(folder.path(), name);
+        }
+        let odd = std::ffi::OsStr::from_bytes(b"\xff.md");
+        std::fs::write(folder.path().join(odd), "x").unwrap();
+        let (dir, root) = (open(folder.path()), HomePath::parse("skills").unwrap());
+        let mut look = Look::with_hidden();
+        for _ in 0..2 {
+            look.again(&dir, &root).unwrap();
+            let files: Vec<String> = look.files().iter().map(|file| file.path.to_string()).collect();
+            assert_eq!(files, ["skills/.git/HEAD", "skills/a/.env", &format!("skills/{deep}in.md")]);
+            let mut unlisted: Vec<_> = look.unlisted().into_iter().map(|one| (one.path, one.why)).collect();
+            unlisted.sort_by(|a, b| a.0.cmp(&b.0));
+            let expected = [
+                ("skills/a/line\nbreak.md".to_owned(), WhyUnlisted::Name),
+                (format!("skills/{deep}e"), WhyUnlisted::TooDeep),
+                ("skills/\u{fffd}.md".to_owned(), WhyUnlisted::Name),
+            ];
+            assert_eq!(unlisted, expected);
+        }
+        let path = |text: String| HomePath::parse(&text).unwrap();
+        assert!(
+            !is_too_deep(&path(format!("skills/{deep}in.md"))) && is_too_deep(&path(format!("skills/{deep}e/out.md")))
+        );
     }
 
     #[test]

@@ -17,6 +17,7 @@ use sha2::{Digest, Sha256};
 use super::atomic;
 use super::error::StoreError;
 use super::home::{Home, lock};
+use super::listing::{FileEntry, Look, Unlisted, is_too_deep};
 use crate::clock;
 use crate::domain::{FileStamp, HomePath};
 
@@ -65,6 +66,30 @@ pub struct Untrusted {
     pub path: HomePath,
     /// Another version of it was trusted before.
     pub changed: bool,
+}
+
+/// The files in skills/, as far as trust is concerned; hidden ones too, because commands can read them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SkillFiles {
+    /// All that can be told apart, by path.
+    pub files: Vec<FileEntry>,
+    /// Those of them that are not trusted as they are now, by path.
+    pub untrusted: Vec<Untrusted>,
+    /// What is there and cannot be trusted, because it cannot be listed.
+    pub unlisted: Vec<Unlisted>,
+}
+
+impl SkillFiles {
+    /// Something that a command could read and that nobody has trusted.
+    pub fn first_unpinned(&self) -> Option<String> {
+        let untrusted = self.untrusted.first().map(|file| file.path.to_string());
+        untrusted.or_else(|| self.unlisted.first().map(|one| one.path.clone()))
+    }
+
+    /// Whether one of the files was changed so lately that it may change again without getting another stamp.
+    pub fn is_settling(&self) -> bool {
+        self.files.iter().any(|file| clock::now() - file.modified <= SETTLED.as_secs_f64())
+    }
 }
 
 /// By path; the version trusted last comes last.
@@ -123,7 +148,7 @@ impl Home {
             },
         };
         let came: BTreeMap<&HomePath, String> = shipped.iter().map(|(path, bytes)| (path, sha256(bytes))).collect();
-        for file in self.list(PINNED)? {
+        for file in self.look_at_skills()?.files() {
             let Ok(hash) = self.hash_whole(&file.path) else { continue };
             let by = match (came.get(&file.path) == Some(&hash), &known) {
                 (true, _) => TrustedBy::Starter,
@@ -138,12 +163,14 @@ impl Home {
         if known.as_ref() == Some(&book) { Ok(()) } else { self.write_book(&book) }
     }
 
-    /// Whether this content of a file may be read as the person's own. Files elsewhere are not pinned.
+    /// Whether this content of a file may be read as the person's own. Files elsewhere are not pinned; what lies too deep to
+    /// be listed is never trusted.
     pub fn trusts(&self, path: &HomePath, bytes: &[u8]) -> bool {
-        path.root() != PINNED || self.book().knows(path, &sha256(bytes))
+        path.root() != PINNED || (!is_too_deep(path) && self.book().knows(path, &sha256(bytes)))
     }
 
-    /// From now on this content is trusted at this path; it need not be there yet. Nothing happens to paths outside skills/.
+    /// From now on this content is trusted at this path; it need not be there yet. Nothing happens to paths outside skills/,
+    /// nor to those that lie too deep to be listed.
     ///
     /// # Errors
     /// When it cannot be kept; then it is not trusted.
@@ -164,7 +191,7 @@ impl Home {
     }
 
     fn add(&self, path: &HomePath, sha256: String, by: TrustedBy) -> Result<(), StoreError> {
-        if path.root() != PINNED {
+        if path.root() != PINNED || is_too_deep(path) {
             return Ok(());
         }
         let _one_writer = self.edit_lock();
@@ -193,11 +220,26 @@ impl Home {
     /// # Errors
     /// When the folder cannot be listed.
     pub fn untrusted(&self) -> Result<Vec<Untrusted>, StoreError> {
-        let (files, book) = (self.list(PINNED)?, self.book());
+        Ok(self.skill_files()?.untrusted)
+    }
+
+    fn look_at_skills(&self) -> Result<Look, StoreError> {
+        let mut look = Look::with_hidden();
+        self.look(PINNED, &mut look)?;
+        Ok(look)
+    }
+
+    /// What lies in skills/ and whether it is trusted.
+    ///
+    /// # Errors
+    /// When the folder cannot be listed.
+    pub fn skill_files(&self) -> Result<SkillFiles, StoreError> {
+        let (look, book) = (self.look_at_skills()?, self.book());
+        let files = look.files();
         let mut hashes = self.hashes();
         let before = std::mem::take(&mut *hashes);
         let mut found = Vec::new();
-        for file in files {
+        for file in &files {
             let known = before.get(&file.path).filter(|(stamp, _)| *stamp == file.stamp);
             // What cannot be read cannot be trusted either.
             let hash = known.map(|(_, hash)| hash.clone()).or_else(|| self.hash_whole(&file.path).ok());
@@ -205,10 +247,10 @@ impl Home {
                 found.push(Untrusted { path: file.path.clone(), changed: !book.versions(&file.path).is_empty() });
             }
             if let Some(hash) = hash.filter(|_| clock::now() - file.modified > SETTLED.as_secs_f64()) {
-                hashes.insert(file.path, (file.stamp, hash));
+                hashes.insert(file.path.clone(), (file.stamp, hash));
             }
         }
-        Ok(found)
+        Ok(SkillFiles { unlisted: look.unlisted(), untrusted: found, files })
     }
 
     /// Read afresh each time; what cannot be read trusts nothing.
@@ -393,6 +435,23 @@ mod tests {
         std::fs::write(&file, "{").unwrap();
         home.trust(&path("skills/z"), b"z", TrustedBy::Person).unwrap();
         assert_eq!((names(&home).len(), home.quarantined().len()), (1, 5));
+    }
+
+    #[test]
+    fn hidden_files_are_pinned_and_what_lies_too_deep_is_never_trusted() {
+        let deep = format!("skills/x/{}out.md", "d/".repeat(12));
+        let (folder, home) = home(&[(SKILL, "one"), ("skills/x/.git/HEAD", "ref"), (&deep, "deep")]);
+        home.begin_trusting(&[]).unwrap();
+        assert_eq!(names(&home), [], "hidden ones that were there are trusted like the others");
+        let files = home.skill_files().unwrap();
+        let folder_of_it = deep.strip_suffix("/out.md").unwrap();
+        assert_eq!(files.first_unpinned().as_deref(), Some(folder_of_it));
+        home.trust_file(&path(&deep), TrustedBy::Person).unwrap();
+        assert!(!home.trusts(&path(&deep), b"deep"));
+        std::fs::write(folder.path().join("skills/x/.hidden.md"), "obey").unwrap();
+        assert_eq!(names(&home), [("skills/x/.hidden.md".to_owned(), false)]);
+        home.trust_file(&path("skills/x/.hidden.md"), TrustedBy::CommandLine).unwrap();
+        assert_eq!(names(&home), []);
     }
 
     #[test]

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::defang::defang;
 use crate::domain::visible::visible;
-use crate::domain::{SessionId, Shown, ToolAnswer, ToolSpec};
+use crate::domain::{Contacts, SessionId, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::sandbox::{Level, Sandbox, SandboxError};
 
 pub use self::policy::{Case, Policy, Reason, Rule, Verdict};
@@ -56,8 +56,13 @@ pub trait Tool: Send + Sync {
     /// answered here, before anybody is asked.
     fn shown<'a>(&'a self, arguments: &'a Value) -> BoxFuture<'a, Result<Shown, Box<ToolAnswer>>>;
 
-    /// Whether such a call brings text into the conversation that strangers may have written.
-    fn brings_outside(&self, arguments: &Value) -> bool;
+    /// Where such a call has text from that strangers may have written, if it brings such text into the conversation.
+    fn brings(&self, arguments: &Value) -> Option<Taint>;
+
+    /// Whether what this tool keeps for a session holds such text, whatever the next call's arguments are.
+    fn holds_outside(&self, _: &SessionId) -> bool {
+        false
+    }
 
     fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>>;
 
@@ -67,9 +72,10 @@ pub trait Tool: Send + Sync {
 
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum EndRun {
-    /// A person stopped the run while the tool was at work; `text` is what the tool had to show until then.
+    /// A person stopped the run while the tool was at work; `text` is what the tool had to show until then, `contacts` whom
+    /// it had asked to be connected with.
     #[error("the run was stopped")]
-    Cancelled { text: String },
+    Cancelled { text: String, contacts: Contacts },
     /// An invariant of ours is broken; going on would make it worse.
     #[error("{0}")]
     Broken(String),
@@ -83,24 +89,61 @@ pub struct Workshop {
     pub scratch: PathBuf,
     /// What else of the home they may read.
     pub readable: Vec<PathBuf>,
+    /// The folder of documents, which only those may read that ask for it.
+    pub knowledge: PathBuf,
 }
+
+/// What a command asks for beyond running in the sandbox.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Asks {
+    network: bool,
+    knowledge: bool,
+}
+
+impl Asks {
+    fn of(arguments: &Value) -> Self {
+        let reads = arguments[READS].as_array().into_iter().flatten();
+        Self {
+            network: arguments["network"].as_bool().unwrap_or(false),
+            knowledge: reads.into_iter().any(|folder| folder == KNOWLEDGE),
+        }
+    }
+}
+
+const READS: &str = "reads";
+/// The folder of documents, below the home.
+pub const KNOWLEDGE: &str = "knowledge";
 
 impl Workshop {
     /// The arguments that every command has beside its own.
     fn parameters(&self, mut own: Value) -> Value {
+        own[READS] = json!({"type": "array", "items": {"enum": [KNOWLEDGE]}});
         if self.sandbox.can_network() {
             own["network"] = json!({"type": "boolean", "description": "the user is asked"});
         }
         own
     }
 
+    /// What a command that asks for this may read of the home.
+    fn readable(&self, asks: Asks) -> Vec<PathBuf> {
+        let more = asks.knowledge.then(|| self.knowledge.clone());
+        self.readable.iter().cloned().chain(more).collect()
+    }
+
+    /// Whether what such a command writes may come from strangers. Without a sandbox any may have read and reached anything.
+    fn reaches_outside(&self, asks: Asks) -> bool {
+        asks.network || asks.knowledge || self.sandbox.level() == Level::Off
+    }
+
     /// What a person sees of a command.
     fn shown(&self, command: &str, arguments: &Value) -> Shown {
+        let asks = Asks::of(arguments);
         Shown {
             command: visible(command),
             cwd: "scratch/".to_owned(),
             // Without a sandbox every process has it, asked for or not.
-            network: wants_network(arguments) || self.sandbox.level() == Level::Off,
+            network: asks.network || self.sandbox.level() == Level::Off,
+            reads: asks.knowledge.then(|| KNOWLEDGE.to_owned()).into_iter().collect(),
             level: self.sandbox.level().name().to_owned(),
             ..Shown::default()
         }
@@ -109,10 +152,8 @@ impl Workshop {
     /// What the model is told a command can do here.
     fn bounds(&self) -> &'static str {
         match self.sandbox.level() {
-            Level::Standard | Level::Strict if self.sandbox.can_network() => {
-                "Can write only there; network only when asked for."
-            }
-            Level::Standard | Level::Strict => "Can write only there; no network.",
+            Level::Standard | Level::Strict if self.sandbox.can_network() => "Writes only there.",
+            Level::Standard | Level::Strict => "Writes only there; no network.",
             Level::Off => "",
         }
     }
@@ -130,9 +171,14 @@ impl Workshop {
     }
 
     /// Why a command may have failed here and not elsewhere.
-    fn hint(&self, output: &str) -> Option<&'static str> {
+    fn hint(&self, output: &str, asks: Asks) -> Option<&'static str> {
         const FENCED: [&str; 4] =
             ["Permission denied", "Operation not permitted", "PermissionError", "Read-only file system"];
+        // One way to say so for each level: refused, or not there at all.
+        let is_about_knowledge = |output: &str| {
+            let is_refusal = |line: &str| line.contains("ermission denied") || line.contains("No such file");
+            output.lines().any(|line| line.contains(KNOWLEDGE) && is_refusal(line))
+        };
         const OFFLINE: [&str; 6] = [
             // Python's, where it may not even make one.
             "_socket.socket.__init__",
@@ -164,6 +210,9 @@ impl Workshop {
                     "There is no network here; use fetch_url to read a page."
                 })
             }
+            Level::Standard | Level::Strict if !asks.knowledge && is_about_knowledge(output) => Some(
+                "A command sees knowledge/ only with \"reads\": [\"knowledge\"]; read_file reads a document without one.",
+            ),
             Level::Standard | Level::Strict if FENCED.iter().any(|sign| output.contains(sign)) => {
                 Some("This sandbox may write only in scratch/ (the working directory) and read only system files.")
             }
@@ -174,14 +223,10 @@ impl Workshop {
 
 /// A tool's text as the model may read it: what strangers may have written cannot pose as the frame of the conversation.
 pub fn fit_for_model(answer: ToolAnswer, call: &Checked) -> ToolAnswer {
-    match answer.outside.is_some() || call.tool.brings_outside(&call.arguments) {
+    match answer.outside.is_some() || !answer.taint.is_empty() || call.tool.brings(&call.arguments).is_some() {
         true => ToolAnswer { text: defang(&answer.text).into_owned(), ..answer },
         false => answer,
     }
-}
-
-fn wants_network(arguments: &Value) -> bool {
-    arguments["network"].as_bool().unwrap_or(false)
 }
 
 /// A call that is shown by one line and starts no process here.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::domain::visible::visible;
-use crate::domain::{Because, Effect, Remembered, Shown, Taint};
+use crate::domain::{Because, Effect, HomePath, Remembered, Shown, Taint};
 
 /// What the configuration says of an effect or a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -55,7 +55,7 @@ pub struct Case<'a> {
     pub effect: Effect,
     pub arguments: &'a Value,
     pub shown: &'a Shown,
-    /// The run has read what strangers may have written: what was allowed unseen is asked about.
+    /// The conversation has what strangers may have written: what was allowed unseen is asked about.
     pub tainted: Option<&'a Taint>,
 }
 
@@ -77,11 +77,13 @@ pub struct Reason {
 }
 
 /// Folders whose files shape what the agent is and does. A change of one is always shown.
-const PERSONA: [&str; 3] = ["workspace/", "memory/", "skills/"];
+const PERSONA: [&str; 3] = ["workspace", "memory", "skills"];
 
-/// Whether `shown` is the change of a file of the persona, the memory or the skills.
+/// Whether `shown` is the change of a file of the persona, the memory or the skills. What is no path of the home is taken
+/// for the worse.
 pub fn is_persona(shown: &Shown) -> bool {
-    shown.path.as_ref().is_some_and(|path| PERSONA.iter().any(|folder| path.starts_with(folder)))
+    let is_one = |path: &String| HomePath::parse(path).map_or(true, |path| PERSONA.contains(&path.root()));
+    shown.path.as_ref().is_some_and(is_one)
 }
 
 impl Policy {
@@ -107,7 +109,7 @@ impl Policy {
                 }
             };
         }
-        let tainted = tainted.filter(|_| case.tainted != Some(&Taint::Output));
+        let tainted = tainted.filter(|_| case.tainted.is_some_and(Taint::is_strong));
         // A process with network is both: the rule for running it does not open the network.
         if case.shown.network && case.effect != Effect::Network {
             match (self.effects.network, &tainted) {
@@ -117,6 +119,14 @@ impl Policy {
                 (Rule::Ask | Rule::Sandboxed, None) if is_remembered(case, remembered) => {}
                 (Rule::Ask | Rule::Sandboxed, _) => return asks("network", "network is asked about", None),
             }
+        }
+        // What a program reads of documents it may also do, before any later call is asked about.
+        if !case.shown.reads.is_empty()
+            && rule != Rule::Unattended
+            && tainted.is_none()
+            && !is_remembered(case, remembered)
+        {
+            return asks("reads", "text in documents may want this more than you do", None);
         }
         let unseen = match rule {
             Rule::Unattended => return Verdict::Allow,
@@ -140,23 +150,32 @@ impl Policy {
 
 /// Without its code.
 fn because(taint: &Taint) -> Because {
-    let (from, file) = match taint {
-        Taint::Outside => ("outside", None),
-        Taint::Output => ("output", None),
-        Taint::Imported => ("imported", None),
-        Taint::Skill(file) => ("skill", Some(visible(file))),
+    let from = match taint {
+        Taint::Page(_) => "page",
+        Taint::Document(_) => "document",
+        Taint::Attachment(_) => "attachment",
+        Taint::Command => "command",
+        Taint::Skill(_) => "skill",
+        Taint::Output => "output",
+        Taint::Imported => "imported",
+        Taint::Outside => "outside",
     };
-    Because { text_from: Some(from.to_owned()), file, ..Because::default() }
+    Because { text_from: Some(from.to_owned()), file: taint.name().map(visible), ..Because::default() }
 }
 
 fn words(taint: &Taint) -> String {
+    let name = taint.name().map(visible).unwrap_or_default();
     let from = match taint {
-        Taint::Outside => String::new(),
+        Taint::Page(_) => format!(" (the page {name})"),
+        Taint::Document(_) => format!(" (the document {name})"),
+        Taint::Attachment(_) => format!(" (the attached file {name})"),
+        Taint::Command => " (the output of a command that had the network or read documents)".to_owned(),
+        Taint::Skill(_) => format!(" ({name}, which you have not trusted as it is now)"),
         Taint::Output => " (a command's output)".to_owned(),
         Taint::Imported => " (the conversation itself came from a file)".to_owned(),
-        Taint::Skill(file) => format!(" ({}, which you have not trusted as it is now)", visible(file)),
+        Taint::Outside => String::new(),
     };
-    format!("this run has read text from outside{from}, which may want this more than you do")
+    format!("this conversation has read text from outside{from}, which may want this more than you do")
 }
 
 impl Effects {
@@ -182,7 +201,11 @@ fn what(case: &Case<'_>) -> &'static str {
     match case.effect {
         Effect::Read => "reads",
         Effect::Write => "changes a file",
+        Effect::Execute if case.shown.network && !case.shown.reads.is_empty() => {
+            "runs a program that reads your documents, with network"
+        }
         Effect::Execute if case.shown.network => "runs a program with network",
+        Effect::Execute if !case.shown.reads.is_empty() => "runs a program that reads your documents",
         Effect::Execute => "runs a program",
         Effect::Network => "talks to another machine",
     }
@@ -278,6 +301,38 @@ mod tests {
     }
 
     #[test]
+    fn a_changed_file_is_judged_by_its_parsed_path() {
+        let is = |path: &str| is_persona(&shown("", false, Some(path)));
+        for persona in ["memory/MEMORY.md", "././memory//x", "./skills/a/SKILL.md", "././/workspace/./SOUL.md", "../odd"]
+        {
+            assert!(is(persona), "{persona}");
+        }
+        for other in ["knowledge/x.md", "././knowledge/memory/x", "memory2/x"] {
+            assert!(!is(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_command_that_reads_documents_is_asked_about_unless_nobody_watches() {
+        let reading = Shown { reads: vec!["knowledge".to_owned()], ..shown("standard", false, None) };
+        let arguments = json!({"command": "ls", "reads": ["knowledge"]});
+        let verdict = |rule, tainted, remembered: &[Remembered]| {
+            let policy = Policy { tools: [("terminal".to_owned(), rule)].into(), ..Policy::default() };
+            let (tool, effect) = ("terminal", Effect::Execute);
+            word(&policy, &Case { tool, effect, arguments: &arguments, shown: &reading, tainted }, remembered)
+        };
+        let always = Remembered { reads: reading.reads.clone(), cwd: String::new(), ..remember(arguments.clone()) };
+        let always = std::slice::from_ref(&always);
+        for rule in [Rule::Allow, Rule::Sandboxed, Rule::Ask] {
+            assert_eq!(verdict(rule, None, &[]), "ask", "{rule:?}");
+            assert_eq!(verdict(rule, None, always), "allow", "{rule:?}: exactly this was allowed for good");
+            assert_eq!(verdict(rule, Some(&Taint::Command), always), "ask", "{rule:?}");
+        }
+        assert_eq!(verdict(Rule::Unattended, Some(&Taint::Command), &[]), "allow");
+        assert_eq!(verdict(Rule::Deny, None, always), "deny");
+    }
+
+    #[test]
     fn the_output_of_a_command_counts_for_what_shapes_the_agent_only() {
         let (arguments, fenced) = (json!({}), shown("standard", false, None));
         let memory = shown("", false, Some("memory/MEMORY.md"));
@@ -298,6 +353,7 @@ mod tests {
             arguments,
             cwd: "scratch/".to_owned(),
             network: false,
+            reads: Vec::new(),
             level: "standard".to_owned(),
             added_at: 1.0,
         }

@@ -4,7 +4,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::{Call, EndRun, Tool, line};
-use crate::domain::{Effect, HomePath, Shown, ToolAnswer, ToolSpec};
+use crate::domain::{Effect, HomePath, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::store::{Home, StoreError};
 
 /// How much one call shows, in characters.
@@ -47,9 +47,10 @@ impl Tool for ReadFile {
         Box::pin(std::future::ready(Ok(line(arguments["path"].as_str().unwrap_or_default()))))
     }
 
-    fn brings_outside(&self, arguments: &Value) -> bool {
+    fn brings(&self, arguments: &Value) -> Option<Taint> {
         // Documents a person put there, as others wrote them; their own folders are the agent's persona.
-        arguments["path"].as_str().is_some_and(|path| path.trim_start_matches("./").starts_with("knowledge"))
+        let path = HomePath::parse(arguments["path"].as_str()?).ok()?;
+        (path.root() == "knowledge").then(|| Taint::Document(path.to_string()))
     }
 
     fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
@@ -178,6 +179,22 @@ mod tests {
             answer(&home, "memory/Memory.md", 0, 1).text,
             "There is no memory/Memory.md. There are: memory/MEMORY.md"
         );
+    }
+
+    #[test]
+    fn a_document_is_one_by_its_parsed_path() {
+        let (_folder, home) = home();
+        let tool = ReadFile::new(home);
+        let brings = |path: &str| tool.brings(&json!({"path": path}));
+        for path in
+            ["knowledge/x.md", "./knowledge/x.md", "././knowledge/x.md", "././/knowledge/x.md", "././/knowledge//./x.md"]
+        {
+            assert!(HomePath::parse(path).is_ok_and(|path| path.as_str() == "knowledge/x.md"), "{path} is a path");
+            assert_eq!(brings(path), Some(Taint::Document("knowledge/x.md".to_owned())), "{path}");
+        }
+        for path in ["memory/knowledge/x.md", "workspace/x.md", "knowledge2/x.md", "../knowledge/x.md"] {
+            assert_eq!(brings(path), None, "{path}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::{Tool, schema};
-use crate::domain::{Effect, SessionId, ToolSpec};
+use crate::domain::{SessionId, ToolSpec};
 
 /// Cheap to clone.
 #[derive(Clone)]
@@ -60,17 +60,6 @@ impl Registry {
         Ok(Checked { tool: tool.clone(), arguments })
     }
 
-    /// Whether such a call, which has ended, has brought in text that strangers may have written.
-    pub fn brings_outside(&self, name: &str, arguments: &Value) -> bool {
-        let tool = self.tools.iter().find(|tool| tool.spec().name == name);
-        tool.is_some_and(|tool| tool.brings_outside(arguments))
-    }
-
-    /// Whether a tool of that name starts processes.
-    pub fn runs(&self, name: &str) -> bool {
-        self.specs.iter().any(|spec| spec.name == name && spec.effect == Effect::Execute)
-    }
-
     /// Tells every tool that a session is gone.
     pub fn session_closed(&self, session: &SessionId) {
         for tool in self.tools.iter() {
@@ -83,7 +72,7 @@ impl Registry {
 mod tests {
     use super::super::{Call, EndRun};
     use super::*;
-    use crate::domain::{Shown, ToolAnswer};
+    use crate::domain::{Effect, Shown, Taint, ToolAnswer};
     use futures_util::future::BoxFuture;
     use serde_json::json;
 
@@ -98,8 +87,8 @@ mod tests {
             Box::pin(std::future::ready(Ok(Shown::default())))
         }
 
-        fn brings_outside(&self, _: &Value) -> bool {
-            false
+        fn brings(&self, _: &Value) -> Option<Taint> {
+            None
         }
 
         fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {

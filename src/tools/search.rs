@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::library::{IndexState, Library, Wish};
 use super::{Call, EndRun, Tool, line};
 use crate::domain::knowledge::{NearMiss, Search};
-use crate::domain::{Effect, Hit, Shown, ToolAnswer, ToolSpec};
+use crate::domain::{Effect, Hit, Shown, Taint, ToolAnswer, ToolSpec};
 
 const HITS: usize = 3;
 
@@ -56,8 +56,8 @@ impl Tool for SearchTool {
         Box::pin(std::future::ready(Ok(line(arguments["query"].as_str().unwrap_or_default()))))
     }
 
-    fn brings_outside(&self, _: &Value) -> bool {
-        self.library.folder() == "knowledge"
+    fn brings(&self, _: &Value) -> Option<Taint> {
+        (self.library.folder() == "knowledge").then(|| Taint::Document("knowledge/".to_owned()))
     }
 
     fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
@@ -71,6 +71,10 @@ impl Tool for SearchTool {
             });
             let found = found.await.map_err(|_| EndRun::Broken("a search was cut off".to_owned()))?;
             Ok(match found {
+                Ok((search, state)) if folder == "knowledge" => {
+                    let sources = search.hits.iter().map(|hit| Taint::Document(hit.source.clone()));
+                    ToolAnswer { taint: sources.collect(), ..answer(&search, state) }
+                }
                 Ok((search, state)) => answer(&search, state),
                 Err(error) => ToolAnswer::failed(format!("{folder}/ could not be searched: {error}.")),
             })

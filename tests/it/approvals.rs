@@ -275,8 +275,8 @@ async fn what_strangers_wrote_makes_the_sandboxed_ask_again() {
     assert!(!world.path("scratch/ran.txt").exists());
     server.decide(&asked, "deny").await;
     stream.rest().await;
-    // A run that read nothing from outside is as free as before.
-    assert!(!server.chat("s", "next").await.iter().any(|frame| frame.is("approval_request")));
+    // A conversation that read nothing from outside is as free as before.
+    assert!(!server.chat("other", "next").await.iter().any(|frame| frame.is("approval_request")));
     assert!(world.path("scratch/next.txt").exists());
 }
 

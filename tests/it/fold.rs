@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use miniclaw::domain::{
     Answer, Approval, Attachment, CallStatus, Chosen, Decision, Effect, Event, Fact, Message, Outcome, RequestedCall,
-    Role, Scope, Session, SessionId, Shown, StoppedBy, Usage, WorkId,
+    Role, Scope, Session, SessionId, Shown, StoppedBy, Taint, Usage, WorkId,
 };
 use miniclaw::prompt::history::{Sight, transcript};
 use miniclaw::provider::{ChatMessage, Client, Endpoint, ModelRequest, Profile};
@@ -152,8 +152,10 @@ fn said() -> impl Strategy<Value = Event> {
             Event::ToolStarted { work_id, dialogue, index, call_id, tool: "terminal".to_owned(), arguments }
         }),
         4 => (work_id(), call_id(), status(), text()).prop_map(|(work_id, call_id, status, output)| Event::ToolFinished {
-            work_id, call_id, status, output, tool: "terminal".to_owned(), result: json!({}), duration_ms: 1,
+            work_id, call_id, status, taint: vec![Taint::Page(output.clone()), Taint::Output], output,
+            tool: "terminal".to_owned(), result: json!({}), duration_ms: 1,
         }),
+        1 => Just(Event::TaintCleared {}),
         1 => (work_id(), 0..3u32).prop_map(|(work_id, dialogue)| Event::DialogueFinished {
             work_id, dialogue, usage: Usage::default(), context_window: 8,
         }),
@@ -265,6 +267,7 @@ proptest! {
             let status = if answer.decision == Decision::Approved { CallStatus::Done } else { CallStatus::Denied };
             events.push(Event::ToolFinished {
                 work_id: work_id.clone(), call_id, tool, status, output: "x".into(), result: json!({}), duration_ms: 1,
+                taint: Vec::new(),
             });
         }
         let facts = facts(&events[..upto.clamp(1, events.len())]);

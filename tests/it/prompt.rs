@@ -124,10 +124,6 @@ async fn a_new_skill_is_in_the_snapshot_and_in_the_next_request() {
     world.write("skills/天气/SKILL.md", skill);
     tab.until("skills_changed").await;
     let snapshot = world.read("SKILLS_SNAPSHOT.md");
-    assert!(snapshot.contains("<name>天气</name>") && snapshot.contains("skills/天气/SKILL.md"), "{snapshot}");
-    // What it says of itself is listed once a person has taken it as theirs.
-    server.post("/api/files", json!({"path": "skills/天气/SKILL.md", "content": skill})).await.ok();
-    let snapshot = world.read("SKILLS_SNAPSHOT.md");
     assert!(snapshot.contains("<name>天气查询</name><description>查询天气。</description>"), "{snapshot}");
     server.chat("s", "hi").await;
     assert!(system(&world).contains(snapshot.trim()));

@@ -84,7 +84,7 @@ async fn an_allowed_name_is_reached_through_the_proxy_and_told() {
             ] {
                 let done = bash(&home, &site, script).await;
                 assert_eq!(done.stdout.text(), "HELLO", "{level:?} {place:?} {script}: {}", done.stderr.text());
-                assert_eq!(done.contacts, told, "{script}");
+                assert_eq!(done.contacts.hosts, told, "{script}");
             }
         }
     }
@@ -135,7 +135,7 @@ async fn this_machine_stays_closed_to_a_job_with_network() {
             assert!(!done.stdout.text().contains("HELLO"), "{level:?} {what}");
         }
         assert_eq!(site.hits.load(Ordering::SeqCst), 0, "{level:?}: somebody got through");
-        let refused = bash(&home, &site, "curl -s http://169.254.169.254/ http://inside.test/").await.contacts;
+        let refused = bash(&home, &site, "curl -s http://169.254.169.254/ http://inside.test/").await.contacts.hosts;
         let names: Vec<_> = refused.iter().map(|contact| (contact.host.as_str(), contact.refused)).collect();
         assert_eq!(names, [("169.254.169.254", true), ("inside.test", true)]);
         for (path, name) in [("s.sock", "by path")] {
@@ -187,10 +187,10 @@ async fn a_long_lived_process_tells_whom_it_asked_for() {
     let script = "while read -r host; do curl -s -o /dev/null http://$host/; echo asked; done";
     let job = Job { network: true, ..home.job(&["/bin/bash", "-c", script]) };
     let mut process = home.sandbox.open(job).await.unwrap();
-    assert!(process.contacts().is_empty());
+    assert!(process.take_contacts().is_empty());
     process.send("inside.test").await.unwrap();
     process.line(std::time::Duration::from_secs(20)).await;
-    assert_eq!(process.contacts(), [Contact { host: "inside.test".into(), refused: true }]);
+    assert_eq!(process.take_contacts().hosts, [Contact { host: "inside.test".into(), refused: true }]);
 }
 
 /// What the server itself is started with: the system's names, and nothing of this machine allowed.

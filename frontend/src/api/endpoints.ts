@@ -153,6 +153,10 @@ export const listAlways = () => call<{ rules: AlwaysRule[] }>('/api/approvals/al
 export const removeAlways = (id: string) =>
   callAsPage<unknown>(`/api/approvals/always/${encodeURIComponent(id)}`, { method: 'DELETE' })
 
+/** The text from outside that the conversation has read does not count any more. */
+export const clearTaint = (id: string) =>
+  callAsPage<{ cleared: boolean }>(`${session(id)}/taint`, { method: 'DELETE' })
+
 /** Takes a change of a file back, or makes it again. */
 export const undoChange = (id: string, call_id: string) =>
   call<{ path: string; undone: boolean }>(`${session(id)}/operations/${encodeURIComponent(call_id)}/undo`, {

@@ -37,6 +37,9 @@ export type History = Schemas['History']
 export type Failure = Schemas['Failure']
 export type FileUndo = Schemas['FileUndo']
 
+export type Taint = Schemas['Taint']
+export type Contact = Schemas['Contact']
+
 export type Frame = Schemas['Frame']
 export type Notice = Schemas['Notice']
 export type IndexNotice = Extract<Notice, { type: 'index' }>

@@ -147,6 +147,11 @@ export async function choose(session: string | null, chosen: Chosen): Promise<vo
   else refresh(keys.models)
 }
 
+/** A person says that the text from outside in this conversation does not count any more. */
+export async function clearTaint(session: string): Promise<void> {
+  if (await attempt(() => api.clearTaint(session))) announce(t('taintCleared'))
+}
+
 export async function stop(session: string): Promise<void> {
   await attempt(() => api.interrupt(session))
 }

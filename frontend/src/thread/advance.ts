@@ -1,5 +1,5 @@
 /** The one function that turns frames into what is on the screen. Reload, live stream and tests all go through it. */
-import type { Decision, Frame, Message, StoppedBy } from '@/api/types'
+import type { Decision, Frame, Message, StoppedBy, Taint } from '@/api/types'
 import { isCovered } from './eventId'
 import type { AssistantEntry, Attachment, Outcome, Segment, Step, StepStatus, Thread } from './model'
 
@@ -79,10 +79,19 @@ export const attachmentsOf = (
     }
   }) ?? NOTHING
 
+const isSame = (a: Taint, b: Taint): boolean =>
+  a.from === b.from && ('name' in a ? a.name : null) === ('name' in b ? b.name : null)
+
+function withTaint(thread: Thread, sources: readonly Taint[]): Thread {
+  const fresh = sources.filter(source => !thread.taint.some(known => isSame(known, source)))
+  return fresh.length === 0 ? thread : { ...thread, taint: [...thread.taint, ...fresh] }
+}
+
 function begin(thread: Thread, frame: FrameOf<'user_message'>): Thread {
   if (thread.entries.some(e => e.kind === 'assistant' && e.workId === frame.work_id)) return thread
+  const files = (frame.attachments ?? []).map(({ name }): Taint => ({ from: 'attachment', name }))
   return {
-    ...thread,
+    ...withTaint(thread, files),
     running: { workId: frame.work_id },
     activity: null,
     entries: [
@@ -232,7 +241,12 @@ export function advance(thread: Thread, frame: Frame): Thread {
     case 'undone':
       return undo(thread, frame)
     case 'tool_end':
-      return editLast(thread, e => endStep(e, frame))
+      return withTaint(
+        editLast(thread, e => endStep(e, frame)),
+        frame.taint ?? [],
+      )
+    case 'taint_cleared':
+      return { ...thread, taint: [] }
     case 'new_response':
       return editLast(thread, e => ({ ...e, fresh: true }))
     case 'status':

@@ -140,6 +140,7 @@ export function fromHistory(history: History): Thread {
       createdAt: branch.created_at ?? null,
     })),
     chosen: history.chosen ?? {},
+    taint: history.taint ?? [],
     lastEventId: history.last_event_id,
     running: history.running ? { workId: history.running.work_id } : null,
   }

@@ -2,7 +2,7 @@
  * A thread is what a person sees of one session: what was asked, and what each work has said and done so far.
  * It is a pure function of the history and the frames that follow it; nothing here knows a clock or the network.
  */
-import type { Chosen, Decision, Hit, InputProgress, Scope, Search } from '@/api/types'
+import type { Chosen, Decision, Hit, InputProgress, Scope, Search, Taint } from '@/api/types'
 
 export type StepStatus = 'running' | 'done' | 'error' | 'cancelled' | 'interrupted' | 'approval' | 'denied'
 
@@ -151,6 +151,8 @@ export interface Thread {
   branches: readonly Branch[]
   /** For what is said from now on. */
   chosen: Chosen
+  /** Where it has text from that strangers may have written. */
+  taint: readonly Taint[]
 }
 
 export const emptyThread = (sessionId: string): Thread => ({
@@ -164,4 +166,5 @@ export const emptyThread = (sessionId: string): Thread => ({
   usage: null,
   branches: [],
   chosen: {},
+  taint: [],
 })

@@ -75,6 +75,7 @@ impl Actor {
             arguments: approval.arguments.clone(),
             cwd: approval.shown.cwd.clone(),
             network: approval.shown.network,
+            reads: approval.shown.reads.clone(),
             level: approval.shown.level.clone(),
             added_at: clock::now(),
         };

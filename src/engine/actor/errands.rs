@@ -45,6 +45,18 @@ impl Actor {
         Ok(())
     }
 
+    pub(super) async fn clear_taint(&mut self) -> Result<bool, EngineError> {
+        if self.is_busy() {
+            return Err(EngineError::Busy);
+        }
+        if self.ledger.session.taint.is_empty() {
+            return Ok(false);
+        }
+        self.ledger.fact(Event::TaintCleared {}).await?;
+        self.ledger.settle().await;
+        Ok(true)
+    }
+
     pub(super) async fn rename(&mut self, title: String) -> Result<(), EngineError> {
         self.ledger.fact(Event::Titled { title }).await?;
         if self.running.is_none() {

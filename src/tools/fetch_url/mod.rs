@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use self::get::{FetchError, Fetched, Getter};
 use super::{Call, EndRun, OUTPUT_LIMIT, Tool, line};
 use crate::domain::defang::defang;
-use crate::domain::{Effect, Shown, ToolAnswer, ToolSpec};
+use crate::domain::{Contacts, Effect, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::egress::Guard;
 use crate::sandbox::grouped;
 
@@ -72,7 +72,7 @@ impl FetchUrl {
         let offset = call.arguments["offset"].as_f64().unwrap_or(0.0) as usize;
         let answer = tokio::select! {
             answer = self.fetch(url, offset) => answer,
-            () = call.cancel.cancelled() => return Err(EndRun::Cancelled { text: String::new() }),
+            () = call.cancel.cancelled() => return Err(EndRun::Cancelled { text: String::new(), contacts: Contacts::default() }),
         };
         Ok(answer.with_code(format!("GET {url}")))
     }
@@ -121,8 +121,8 @@ impl Tool for FetchUrl {
         })))
     }
 
-    fn brings_outside(&self, _: &Value) -> bool {
-        true
+    fn brings(&self, arguments: &Value) -> Option<Taint> {
+        Some(Taint::Page(arguments["url"].as_str().unwrap_or_default().to_owned()))
     }
 
     fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {

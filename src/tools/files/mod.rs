@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use self::change::{Change, Edit, Want};
 pub use self::undoing::{Undoing, Would};
 use super::{Call, EndRun, Tool};
-use crate::domain::{Effect, HomePath, Shown, ToolAnswer, ToolSpec};
+use crate::domain::{Effect, HomePath, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::store::{Expect, Home, KeptChange, StoreError, TrustedBy, etag};
 
 /// What is said of a change that the agent, or a person for it, makes.
@@ -230,8 +230,8 @@ impl Tool for FileTool {
         Box::pin(async move { self.change(arguments).await.map(|change| change.shown()) })
     }
 
-    fn brings_outside(&self, _: &Value) -> bool {
-        false
+    fn brings(&self, _: &Value) -> Option<Taint> {
+        None
     }
 
     fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {

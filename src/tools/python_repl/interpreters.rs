@@ -1,13 +1,14 @@
 //! Which sessions have a living interpreter.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::task::AbortHandle;
 
-use super::Limits;
+use super::{Asks, Limits};
 use crate::domain::SessionId;
 use crate::sandbox::Process;
 
@@ -19,6 +20,8 @@ pub enum Lost {
     Stopped,
     /// The next call may reach other machines, or may not, and this one was the other way.
     Network,
+    /// The next call reads documents, and this one could not: what a process may read is settled when it starts.
+    Knowledge,
 }
 
 impl Lost {
@@ -26,6 +29,7 @@ impl Lost {
         match self {
             Lost::Idle => "the last one was closed because nobody used it",
             Lost::MadeRoom => "the last one was closed to make room for other chats",
+            Lost::Knowledge => "a Python that may read knowledge/ has to be started as such",
             Lost::Network => "network is given to a Python of its own, call by call",
             Lost::Stopped => "the last one was stopped in the middle of a call",
         }
@@ -38,36 +42,51 @@ pub struct Slot {
     /// What the next call must tell, if it has to start a new one.
     pub lost: Option<Lost>,
     pub calls: u64,
-    /// Whether the process can reach other machines.
-    network: bool,
+    /// What the process can do beyond what every command can.
+    rights: Asks,
+    /// The process has had, or could read, text that strangers may have written.
+    outside: Arc<AtomicBool>,
     last_used: Option<Instant>,
     idle_watch: Option<AbortHandle>,
     me: Weak<AsyncMutex<Slot>>,
 }
 
 impl Slot {
-    fn new(me: &Weak<AsyncMutex<Slot>>) -> AsyncMutex<Self> {
+    fn new(me: &Weak<AsyncMutex<Slot>>, outside: Arc<AtomicBool>) -> AsyncMutex<Self> {
         AsyncMutex::new(Self {
             process: None,
             lost: None,
             calls: 0,
-            network: false,
+            rights: Asks::default(),
+            outside,
             last_used: None,
             idle_watch: None,
             me: me.clone(),
         })
     }
 
-    /// Ends a process that may do more, or less, than the next call may.
-    pub fn use_network(&mut self, network: bool) {
-        if self.network != network {
+    /// Ends a process that the next call cannot have: one with network for a call without and the other way round, and one
+    /// that cannot read the documents that the call reads. A process that could read them goes on: what it knows, it knows.
+    pub fn fit(&mut self, asks: Asks) {
+        if self.rights.network != asks.network {
             self.close(Lost::Network);
-            self.network = network;
+        } else if asks.knowledge && !self.rights.knowledge {
+            self.close(Lost::Knowledge);
         }
+        if self.process.is_none() {
+            self.rights = asks;
+            self.outside.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// From now on, and as long as it lives, what the process writes counts as text from outside.
+    pub fn has_read_outside(&self) {
+        self.outside.store(true, Ordering::Relaxed);
     }
 
     fn close(&mut self, why: Lost) {
         if self.process.take().is_some() {
+            self.outside.store(false, Ordering::Relaxed);
             self.lost = Some(why);
         }
     }
@@ -83,7 +102,21 @@ impl Drop for Slot {
 
 pub struct Interpreters {
     limits: Limits,
-    slots: Mutex<HashMap<SessionId, Arc<AsyncMutex<Slot>>>>,
+    slots: Mutex<HashMap<SessionId, Kept>>,
+}
+
+/// What is kept for a session.
+struct Kept {
+    slot: Arc<AsyncMutex<Slot>>,
+    /// The slot's own, to be asked while a call has the slot.
+    outside: Arc<AtomicBool>,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        let outside = Arc::<AtomicBool>::default();
+        Self { slot: Arc::new_cyclic(|me| Slot::new(me, outside.clone())), outside }
+    }
 }
 
 impl Interpreters {
@@ -91,20 +124,25 @@ impl Interpreters {
         Self { limits, slots: Mutex::default() }
     }
 
-    fn slots(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<AsyncMutex<Slot>>>> {
+    fn slots(&self) -> MutexGuard<'_, HashMap<SessionId, Kept>> {
         // The map is whole between any two operations on it.
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn slot(&self, session: &SessionId) -> Arc<AsyncMutex<Slot>> {
-        self.slots().entry(session.clone()).or_insert_with(|| Arc::new_cyclic(Slot::new)).clone()
+        self.slots().entry(session.clone()).or_default().slot.clone()
+    }
+
+    /// Whether the session's interpreter has had text that strangers may have written.
+    pub fn holds_outside(&self, session: &SessionId) -> bool {
+        self.slots().get(session).is_some_and(|kept| kept.outside.load(Ordering::Relaxed))
     }
 
     /// Sees to it that one more may start, by closing the one that was not used for longest. False when all are at work.
     pub fn make_room(&self) -> bool {
         let slots = self.slots();
         let (mut alive, mut oldest) = (0, None);
-        for slot in slots.values() {
+        for Kept { slot, .. } in slots.values() {
             match slot.try_lock() {
                 Ok(guard) if guard.process.is_none() => {}
                 Ok(guard) => {

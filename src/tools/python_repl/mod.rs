@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::interpreters::{Interpreters, Lost, Slot};
 use super::text::{plain, trimmed};
-use super::{Call, EndRun, OUTPUT_LIMIT, Tool, Workshop, wants_network};
-use crate::domain::{Effect, SessionId, Shown, ToolAnswer, ToolSpec};
+use super::{Asks, Call, EndRun, OUTPUT_LIMIT, Tool, Workshop};
+use crate::domain::{Contacts, Effect, SessionId, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::sandbox::{Captured, Exit, Interpreter, Job, Line, Process, SandboxError, grouped};
 
 /// How long one call may take, how long Python may take to start, and how long a Ctrl-C may take to act.
@@ -106,33 +106,44 @@ impl PythonRepl {
         let Some(code) = call.arguments["code"].as_str() else {
             return Err(EndRun::Broken("python_repl was called without code".to_owned()));
         };
-        let network = wants_network(call.arguments);
+        let asks = Asks::of(call.arguments);
         let slot = self.interpreters.slot(call.session);
         let mut slot = tokio::select! {
             slot = slot.lock_owned() => slot,
-            () = call.cancel.cancelled() => return Err(EndRun::Cancelled { text: String::new() }),
+            () = call.cancel.cancelled() => return Err(cancelled(String::new(), Contacts::default())),
         };
         let started = Instant::now();
-        slot.use_network(network);
+        slot.fit(asks);
         let lost = slot.lost.take();
         // Taken out while it works: if this future is dropped the interpreter dies with it, and the next call knows.
         let mut process = match slot.process.take() {
-            Some(process) => process,
+            Some(process) => {
+                if asks.network {
+                    process.resume_network();
+                }
+                process
+            }
             None => {
                 if !self.interpreters.make_room() {
                     let message = format!("{} Pythons of other chats are busy; try again later.", self.limits.alive);
                     return Ok(ToolAnswer::failed(message).with_code(code));
                 }
-                match self.start(network).await {
+                match self.start(asks).await {
                     Ok(process) => process,
                     Err(error) => return Ok(Workshop::refusal(&error).with_code(code)),
                 }
             }
         };
+        if self.workshop.reaches_outside(asks) {
+            slot.has_read_outside();
+        }
         slot.lost = Some(Lost::Stopped);
         slot.calls += 1;
         let ended = self.ask(&mut process, Order { id: slot.calls, code, keep: 4 * OUTPUT_LIMIT }, &call.cancel).await;
-        let report = Report { code, lost, took: started.elapsed() };
+        // The network was given to this call: what its threads and children try from here on is refused.
+        process.suspend_network();
+        let contacts = process.take_contacts();
+        let report = Report { code, lost, asks, contacts: &contacts, took: started.elapsed() };
         let answer = match ended {
             Ended::Answered(answer) => {
                 self.keep(&mut slot, process);
@@ -142,7 +153,7 @@ impl PythonRepl {
                 self.keep(&mut slot, process);
                 let text = output(&answer).0;
                 if call.cancel.is_cancelled() {
-                    return Err(EndRun::Cancelled { text });
+                    return Err(cancelled(text, contacts));
                 }
                 let message = format!("interrupted after {} s; the variables are kept", self.limits.wall.as_secs());
                 report.failed(&message, &text)
@@ -150,7 +161,7 @@ impl PythonRepl {
             Ended::Stuck => {
                 process.kill().await;
                 if call.cancel.is_cancelled() {
-                    return Err(EndRun::Cancelled { text: String::new() });
+                    return Err(cancelled(String::new(), contacts));
                 }
                 slot.lost = None;
                 let message = format!(
@@ -168,8 +179,8 @@ impl PythonRepl {
         Ok(answer)
     }
 
-    async fn start(&self, network: bool) -> Result<Process, SandboxError> {
-        let readable = self.workshop.readable.iter().chain(&self.python.readable).cloned().collect();
+    async fn start(&self, asks: Asks) -> Result<Process, SandboxError> {
+        let readable = self.workshop.readable(asks).into_iter().chain(self.python.readable.iter().cloned()).collect();
         let driver = include_str!("driver.py");
         let program = self.python.program.to_string_lossy().into_owned();
         let job = Job {
@@ -179,7 +190,7 @@ impl PythonRepl {
             env: Vec::new(),
             wall: self.limits.start,
             output_cap: 0,
-            network,
+            network: asks.network,
         };
         self.workshop.sandbox.open(job).await
     }
@@ -223,7 +234,7 @@ impl PythonRepl {
             text.push_str(&format!("\n[output cut to 5,000 characters of {} bytes]", grouped(answer.bytes)));
         }
         if answer.error.is_some()
-            && let Some(hint) = self.workshop.hint(&text)
+            && let Some(hint) = self.workshop.hint(&text, report.asks)
         {
             text.push_str(&format!("\n[{hint}]"));
         }
@@ -233,12 +244,14 @@ impl PythonRepl {
         let message = answer.error.clone().unwrap_or_else(|| "ran".to_owned());
         let mut done = ToolAnswer::done(message, report.with_note(&text));
         done.ok = answer.error.is_none();
-        done.with_code(report.code).with_data(json!({
+        let mut data = json!({
             "duration_ms": report.took.as_millis() as u64,
             "output_bytes": answer.bytes,
             "truncated": truncated,
             "new_interpreter": report.lost.is_some(),
-        }))
+        });
+        report.contacts.add_to(&mut data);
+        done.with_code(report.code).with_data(data)
     }
 }
 
@@ -251,8 +264,12 @@ impl Tool for PythonRepl {
         Box::pin(std::future::ready(Ok(self.workshop.shown(arguments["code"].as_str().unwrap_or_default(), arguments))))
     }
 
-    fn brings_outside(&self, arguments: &Value) -> bool {
-        wants_network(arguments)
+    fn brings(&self, arguments: &Value) -> Option<Taint> {
+        self.workshop.reaches_outside(Asks::of(arguments)).then_some(Taint::Command)
+    }
+
+    fn holds_outside(&self, session: &SessionId) -> bool {
+        self.interpreters.holds_outside(session)
     }
 
     fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
@@ -268,23 +285,34 @@ impl Tool for PythonRepl {
 struct Report<'a> {
     code: &'a str,
     lost: Option<Lost>,
+    asks: Asks,
+    contacts: &'a Contacts,
     took: Duration,
 }
 
 impl Report<'_> {
     fn with_note(&self, text: &str) -> String {
-        match self.lost {
-            None => text.to_owned(),
-            Some(lost) => format!("[new Python: {}; earlier variables and imports are gone]\n{text}", lost.reason()),
-        }
+        let mut lines: Vec<String> = Vec::new();
+        lines.extend(
+            self.lost.map(|lost| format!("[new Python: {}; earlier variables and imports are gone]", lost.reason())),
+        );
+        lines.push(text.to_owned());
+        lines.extend(self.contacts.line());
+        lines.join("\n")
     }
 
     fn failed(&self, message: &str, text: &str) -> ToolAnswer {
         let text = [text, &format!("[{message}]")].join("\n");
         let mut answer = ToolAnswer::failed(message).with_code(self.code);
         answer.text = self.with_note(text.trim_start());
-        answer.with_data(json!({"duration_ms": self.took.as_millis() as u64, "new_interpreter": self.lost.is_some()}))
+        let mut data = json!({"duration_ms": self.took.as_millis() as u64, "new_interpreter": self.lost.is_some()});
+        self.contacts.add_to(&mut data);
+        answer.with_data(data)
     }
+}
+
+fn cancelled(text: String, contacts: Contacts) -> EndRun {
+    EndRun::Cancelled { text, contacts }
 }
 
 enum Reply {

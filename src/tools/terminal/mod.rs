@@ -8,8 +8,8 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::text::{plain, trimmed};
-use super::{Call, EndRun, OUTPUT_LIMIT, Tool, Workshop, wants_network};
-use crate::domain::{Effect, Shown, ToolAnswer, ToolSpec};
+use super::{Asks, Call, EndRun, OUTPUT_LIMIT, Tool, Workshop};
+use crate::domain::{Effect, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::sandbox::{Exit, Finished, Job, grouped};
 
 const WALL: Duration = Duration::from_secs(30);
@@ -29,7 +29,7 @@ impl Terminal {
         let spec = ToolSpec {
             name: "terminal".to_owned(),
             description: format!(
-                "Run a bash command line, starting in scratch/. {} 30 s, no stdin. Returns output (up to 5,000 \
+                "Run a bash command in scratch/. {} 30 s, no stdin. Returns output (up to 5,000 \
                  characters) and exit code.",
                 workshop.bounds()
             ),
@@ -57,25 +57,26 @@ impl Terminal {
             let message = format!("not run: this command would {why}. Do it another way, or ask the user to.");
             return Ok(ToolAnswer::failed(message).with_code(command));
         }
+        let asks = Asks::of(call.arguments);
         let job = Job {
             argv: vec!["/bin/bash".to_owned(), "-c".to_owned(), command.to_owned()],
             cwd: self.workshop.scratch.clone(),
-            readable: self.workshop.readable.clone(),
+            readable: self.workshop.readable(asks),
             env: Vec::new(),
             wall: self.wall,
             output_cap: KEPT,
-            network: wants_network(call.arguments),
+            network: asks.network,
         };
         match self.workshop.sandbox.run(job, call.cancel).await {
             Ok(done) => match done.exit {
-                Exit::Cancelled => Err(EndRun::Cancelled { text: output(&done).0 }),
-                Exit::Code(_) | Exit::Signal(_) | Exit::TimedOut => Ok(self.answer(command, &done)),
+                Exit::Cancelled => Err(EndRun::Cancelled { text: output(&done).0, contacts: done.contacts }),
+                Exit::Code(_) | Exit::Signal(_) | Exit::TimedOut => Ok(self.answer(command, asks, &done)),
             },
             Err(error) => Ok(Workshop::refusal(&error).with_code(command)),
         }
     }
 
-    fn answer(&self, command: &str, done: &Finished) -> ToolAnswer {
+    fn answer(&self, command: &str, asks: Asks, done: &Finished) -> ToolAnswer {
         let (mut text, truncated) = output(done);
         let message = match done.exit {
             Exit::Code(code) => format!("exit code {code}"),
@@ -90,8 +91,11 @@ impl Terminal {
         if done.exit != Exit::Code(0) {
             text.push_str(&format!("\n[{message}]"));
         }
-        if let Some(advice) = self.advice(done) {
+        if let Some(advice) = self.advice(done, asks) {
             text.push_str(&format!("\n[{advice}]"));
+        }
+        if let Some(line) = done.contacts.line() {
+            text.push_str(&format!("\n{line}"));
         }
         let text = match text.trim_start_matches('\n') {
             "" => "[no output, exit code 0]",
@@ -101,18 +105,20 @@ impl Terminal {
             Exit::Code(code) => json!(code),
             Exit::Signal(_) | Exit::TimedOut | Exit::Cancelled => json!(null),
         };
-        let mut answer = ToolAnswer::done(message, text).with_code(command).with_data(json!({
+        let mut data = json!({
             "exit_code": exit_code,
             "duration_ms": done.took.as_millis() as u64,
             "stdout_bytes": done.stdout.total_bytes,
             "stderr_bytes": done.stderr.total_bytes,
             "truncated": truncated,
-        }));
+        });
+        done.contacts.add_to(&mut data);
+        let mut answer = ToolAnswer::done(message, text).with_code(command).with_data(data);
         answer.ok = done.exit == Exit::Code(0);
         answer
     }
 
-    fn advice(&self, done: &Finished) -> Option<String> {
+    fn advice(&self, done: &Finished, asks: Asks) -> Option<String> {
         match done.exit {
             Exit::Code(0) | Exit::Cancelled => None,
             Exit::Code(127) => Some("That program is not installed; nothing can be installed here.".to_owned()),
@@ -124,7 +130,7 @@ impl Terminal {
             Exit::Signal(libc::SIGPIPE) => Some("It wrote more than 64 MiB; pipe it through head.".to_owned()),
             Exit::Code(_) | Exit::Signal(_) => {
                 // In all that was kept: the line that tells may be one the answer leaves out.
-                self.workshop.hint(&[done.stdout.text(), done.stderr.text()].join("\n")).map(str::to_owned)
+                self.workshop.hint(&[done.stdout.text(), done.stderr.text()].join("\n"), asks).map(str::to_owned)
             }
         }
     }
@@ -141,8 +147,8 @@ impl Tool for Terminal {
             .shown(arguments["command"].as_str().unwrap_or_default(), arguments))))
     }
 
-    fn brings_outside(&self, arguments: &Value) -> bool {
-        wants_network(arguments)
+    fn brings(&self, arguments: &Value) -> Option<Taint> {
+        self.workshop.reaches_outside(Asks::of(arguments)).then_some(Taint::Command)
     }
 
     fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {

@@ -9,6 +9,7 @@ import { type Loaded, shownThread } from '@/thread/loaded'
 import { type Blocked, Composer } from './Composer'
 import { EmptyState } from './EmptyState'
 import { type RowActions, rowsOf } from './rows'
+import { TaintNote } from './TaintNote'
 import { Transcript } from './Transcript'
 
 interface Props {
@@ -27,6 +28,7 @@ interface Props {
   onDraft: (text: string) => void
   onSend: (text: string) => void
   onStop: () => void
+  onClearTaint: () => void
   blocked: Blocked | null
   model: ReactNode
   /** Shown in an empty chat: what is missing for an answer. */
@@ -48,6 +50,7 @@ export function Chat(props: Props) {
     onDraft,
     onSend,
     onStop,
+    onClearTaint,
     blocked,
     model,
     first,
@@ -62,6 +65,9 @@ export function Chat(props: Props) {
         {...{ sessionId, loaded, outbox, actions, target, sought, first }}
         onPick={blocked === null ? onSend : onDraft}
       />
+      {thread && thread.taint.length > 0 && (
+        <TaintNote sources={thread.taint} onClear={running ? null : onClearTaint} />
+      )}
       <Composer
         input={input}
         text={draft}

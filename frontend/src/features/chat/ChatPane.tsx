@@ -6,6 +6,7 @@ import {
   askAnew,
   branchOff,
   choose,
+  clearTaint,
   discard,
   goWay,
   resend,
@@ -175,6 +176,10 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
           onDraft={text => setDraft(draftKey, text)}
           onSend={onSend}
           onStop={() => sessionId && void stop(sessionId)}
+          onClearTaint={() => {
+            if (sessionId) void clearTaint(sessionId)
+            input.current?.focus()
+          }}
           blocked={blocked}
           first={noModel && <FirstModel onConnect={openModel} />}
           model={

@@ -10,6 +10,7 @@ import { duration, kilobytes, prettyJson } from '@/lib/format'
 import { type Key, useLang, useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
 import type { Step, StepStatus } from '@/thread/model'
+import { Contacts } from './Contacts'
 import { SearchResult } from './SearchResult'
 import { Verdict } from './Verdict'
 
@@ -74,6 +75,7 @@ export function ToolStep({ id, step }: { id: string; step: Step }) {
         <Verdict verdict={step.verdict} />
         <Text name={t('input')} text={fullInput(step)} />
         <SearchResult id={id} step={step} />
+        <Contacts result={step.result} />
         <Text
           name={t('output')}
           text={prettyJson(step.output)}

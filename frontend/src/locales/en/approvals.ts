@@ -14,6 +14,7 @@ export const approvals = {
   diffAdded: 'added',
   diffRemoved: 'removed',
   approvalCwd: 'in {cwd}',
+  approvalReads: 'reads knowledge/',
   approvalNet: 'with network',
   approvalNoNet: 'without network',
   approvalLevel: 'sandbox: {level}',
@@ -23,7 +24,7 @@ export const approvals = {
   allowOnce: 'Allow once',
   allowAlways: 'Always for exactly this',
   allowAlwaysHint:
-    'Not asked again for exactly this input to {tool}, in this folder, with this network and sandbox. Any other input is asked about. You can take it back in the settings.',
+    'Not asked again for exactly this input to {tool}, in this folder, with these documents, this network and sandbox. Any other input is asked about. You can take it back in the settings.',
   deny: 'Deny',
   denyWhy: 'Deny because…',
   denyReason: 'Reason; miniclaw reads it',

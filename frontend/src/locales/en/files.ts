@@ -21,9 +21,9 @@ export const files = {
   skillNotes: 'Notes',
   untrusted: 'Not trusted',
   trustNew:
-    'New here, from outside this page. Until you trust it, a run that has read it asks before it acts.',
+    'New here, from outside this page. Until you trust it, a conversation that has read it asks before it acts.',
   trustChanged:
-    'Changed outside since you last trusted it ({at}). Until you trust it, a run that has read it asks before it acts.',
+    'Changed outside since you last trusted it ({at}). Until you trust it, a conversation that has read it asks before it acts.',
   trustReview: 'Review',
   trustThis: 'Trust this version',
   pickFile: 'Pick a file to read or change it.',

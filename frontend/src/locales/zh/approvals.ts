@@ -15,6 +15,7 @@ export const approvals: Record<keyof typeof en, string> = {
   diffAdded: '新增',
   diffRemoved: '删除',
   approvalCwd: '目录：{cwd}',
+  approvalReads: '读取 knowledge/',
   approvalNet: '可访问网络',
   approvalNoNet: '不可访问网络',
   approvalLevel: '沙箱：{level}',
@@ -24,7 +25,7 @@ export const approvals: Record<keyof typeof en, string> = {
   allowOnce: '允许一次',
   allowAlways: '对完全相同的调用始终允许',
   allowAlwaysHint:
-    '对 {tool} 的这一输入（相同目录、网络与沙箱设置）不再询问；任何不同的输入仍会询问。可在设置中撤销。',
+    '对 {tool} 的这一输入（相同目录、文档、网络与沙箱设置）不再询问；任何不同的输入仍会询问。可在设置中撤销。',
   deny: '拒绝',
   denyWhy: '说明理由并拒绝…',
   denyReason: '理由（miniclaw 会读到）',

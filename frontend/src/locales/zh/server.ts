@@ -8,10 +8,16 @@ export const server: Record<string, string> = {
   'because.network': '访问网络前会先询问',
   'because.unfenced': '它不会在无网络的沙箱中运行',
   'because.configured': '配置要求对此先询问',
-  'from.outside': '本次运行读取了来自外部的文本，那段文本可能比你更想这样做',
-  'from.output': '本次运行读取了来自外部的文本（命令的输出），那段文本可能比你更想这样做',
+  'because.reads': '命令会读取你的文档，文档中的文本可能怀有你并不想要的目的',
+  'from.outside': '此对话读取过来自外部的文本，那段文本可能比你更想这样做',
+  'from.page': '此对话读取过来自外部的文本（网页 {file}），那段文本可能比你更想这样做',
+  'from.document': '此对话读取过来自外部的文本（文档 {file}），那段文本可能比你更想这样做',
+  'from.attachment': '此对话读取过来自外部的文本（附件 {file}），那段文本可能比你更想这样做',
+  'from.command': '此对话读取过来自外部的文本（可联网或读取文档的命令的输出），那段文本可能比你更想这样做',
+  'from.imported': '此对话本身来自一个导入的文件，其中的文本可能比你更想这样做',
+  'from.output': '此对话读取过来自外部的文本（命令的输出），那段文本可能比你更想这样做',
   'from.skill':
-    '本次运行读取了来自外部的文本（{file}，其当前内容尚未得到你的信任），那段文本可能比你更想这样做',
+    '此对话读取过来自外部的文本（{file}，其当前内容尚未得到你的信任），那段文本可能比你更想这样做',
 
   // Why a work failed.
   'auth.missing': '{provider} 需要 API 密钥，但没有设置。请设置 {setting}。',
