@@ -840,6 +840,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/{id}/taint": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Lets go of all sources of text from outside that the conversation has read. Only with the secret that the page was given;
+         *     409 while the conversation is at work.
+         */
+        delete: operations["clear"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sessions/{id}/works/{work_id}/retrieved": {
         parameters: {
             query?: never;
@@ -1165,11 +1185,14 @@ export interface components {
         };
         /** @description Why a person is asked, for a page that says it in its own language: what `reason` says in English. */
         Because: {
-            /** @description `persona`, `network`, `outside`, `unfenced` or `configured`. A later version may know more. */
+            /** @description `persona`, `network`, `reads`, `outside`, `unfenced` or `configured`. A later version may know more. */
             code: string;
-            /** @description Where the run has text from that strangers may have written: `outside`, `output` or `skill`. */
+            /**
+             * @description Where the conversation has text from that strangers may have written: `page`, `document`, `attachment`, `command`,
+             *     `skill`, `output`, `imported` or `outside`.
+             */
             text_from?: string | null;
-            /** @description With `skill`: the file. Characters that do not show are escaped. */
+            /** @description The address, the path or the name of that source. Characters that do not show are escaped. */
             file?: string | null;
         };
         /** @description The run before. */
@@ -1611,8 +1634,13 @@ export interface components {
             result: unknown;
             /** Format: int64 */
             duration_ms: number;
+            /** @description Where its output has text from that strangers may have written. */
+            taint?: components["schemas"]["Taint"][];
             /** @enum {string} */
             type: "tool_end";
+        } | {
+            /** @enum {string} */
+            type: "taint_cleared";
         } | (components["schemas"]["Approval"] & {
             /** @enum {string} */
             type: "approval_request";
@@ -1742,6 +1770,8 @@ export interface components {
             /** @description Works for which memory was searched; what was found is at `works/{work_id}/retrieved`. */
             retrieved?: components["schemas"]["RetrievedWork"][];
             parent?: components["schemas"]["Parent"] | null;
+            /** @description Where it has text from that strangers may have written. */
+            taint?: components["schemas"]["Taint"][];
         };
         /** @description One found piece of memory or knowledge. */
         Hit: {
@@ -2405,6 +2435,8 @@ export interface components {
             cwd: string;
             /** @description Whether its process could reach other machines. */
             network: boolean;
+            /** @description Folders of the home that it could read and that commands do not see otherwise: `knowledge`. */
+            reads?: string[];
             /** @description The sandbox level it would run in; empty where no process is started. */
             level: string;
             /** @description The change to a file, as a unified diff. */
@@ -2465,6 +2497,45 @@ export interface components {
          * @enum {string}
          */
         StoppedBy: "person" | "server";
+        /** @description One source of text from outside. */
+        Taint: {
+            /** @description A page that was fetched: its address. */
+            name: string;
+            /** @enum {string} */
+            from: "page";
+        } | {
+            /** @description A document of knowledge/: its path. */
+            name: string;
+            /** @enum {string} */
+            from: "document";
+        } | {
+            /** @description A file that was sent along with a message: its name. */
+            name: string;
+            /** @enum {string} */
+            from: "attachment";
+        } | {
+            /** @enum {string} */
+            from: "command";
+        } | {
+            /** @description A file of a skill, in a version that nobody has trusted. */
+            name: string;
+            /** @enum {string} */
+            from: "skill";
+        } | {
+            /** @enum {string} */
+            from: "output";
+        } | {
+            /** @enum {string} */
+            from: "imported";
+        } | {
+            /** @enum {string} */
+            from: "outside";
+        };
+        TaintCleared: {
+            session_id: string;
+            /** @description `false`: there was nothing to clear. */
+            cleared: boolean;
+        };
         /** @description What one word of a question adds to a BM25 score. */
         TermScore: {
             term: string;
@@ -4662,6 +4733,54 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    clear: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaintCleared"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description busy: the session is at work */
             409: {
                 headers: {
                     [name: string]: unknown;

@@ -38,7 +38,6 @@ export type Failure = Schemas['Failure']
 export type FileUndo = Schemas['FileUndo']
 
 export type Taint = Schemas['Taint']
-export type Contact = Schemas['Contact']
 
 export type Frame = Schemas['Frame']
 export type Notice = Schemas['Notice']

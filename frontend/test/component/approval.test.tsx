@@ -45,6 +45,14 @@ describe('the card of a call that waits', () => {
     expect(card().textContent).toContain('Commands ask.')
   })
 
+  it('says that documents are read', () => {
+    const shown = { command: 'ls', cwd: 'scratch/', network: false, level: 'standard', reads: ['knowledge'] }
+    show(approval({ shown }))
+    expect(card().textContent).toContain(
+      'in scratch/ · reads knowledge/ · without network · sandbox: standard',
+    )
+  })
+
   it('says why in the language of the page, and in the words of the server where it knows none', async () => {
     await act(() => setLang('zh'))
     const because = { code: 'persona', text_from: 'skill', file: 'skills/tidy/SKILL.md' }

@@ -100,9 +100,9 @@ describe('why a person is asked', () => {
   it('is said whole or left to the server', () => {
     expect(becauseIn(zh, { code: 'configured' })).toBe('配置要求对此先询问。')
     expect(becauseIn(zh, { code: 'outside', text_from: 'outside' })).toMatch(
-      /^本次运行读取了来自外部的文本，.*。$/,
+      /^此对话读取过来自外部的文本，.*。$/,
     )
-    expect(becauseIn(zh, { code: 'persona', text_from: 'output' })).toMatch(/过目；本次运行.*命令的输出/)
+    expect(becauseIn(zh, { code: 'persona', text_from: 'output' })).toMatch(/过目；此对话.*命令的输出/)
     expect(becauseIn(zh, { code: 'outside', text_from: 'skill', file: 'skills/a.md' })).toContain(
       'skills/a.md',
     )
@@ -115,10 +115,14 @@ describe('why a person is asked', () => {
   it('has words for every reason of the server', () => {
     const policy = source('tools/policy.rs')
     const codes = [...policy.matchAll(/\basks\(\s*"(\w+)"/g)].map(([, code]) => code)
-    expect(new Set(codes)).toEqual(new Set(['persona', 'network', 'outside', 'unfenced', 'configured']))
+    expect(new Set(codes)).toEqual(
+      new Set(['persona', 'network', 'reads', 'outside', 'unfenced', 'configured']),
+    )
     for (const code of codes) if (code !== 'outside') expect(server).toHaveProperty([`because.${code}`])
-    const from = inQuotes(bodyOf(policy, 'fn because(&self)'))
-    expect(from).toEqual(['outside', 'output', 'skill'])
+    const from = inQuotes(bodyOf(policy, 'fn because(taint'))
+    expect(new Set(from)).toEqual(
+      new Set(['page', 'document', 'attachment', 'command', 'skill', 'output', 'imported', 'outside']),
+    )
     for (const word of from) expect(server).toHaveProperty([`from.${word}`])
   })
 })

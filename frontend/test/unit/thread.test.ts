@@ -124,6 +124,26 @@ describe('history and the frames after it are the same as all frames', () => {
   })
 })
 
+it('sources of text from outside are named once, and gone when they are cleared', () => {
+  const end = FRAMES.find(frame => frame.type === 'tool_end') as Extract<Frame, { type: 'tool_end' }>
+  const page = { from: 'page', name: 'https://x.test/' } as const
+  const asked = FRAMES.find(frame => frame.type === 'user_message') as Extract<
+    Frame,
+    { type: 'user_message' }
+  >
+  const attachments = [{ name: 'a.md', extension: 'md', content: '' }]
+  const read = [
+    { ...asked, attachments },
+    { ...end, taint: [page] },
+    { ...end, taint: [page, { from: 'output' }] },
+  ]
+  const thread = (read as Frame[]).reduce(advance, start())
+  expect(thread.taint).toEqual([{ from: 'attachment', name: 'a.md' }, page, { from: 'output' }])
+  expect(advance(thread, { type: 'taint_cleared' }).taint).toEqual([])
+  const history = { ...historyAt(FRAMES.length), taint: [page] }
+  expect(fromHistory(history).taint).toEqual([page])
+})
+
 it('joined deltas give the same thread as single ones', () => {
   const joined = coalesce(ENVELOPES)
   expect(joined.length).toBeLessThan(ENVELOPES.length)

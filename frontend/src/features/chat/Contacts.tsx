@@ -1,7 +1,12 @@
 import { Globe } from 'lucide-react'
-import type { Contact } from '@/api/types'
 import { Visible } from '@/components/Visible'
 import { useT } from '@/lib/i18n'
+
+/** It stands in no schema, because it travels in the open `result` of a tool. */
+interface Contact {
+  host: string
+  refused: boolean
+}
 
 interface Listed {
   hosts: Contact[]

@@ -112,7 +112,8 @@ export const chat: Record<keyof typeof en, string> = {
   statusError: '回答失败',
   taintedLabel: '外部文本',
   tainted: '此对话读取过来自外部的文本：{sources}。',
-  taintedHint: '这类文本可能怀有你并不想要的目的。凡是运行程序、对外联网，或改动记忆、技能与工作区，都会先询问你。',
+  taintedHint:
+    '这类文本可能怀有你并不想要的目的。凡是运行程序、对外联网，或改动记忆、技能与工作区，都会先询问你。',
   taintPage: '网页 {name}',
   taintDocument: '文档 {name}',
   taintAttachment: '附件 {name}',

@@ -1,0 +1,68 @@
+import { act, render, screen } from '@testing-library/react'
+import userEvent from '@testing-library/user-event'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import type { Taint } from '@/api/types'
+import { Contacts } from '@/features/chat/Contacts'
+import { TaintNote } from '@/features/chat/TaintNote'
+import { setLang } from '@/lib/i18n'
+
+afterEach(() => act(() => setLang('en')))
+
+const page = (n: number): Taint => ({ from: 'page', name: `https://x.test/${n}` })
+const note = () => screen.getByRole('region', { name: 'Text from outside' })
+
+describe('the note about text from outside', () => {
+  it('names the sources and lets a person clear them', async () => {
+    const onClear = vi.fn()
+    const document: Taint = { from: 'document', name: 'knowledge/a\u202eb.md' }
+    render(<TaintNote sources={[page(1), document, page(2), { from: 'imported' }]} onClear={onClear} />)
+    const words = note().textContent ?? ''
+    expect(words).toContain('This conversation has read text from outside: the page https://x.test/1')
+    expect(words).toContain('knowledge/a\\u202eb.md')
+    expect(words).toContain('2 more')
+    expect(words).not.toContain('https://x.test/2')
+    expect(screen.getByTitle(/https:\/\/x\.test\/2/)).toBeTruthy()
+    await userEvent.click(screen.getByRole('button', { name: 'Clear' }))
+    expect(onClear).toHaveBeenCalledOnce()
+  })
+
+  it('cannot be cleared while the conversation is at work', () => {
+    render(<TaintNote sources={[page(1)]} onClear={null} />)
+    expect(screen.getByRole('button', { name: 'Clear' })).toHaveProperty('disabled', true)
+  })
+
+  it('is not there for what only a command wrote', () => {
+    const { container } = render(<TaintNote sources={[{ from: 'output' }]} onClear={() => {}} />)
+    expect(container.textContent).toBe('')
+  })
+
+  it('speaks Chinese', async () => {
+    await act(() => setLang('zh'))
+    render(<TaintNote sources={[page(1), { from: 'command' }]} onClear={() => {}} />)
+    expect(screen.getByRole('region').textContent).toMatch(/此对话读取过来自外部的文本：网页 .*清除/)
+  })
+})
+
+describe('the contacts of a command', () => {
+  const result = (data: unknown) => ({ status: 0, message: 'ran', data, operationCode: [] })
+
+  it('names who was reached, who was refused and how many more there were', () => {
+    const contacts = [
+      { host: 'a.test', refused: false },
+      { host: '10.0.0.1', refused: true },
+      { host: 'b.test:8080', refused: false },
+    ]
+    render(<Contacts result={result({ contacts, more_contacts: 7 })} />)
+    expect(screen.getByText('Network: a.test, b.test:8080')).toBeTruthy()
+    expect(screen.getByText('Network, refused: 10.0.0.1')).toBeTruthy()
+    expect(screen.getByText('7 more attempts, not listed')).toBeTruthy()
+  })
+
+  it('says nothing where there were none, or of what it does not know', () => {
+    for (const other of [undefined, null, 'x', result({}), result(null)]) {
+      const { container, unmount } = render(<Contacts result={other} />)
+      expect(container.textContent).toBe('')
+      unmount()
+    }
+  })
+})
