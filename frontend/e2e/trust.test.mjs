@@ -35,6 +35,28 @@ const turn = word => [
   },
   { match: word, steps: [{ text: `So ${word}.` }, { finish: 'stop' }] },
 ]
+/** A command that reads documents and reaches out. */
+const REACH = [
+  {
+    match: 'reach',
+    steps: [
+      {
+        tool_call: {
+          id: 'n-reach',
+          name: 'terminal',
+          arguments: {
+            command:
+              'ls ../knowledge >/dev/null; curl -s http://10.0.0.1/; curl -s http://169.254.169.254/; true',
+            network: true,
+            reads: ['knowledge'],
+          },
+        },
+      },
+      { finish: 'tool_calls' },
+    ],
+  },
+  { match: 'reach', steps: [{ text: 'So reached.' }, { finish: 'stop' }] },
+]
 const text = body => `---\nname: tidy\ndescription: Tidies the scratch folder\n---\n\n${body}\n`
 
 let app
@@ -43,7 +65,7 @@ let axe
 before(async () => {
   axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
   const config = 'find_local_models: false\napprovals: {effects: {execute: sandboxed}}\n'
-  app = await startMiniclaw([...turn('alpha'), ...turn('beta'), ...turn('gamma')], {}, config)
+  app = await startMiniclaw([...turn('alpha'), ...turn('beta'), ...turn('gamma'), ...REACH], {}, config)
   browser = await startBrowser()
 })
 after(async () => {
@@ -90,6 +112,17 @@ test('a skill from outside is asked about until it is trusted, and again when it
   await banner(page).getByRole('button', { name: 'Trust this version' }).click()
   await banner(page).waitFor({ state: 'detached' })
   await inspector(page).getByText('Not trusted').waitFor({ state: 'detached' })
+  // The conversation has read it as it was, until the person says that it is all right.
+  const note = page.getByRole('region', { name: 'Text from outside' })
+  await note.getByText('the untrusted skill file skills/tidy/SKILL.md').waitFor()
+  await shot(page, 'taint-note')
+  assert.deepEqual(await faults(page), [])
+  await note.getByRole('button', { name: 'Clear' }).click()
+  await note.waitFor({ state: 'detached' })
+  assert.equal(
+    (await ask(app, `/api/sessions/${page.url().split('/s/')[1].split(/[/?#]/)[0]}/history`)).taint,
+    undefined,
+  )
   await say(page, 'beta')
   await answers(page).getByText('So beta.').waitFor()
   await settled(page)
@@ -138,6 +171,33 @@ test('what is saved in the editor is trusted', async () => {
   await banner(page).waitFor({ state: 'detached' })
   assert.deepEqual(await untrusted(), [])
   await close()
+})
+
+test('a command that reads documents and reaches out says so before, and whom it asked for after', async () => {
+  const { page, close } = await openPage(browser, app)
+  await say(page, 'reach')
+  const card = cards(page).first()
+  await card.getByText('reads knowledge/ · with network').waitFor()
+  await shot(page, 'trust-reads')
+  await card.getByRole('button', { name: 'Allow once' }).click()
+  await answers(page).getByText('So reached.').waitFor()
+  await settled(page)
+  await answers(page).getByText('Tool calls').click()
+  await answers(page).getByText('terminal', { exact: true }).click()
+  await answers(page).getByText('Network, refused: 10.0.0.1, 169.254.169.254', { exact: true }).waitFor()
+  const note = page.getByRole('region', { name: 'Text from outside' })
+  await note.getByText('the output of a command with network or documents').waitFor()
+  await shot(page, 'taint-contacts')
+  assert.deepEqual(await faults(page), [])
+  const { pathname } = new URL(page.url())
+  await close()
+  const narrow = await openPage(browser, app, { ...MOBILE, theme: 'dark', lang: 'zh', path: pathname })
+  await narrow.page.getByRole('region', { name: '外部文本' }).waitFor()
+  await shot(narrow.page, 'taint-narrow-zh')
+  assert.deepEqual(await faults(narrow.page), [])
+  await narrow.page.getByRole('button', { name: '清除' }).click()
+  await narrow.page.getByRole('region', { name: '外部文本' }).waitFor({ state: 'detached' })
+  await narrow.close()
 })
 
 test('on a narrow screen, in the dark and in Chinese', async () => {

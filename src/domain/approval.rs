@@ -265,7 +265,7 @@ mod tests {
         ];
         assert!(!others.contains(&first));
         // As versions without `reads` bound it: a question that waits outlives the upgrade.
-        assert_eq!(first, "HASH");
+        assert_eq!(first, "e2ce71718fc1ed4b3507fcadec101f7924a00bb7a45304a94693fafa7a33ceee");
     }
 
     #[test]

@@ -303,7 +303,8 @@ mod tests {
     #[test]
     fn a_changed_file_is_judged_by_its_parsed_path() {
         let is = |path: &str| is_persona(&shown("", false, Some(path)));
-        for persona in ["memory/MEMORY.md", "././memory//x", "./skills/a/SKILL.md", "././/workspace/./SOUL.md", "../odd"]
+        for persona in
+            ["memory/MEMORY.md", "././memory//x", "./skills/a/SKILL.md", "././/workspace/./SOUL.md", "../odd"]
         {
             assert!(is(persona), "{persona}");
         }

@@ -186,9 +186,13 @@ mod tests {
         let (_folder, home) = home();
         let tool = ReadFile::new(home);
         let brings = |path: &str| tool.brings(&json!({"path": path}));
-        for path in
-            ["knowledge/x.md", "./knowledge/x.md", "././knowledge/x.md", "././/knowledge/x.md", "././/knowledge//./x.md"]
-        {
+        for path in [
+            "knowledge/x.md",
+            "./knowledge/x.md",
+            "././knowledge/x.md",
+            "././/knowledge/x.md",
+            "././/knowledge//./x.md",
+        ] {
             assert!(HomePath::parse(path).is_ok_and(|path| path.as_str() == "knowledge/x.md"), "{path} is a path");
             assert_eq!(brings(path), Some(Taint::Document("knowledge/x.md".to_owned())), "{path}");
         }

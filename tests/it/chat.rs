@@ -136,7 +136,8 @@ async fn text_after_a_tool_call_is_a_new_response_and_a_message_of_its_own() {
     assert_eq!(shapes[5]["output"].as_str().map(|output| output.contains("alpha beta")), Some(true), "{}", shapes[5]);
     let mut keys: Vec<&String> = shapes[5].as_object().unwrap().keys().collect();
     keys.sort();
-    assert_eq!(keys, ["duration_ms", "id", "operation_code", "output", "result", "status", "tool", "type"]);
+    assert_eq!(keys, ["duration_ms", "id", "operation_code", "output", "result", "status", "taint", "tool", "type"]);
+    assert_eq!(shapes[5]["taint"], json!([{"from": "document", "name": "knowledge/a.md"}]));
     assert_eq!((&shapes[5]["status"], &shapes[8]["tool"]), (&json!("done"), &json!("search_knowledge_base")));
     assert_eq!(shapes[7]["dialogue"], 1);
     assert_eq!(shapes[9], json!({"type": "new_response"}));

@@ -110,6 +110,21 @@ async fn the_prompt_shown_is_the_prompt_sent() {
 }
 
 #[tokio::test]
+async fn request_for_a_greeting_in_the_starter_home_stays_within_its_limit() {
+    let world = World::new(script([says(["Hi."])])).await;
+    let starter = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("starter");
+    for file in crate::world::files(&starter) {
+        let name = file.strip_prefix(&starter).unwrap().to_str().unwrap().to_owned();
+        world.write(&name, std::fs::read(&file).unwrap());
+    }
+    let server = world.serve().await;
+    server.chat("s", "hi").await;
+    let body = world.asked().pop().unwrap().to_string();
+    // As docs/benchmarks.md has it.
+    assert!(body.len() <= 6 * 1024, "{} bytes", body.len());
+}
+
+#[tokio::test]
 async fn a_new_skill_is_in_the_snapshot_and_in_the_next_request() {
     let world = world().await.with_file("skills/broken/SKILL.md", "no front matter\n");
     let server = world.serve().await;

@@ -87,8 +87,8 @@ impl PythonRepl {
         let spec = ToolSpec {
             name: "python_repl".to_owned(),
             description: format!(
-                "Run Python 3 code in scratch/. Variables stay for later calls; the last expression's value is shown. \
-                 {} 30 s. Returns output (up to 5,000 characters).",
+                "Run Python 3 code in scratch/. Variables stay; the last expression's value is shown. {} 30 s. Returns \
+                 up to 5,000 characters.",
                 workshop.bounds()
             ),
             parameters: json!({

@@ -29,8 +29,8 @@ impl Terminal {
         let spec = ToolSpec {
             name: "terminal".to_owned(),
             description: format!(
-                "Run a bash command in scratch/. {} 30 s, no stdin. Returns output (up to 5,000 \
-                 characters) and exit code.",
+                "Run a bash command in scratch/. {} 30 s, no stdin. Returns up to 5,000 characters \
+                 and the exit code.",
                 workshop.bounds()
             ),
             parameters: json!({

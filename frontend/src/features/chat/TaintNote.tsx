@@ -39,7 +39,7 @@ export function TaintNote({ sources, onClear }: Props) {
   return (
     <section
       aria-label={t('taintedLabel')}
-      className="mx-auto flex w-full max-w-[760px] items-center gap-2 px-4 pt-1.5 text-fg-2 text-small max-md:px-2"
+      className="mx-auto flex w-full max-w-[760px] items-center gap-2 px-4 pt-1 pb-1.5 text-fg-2 text-small max-md:px-2"
     >
       <ShieldAlert size={14} aria-hidden className="shrink-0 text-warn" />
       <p
