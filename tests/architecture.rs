@@ -129,10 +129,11 @@ fn every_check_fails_where_it_must() {
 fn every_test_that_the_table_of_faults_names_is_there() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut texts = String::new();
-    for folder in ["src", "tests", "frontend/e2e"] {
+    for folder in ["src", "tests", "frontend/e2e", "frontend/test"] {
         all_text(&root.join(folder), &mut texts);
     }
-    let there = |name: &str| texts.contains(&format!("fn {name}(")) || texts.contains(&format!("test('{name}',"));
+    let signs = |name: &str| [format!("fn {name}("), format!("test('{name}',"), format!("it('{name}',")];
+    let there = |name: &str| signs(name).iter().any(|sign| texts.contains(sign));
     assert!(!there("no_test_has_this_name"), "the check must be able to fail");
     let table = std::fs::read_to_string(root.join("docs/faults.md")).unwrap();
     let rows: Vec<&str> = table.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| fault")).collect();

@@ -5,8 +5,8 @@
  * A block is finished when a later block has begun on a COMPLETE line: a half-typed "1" or "-" must not close a list.
  * Reference links may be defined after their use; if there are any, the final pass lexes the whole text once.
  */
-import { Lexer, type Token, type TokensList } from 'marked'
-import { mathTokens } from './mathTokens'
+import type { Token, TokensList } from 'marked'
+import { lex } from './markdown/lex'
 
 export interface Block {
   id: number
@@ -14,7 +14,7 @@ export interface Block {
 }
 
 const isBlank = (token: Token): boolean => token.type === 'space' || token.type === 'def'
-const DEFINITION = /^ {0,3}\[[^\]]+\]:/m
+const DEFINITION = /^ {0,3}\[(?:\\.|[^[\]\\])+\]:/m
 
 export class IncrementalMarkdown {
   blocks: Block[] = []
@@ -60,9 +60,7 @@ export class IncrementalMarkdown {
   }
 
   private lex(source: string): TokensList {
-    const lexer = new Lexer({ gfm: true, extensions: mathTokens })
-    Object.assign(lexer.tokens.links, this.links)
-    return lexer.lex(source) as TokensList
+    return lex(source, this.links)
   }
 
   private reset(): void {

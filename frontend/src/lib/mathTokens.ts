@@ -54,10 +54,19 @@ const startOf = (pattern: RegExp) => (source: string) => {
   return at < 0 ? undefined : at
 }
 
+/** Asked of all that follows, for each paragraph: what lies behind the next empty line is no concern of this one. */
+const startInParagraph = (pattern: RegExp) => {
+  const start = startOf(pattern)
+  return (source: string) => {
+    const end = source.search(/\n[ \t]*\n/)
+    return start(end < 0 ? source : source.slice(0, end))
+  }
+}
+
 /** As the lexer takes extensions. */
 export const mathTokens = {
   block: [block],
-  startBlock: [startOf(/(?<=\n)(\$\$|\\\[)/)],
+  startBlock: [startInParagraph(/(?<=\n)(\$\$|\\\[)/)],
   inline: [inline],
   startInline: [startOf(/\$|\\[([]/)],
   renderers: {},

@@ -1,6 +1,8 @@
 import type { Token, Tokens } from 'marked'
 import type { ReactNode } from 'react'
 import { useT } from '@/lib/i18n'
+import { useLater } from '@/lib/markdown/later'
+import type { LaterToken } from '@/lib/markdown/lex'
 import type { MathToken } from '@/lib/mathTokens'
 import { CodeBlock } from './CodeBlock'
 import { Formula } from './Formula'
@@ -41,6 +43,8 @@ export function Block({ token, live, level = 0 }: Props): ReactNode {
       const { tex, raw, open } = token as MathToken
       return open ? <p>{raw}</p> : <Formula tex={tex} raw={raw} display />
     }
+    case 'later':
+      return <LaterBlocks token={token as LaterToken} live={live} />
     case 'hr':
       return <hr />
     case 'space':
@@ -51,6 +55,12 @@ export function Block({ token, live, level = 0 }: Props): ReactNode {
     default:
       return <p>{token.raw}</p>
   }
+}
+
+/** The text as it was written until it is lexed, and for good where that takes too long. */
+function LaterBlocks({ token, live }: { token: LaterToken; live: boolean }) {
+  const tokens = useLater(token, live)
+  return tokens ? blocks(tokens, live) : <p className="whitespace-pre-wrap">{token.raw}</p>
 }
 
 /** Looks by its own depth, counts by its place in the page; inside a list or a quote it only looks. */

@@ -3,6 +3,8 @@ import type { ReactNode } from 'react'
 import { Cited } from '@/components/Cited'
 import { PassageLink } from '@/components/PassageLink'
 import { placeOf } from '@/lib/citation'
+import { useLater } from '@/lib/markdown/later'
+import type { LaterToken } from '@/lib/markdown/lex'
 import type { MathToken } from '@/lib/mathTokens'
 import { Formula } from './Formula'
 import { targetOf } from './link'
@@ -32,6 +34,12 @@ function Link({ href, children }: { href: string; children: ReactNode }) {
     case 'none':
       return <span title={href}>{children}</span>
   }
+}
+
+/** The text as it was written until it is lexed, and for good where that takes too long. */
+function Later({ token, around }: { token: LaterToken; around: Around }) {
+  const tokens = useLater(token, around.live ?? false)
+  return tokens ? inline(tokens, around) : token.raw
 }
 
 /** Inside a link there may be no other link. */
@@ -86,6 +94,8 @@ function one(token: Token, key: number, around: Around): ReactNode {
         </Link>
       )
     }
+    case 'later':
+      return <Later key={key} token={token as LaterToken} around={around} />
     default:
       return token.raw
   }

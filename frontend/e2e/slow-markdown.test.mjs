@@ -1,0 +1,77 @@
+// Answers that are made to be slow to read as Markdown: the page goes on, and shows them as they were written.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { answers, composer, openPage, say, settled, startBrowser, startMiniclaw } from './harness.mjs'
+
+const EMPHASIS = '*a_'.repeat(8_000)
+const BRACKETS = `${'[a]('.repeat(1_500)}[link](https://example.com)`
+const LAZY = `- item\n${'b\n'.repeat(2_500)}`
+const reply = (match, text) => ({ match, repeat: true, steps: [{ text }, { finish: 'stop' }] })
+
+let app
+let browser
+before(async () => {
+  app = await startMiniclaw([
+    reply('emphasis', `Before.\n\n${EMPHASIS}\n\n**After** it.`),
+    reply('brackets', BRACKETS),
+    reply('lazy', LAZY),
+  ])
+  browser = await startBrowser()
+})
+after(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+/** From now on, also after a reload: how long the longest task of the page took, in milliseconds. */
+const watch = page =>
+  page.addInitScript(() => {
+    window.longest = 0
+    new PerformanceObserver(list => {
+      for (const { duration } of list.getEntries()) window.longest = Math.max(window.longest, duration)
+    }).observe({ type: 'longtask', buffered: true })
+  })
+const longest = page => page.evaluate(() => window.longest)
+/** To be called before there is one: resolves when a worker was given up, which is what a text that takes too long ends with. */
+const givenUp = page => page.waitForEvent('worker').then(worker => worker.waitForEvent('close'))
+
+/** The block stands there with all of its characters, and the rest of the answer is read as ever. */
+async function asWritten(page) {
+  const answer = answers(page).last()
+  await answer.locator('strong', { hasText: 'After' }).waitFor()
+  const paragraphs = await answer.locator('p').allTextContents()
+  assert.deepEqual([paragraphs[0], paragraphs[1] === EMPHASIS], ['Before.', true])
+}
+
+test('an answer of 8,000 unclosed emphases does not hold up the page, at any opening', async () => {
+  const { page } = await openPage(browser, app)
+  await watch(page)
+  await page.reload()
+  const gone = givenUp(page)
+  await say(page, 'emphasis')
+  await settled(page)
+  await asWritten(page)
+  await gone
+  const coming = await longest(page)
+  assert.ok(coming < 400, `a task of ${coming} ms while it came`)
+  const goneAgain = givenUp(page)
+  await page.reload()
+  await asWritten(page)
+  await goneAgain
+  await asWritten(page)
+  const opening = await longest(page)
+  assert.ok(opening < 400, `a task of ${opening} ms at its opening`)
+  assert.ok(await composer(page).isEnabled())
+  await page.close()
+})
+
+test('what is lexed beside the page is drawn as ever', async () => {
+  const { page } = await openPage(browser, app)
+  await say(page, 'brackets')
+  await settled(page)
+  await answers(page).last().getByRole('link', { name: 'link', exact: true }).waitFor()
+  await say(page, 'lazy')
+  await settled(page)
+  await answers(page).last().getByRole('listitem').first().waitFor()
+  await page.close()
+})

@@ -1,0 +1,148 @@
+/** Texts that may take the lexer long: lexed one after the other beside the page, each with a limit of time. */
+import type { Token } from 'marked'
+import { useEffect, useState } from 'react'
+import type { LaterToken } from './lex'
+
+/** Milliseconds for one text, and without work until the worker is let go. */
+const LIMIT = 500
+const IDLE = 10_000
+/** So many texts are remembered, with what they became, and so many characters of them. */
+const MOST = 200
+const LARGEST = 2_000_000
+
+interface Job {
+  token: LaterToken
+  key: string
+  done: (tokens: Token[] | null) => void
+}
+
+/** What can be spoken to: a worker, or what stands for it in a test. */
+export type Lexing = Pick<Worker, 'postMessage' | 'terminate'> & {
+  onmessage: ((event: MessageEvent) => void) | null
+  onerror: ((event: ErrorEvent) => void) | null
+}
+
+export class Queue {
+  private readonly known = new Map<string, Token[] | null>()
+  private size = 0
+  private readonly waiting: Job[] = []
+  private worker: Lexing | null = null
+  private current: Job | null = null
+  private ready = false
+  private timer: ReturnType<typeof setTimeout> | undefined
+
+  constructor(private readonly start: () => Lexing) {}
+
+  /** What the text became, null where it is too much; undefined where nobody knows yet. */
+  recall(token: LaterToken): Token[] | null | undefined {
+    return this.known.get(keyOf(token))
+  }
+
+  /** The tokens of the text; null where they took too long or are too many. */
+  lex(token: LaterToken): Promise<Token[] | null> {
+    const known = this.recall(token)
+    if (known !== undefined) return Promise.resolve(known)
+    return new Promise(done => {
+      this.waiting.push({ token, key: keyOf(token), done })
+      this.next()
+    })
+  }
+
+  private next(): void {
+    if (this.current) return
+    clearTimeout(this.timer)
+    const job = this.waiting.shift()
+    if (!job) {
+      this.timer = setTimeout(() => this.letGo(), IDLE)
+      return
+    }
+    const known = this.known.get(job.key)
+    if (known !== undefined) {
+      job.done(known)
+      this.next()
+      return
+    }
+    this.current = job
+    try {
+      this.worker ??= this.begin()
+    } catch {
+      // A browser without workers: the text stays as it is.
+      this.end(null)
+      return
+    }
+    if (this.ready) this.send(job)
+  }
+
+  private begin(): Lexing {
+    const worker = this.start()
+    worker.onmessage = ({ data }) => {
+      if (data !== 'ready') return this.end(data as Token[] | null)
+      this.ready = true
+      if (this.current) this.send(this.current)
+    }
+    worker.onerror = () => {
+      this.letGo()
+      this.end(null)
+    }
+    return worker
+  }
+
+  private send(job: Job): void {
+    this.worker?.postMessage(job.token)
+    this.timer = setTimeout(() => {
+      // It cannot be told to stop: it does not listen before it is done.
+      this.letGo()
+      this.end(null)
+    }, LIMIT)
+  }
+
+  private end(tokens: Token[] | null): void {
+    clearTimeout(this.timer)
+    const job = this.current
+    this.current = null
+    if (job) {
+      this.remember(job.key, tokens)
+      job.done(tokens)
+    }
+    this.next()
+  }
+
+  private remember(key: string, tokens: Token[] | null): void {
+    this.known.set(key, tokens)
+    this.size += key.length
+    for (const [oldest] of this.known) {
+      if (this.known.size <= MOST && this.size <= LARGEST) break
+      this.known.delete(oldest)
+      this.size -= oldest.length
+    }
+  }
+
+  private letGo(): void {
+    clearTimeout(this.timer)
+    this.worker?.terminate()
+    this.worker = null
+    this.ready = false
+  }
+}
+
+const keyOf = ({ of, raw, links }: LaterToken): string => `${of}\n${JSON.stringify(links)}\n${raw}`
+
+const queue = new Queue(() => new Worker(new URL('./worker.ts', import.meta.url), { type: 'module' }))
+
+/** The tokens of the text once they are there; null before, where there are none, and as long as the text still grows. */
+export function useLater(token: LaterToken, live: boolean): Token[] | null {
+  const [tokens, setTokens] = useState<Token[] | null>(() => queue.recall(token) ?? null)
+  useEffect(() => {
+    let left = false
+    setTokens(queue.recall(token) ?? null)
+    if (!live) {
+      void queue.lex(token).then(found => {
+        if (!left) setTokens(found)
+      })
+    }
+    return () => {
+      left = true
+    }
+  }, [token, live])
+  return tokens
+}

@@ -1,0 +1,99 @@
+import type { Token } from 'marked'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { type Lexing, Queue } from '@/lib/markdown/later'
+import type { LaterToken } from '@/lib/markdown/lex'
+
+/** A worker that answers when it is told to. */
+class Slow implements Lexing {
+  onmessage: Lexing['onmessage'] = null
+  onerror: Lexing['onerror'] = null
+  given: LaterToken[] = []
+  ended = false
+  postMessage(token: LaterToken) {
+    this.given.push(token)
+  }
+  terminate() {
+    this.ended = true
+  }
+  say(data: unknown) {
+    this.onmessage?.({ data } as MessageEvent)
+  }
+}
+
+const text = (raw: string): LaterToken => ({ type: 'later', raw, of: 'inline', links: {} })
+const TOKENS: Token[] = [{ type: 'text', raw: 'x', text: 'x', escaped: false }]
+let workers: Slow[]
+let queue: Queue
+const worker = () => workers.at(-1) as Slow
+
+beforeEach(() => {
+  vi.useFakeTimers()
+  workers = []
+  queue = new Queue(() => {
+    workers.push(new Slow())
+    return worker()
+  })
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+it('a text that takes too long stays plain, and the next one has a worker of its own', async () => {
+  const [first, second] = [queue.lex(text('slow')), queue.lex(text('quick'))]
+  worker().say('ready')
+  expect(worker().given.map(token => token.raw)).toEqual(['slow'])
+  vi.advanceTimersByTime(499)
+  expect(worker().ended).toBe(false)
+  vi.advanceTimersByTime(1)
+  expect(await first).toBeNull()
+  expect(workers.map(one => one.ended)).toEqual([true, false])
+  worker().say('ready')
+  worker().say(TOKENS)
+  expect(await second).toEqual(TOKENS)
+  // Neither is tried again when the conversation is opened again.
+  expect([queue.recall(text('slow')), queue.recall(text('quick'))]).toEqual([null, TOKENS])
+  expect(await queue.lex(text('slow'))).toBeNull()
+  expect(workers).toHaveLength(2)
+})
+
+it('the time in which a worker starts is not the text’s', async () => {
+  const found = queue.lex(text('a'))
+  vi.advanceTimersByTime(5_000)
+  worker().say('ready')
+  worker().say(TOKENS)
+  expect(await found).toEqual(TOKENS)
+})
+
+it('the same text is lexed once, and a worker without work is let go', async () => {
+  const both = [queue.lex(text('a')), queue.lex(text('a'))]
+  worker().say('ready')
+  worker().say(TOKENS)
+  expect(await Promise.all(both)).toEqual([TOKENS, TOKENS])
+  expect(worker().given).toHaveLength(1)
+  vi.advanceTimersByTime(10_000)
+  expect(worker().ended).toBe(true)
+})
+
+it('without workers a text stays plain', async () => {
+  const none = new Queue(() => {
+    throw new Error('no workers here')
+  })
+  expect(await none.lex(text('a'))).toBeNull()
+  const broken = queue.lex(text('b'))
+  worker().onerror?.(new Event('error') as ErrorEvent)
+  expect(await broken).toBeNull()
+})
+
+it('what is remembered is bounded', async () => {
+  for (let i = 0; i < 300; i++) {
+    const found = queue.lex(text(`${i}${'x'.repeat(20_000)}`))
+    if (i === 0) worker().say('ready')
+    worker().say(TOKENS)
+    await found
+  }
+  const known = Array.from({ length: 300 }, (_, i) => queue.recall(text(`${i}${'x'.repeat(20_000)}`))).filter(
+    Boolean,
+  )
+  expect(known.length).toBeLessThan(110)
+  expect(queue.recall(text(`299${'x'.repeat(20_000)}`))).toEqual(TOKENS)
+})
