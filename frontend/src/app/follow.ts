@@ -17,7 +17,7 @@ import { t } from '@/lib/i18n'
 import { announce } from '@/stores/announcer'
 import { type Connection, deliver, forgetSent, setConnection, useLive } from '@/stores/live'
 import { useUi } from '@/stores/ui'
-import { type Envelope, isDelta } from '@/thread/advance'
+import { type Envelope, isDelta, isKnown } from '@/thread/advance'
 import { paced } from './pace'
 import { changed, loadThread, sendQueued } from './threads'
 
@@ -165,6 +165,7 @@ function handle(notice: Notice, id: string | null): void {
       version = notice.version
       break
     case 'frame':
+      if (!isKnown(notice.frame)) useUi.setState({ stale: true })
       enqueue(notice.session_id, { id, frame: notice.frame })
       sideEffects(notice.session_id, notice.frame)
       break

@@ -295,14 +295,38 @@ export function advance(thread: Thread, frame: Frame): Thread {
     case 'gap':
       return thread
     default:
-      return unknownFrame(frame)
+      // A type that is not handled above does not compile. A newer server may send one that this page does not know.
+      frame satisfies never
+      return thread
   }
 }
 
-/** A frame type that is not handled above is a compile error here. */
-function unknownFrame(frame: never): never {
-  throw new Error(`unknown frame ${JSON.stringify(frame)}`)
+const KNOWN: Record<Frame['type'], true> = {
+  user_message: true,
+  retrieval: true,
+  thinking: true,
+  token: true,
+  tool_start: true,
+  approval_request: true,
+  approval_result: true,
+  undone: true,
+  tool_end: true,
+  new_response: true,
+  status: true,
+  usage: true,
+  done: true,
+  error: true,
+  title: true,
+  model: true,
+  chosen: true,
+  compressed: true,
+  restored: true,
+  branched: true,
+  gap: true,
 }
+
+/** False of a frame that came after this page was built: the page is older than its server. */
+export const isKnown = ({ type }: Frame): boolean => Object.hasOwn(KNOWN, type)
 
 export interface Envelope {
   id: string | null
