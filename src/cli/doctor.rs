@@ -50,6 +50,9 @@ pub fn doctor(home: &Path) -> anyhow::Result<ExitCode> {
     let sandbox = Sandbox::new(SandboxConfig::new(config.sandbox));
     println!("sandbox    {}: {}", config.sandbox.name(), sandbox.holds());
     println!("           {}", runtime.block_on(tried(&sandbox))?);
+    if let Some(weakness) = sandbox.weakness(&home.join("scratch")) {
+        println!("           {weakness}");
+    }
     for warning in &config.warnings {
         println!("warning    {warning}");
     }

@@ -76,7 +76,7 @@ impl fmt::Display for Holds {
                 }
                 out.write_str(
                     "a sandbox (Landlock and seccomp): they write only in scratch/, read only system files and the \
-                     home's four folders, and have no network",
+                     home's workspace/, memory/ and skills/ (knowledge/ where a call asks for it), and have no network",
                 )?;
                 if !signals {
                     out.write_str(

@@ -61,9 +61,9 @@ export const server: Record<string, string> = {
   laterHours: '请在 {n} 小时后重试。',
   // What commands may do on this machine.
   'sandbox.standard':
-    '命令在沙箱（Landlock 和 seccomp）中运行：只能写入 scratch/，只能读取系统文件和主目录中的四个文件夹，没有网络。',
+    '命令在沙箱（Landlock 和 seccomp）中运行：只能写入 scratch/，只能读取系统文件和主目录中的 workspace/、memory/ 和 skills/（knowledge/ 需由调用提出），没有网络。',
   'sandbox.strict':
-    '命令在自己的命名空间（{program}）中运行，并在其中的沙箱（Landlock 和 seccomp）里：只能写入 scratch/，只能读取系统文件和主目录中的四个文件夹，没有网络。',
+    '命令在自己的命名空间（{program}）中运行，并在其中的沙箱（Landlock 和 seccomp）里：只能写入 scratch/，只能读取系统文件和主目录中的 workspace/、memory/ 和 skills/（knowledge/ 需由调用提出），没有网络。',
   'sandbox.signals': '在此内核（早于 Linux 6.12）上，命令仍可向同一用户的进程发送信号。',
   'sandbox.no_landlock':
     '命令被拒绝：此内核提供的 Landlock 版本为 {version}，沙箱需要版本 {needed}（Linux 6.2 或更新，且未被启动参数或容器的过滤规则关闭）。',
