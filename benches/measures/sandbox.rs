@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use miniclaw::sandbox::{Exit, Holds, Job, Level, Sandbox, SandboxConfig};
+use miniclaw::sandbox::{COMMAND_MEMORY, Exit, Holds, Job, Level, Sandbox, SandboxConfig};
 use tokio_util::sync::CancellationToken;
 
 use super::Bench;
@@ -59,6 +59,7 @@ async fn ran(sandbox: &Sandbox, cwd: &Path) -> io::Result<Duration> {
         env: Vec::new(),
         wall: Duration::from_secs(10),
         output_cap: 1_000,
+        memory: COMMAND_MEMORY,
         network: false,
     };
     let done = sandbox.run(job, CancellationToken::new()).await.map_err(io::Error::other)?;

@@ -10,7 +10,7 @@ use super::load_config;
 use crate::config::known_variables;
 use crate::engine::embedder::{LocalModel, Source};
 use crate::provider::find_local;
-use crate::sandbox::{self, Exit, Job, Sandbox, SandboxConfig};
+use crate::sandbox::{self, COMMAND_MEMORY, Exit, Job, Sandbox, SandboxConfig};
 
 /// The parts of a home that the prompt is made of.
 const PARTS: [&str; 5] =
@@ -69,6 +69,7 @@ async fn tried(sandbox: &Sandbox) -> anyhow::Result<String> {
         env: Vec::new(),
         wall: Duration::from_secs(10),
         output_cap: 1_000,
+        memory: COMMAND_MEMORY,
         network: false,
     };
     Ok(match sandbox.run(job, CancellationToken::new()).await {

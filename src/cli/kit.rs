@@ -22,7 +22,7 @@ use crate::retrieval::windows::WindowLimit;
 use crate::retrieval::{
     Address, Asked, FolderIndex, Listed, Searchable, Snapshot, Tokens, Vectors, late, wants_words_only,
 };
-use crate::sandbox::{Job, Level, Sandbox, SandboxConfig};
+use crate::sandbox::{COMMAND_MEMORY, Job, Level, Sandbox, SandboxConfig};
 use crate::store::outside;
 
 /// How many places of a run are written.
@@ -268,6 +268,7 @@ impl Kit {
             env: Vec::new(),
             wall: Duration::from_secs(300),
             output_cap: 1 << 20,
+            memory: COMMAND_MEMORY,
             network: false,
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

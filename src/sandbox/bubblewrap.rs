@@ -43,7 +43,9 @@ pub fn arguments(job: &Job) -> Vec<OsString> {
     // Folders on the way that everybody may pass, whatever they are outside: the job may be another user.
     let public = paths::public_etc().into_iter().map(|(path, _)| path);
     let fixed: Vec<PathBuf> = public.chain([PROCESSORS.into()]).collect();
-    let ways = fixed.iter().chain(&job.readable).chain([&job.cwd]).filter_map(|path| path.parent());
+    // What lies in /proc is there already: it is made anew for the namespace.
+    let readable = || job.readable.iter().filter(|path| !path.starts_with("/proc"));
+    let ways = fixed.iter().chain(readable()).chain([&job.cwd]).filter_map(|path| path.parent());
     let passed: BTreeSet<&Path> = ways.flat_map(Path::ancestors).filter(|path| path.parent().is_some()).collect();
     for folder in passed {
         line.flags("--perms 0755 --dir");
@@ -58,7 +60,7 @@ pub fn arguments(job: &Job) -> Vec<OsString> {
         }
     }
     line.flags("--proc /proc --dev /dev --perms 1777 --tmpfs /dev/shm");
-    for path in fixed.iter().chain(&job.readable) {
+    for path in fixed.iter().chain(readable()) {
         line.bind("--ro-bind-try", path);
     }
     line.bind("--bind", &job.cwd);
@@ -89,6 +91,7 @@ impl Line {
 mod tests {
     use std::time::Duration;
 
+    use super::super::COMMAND_MEMORY;
     use super::*;
 
     fn line(network: bool) -> Vec<String> {
@@ -99,6 +102,7 @@ mod tests {
             env: Vec::new(),
             wall: Duration::from_secs(1),
             output_cap: 1,
+            memory: COMMAND_MEMORY,
             network,
         };
         arguments(&job).into_iter().map(|word| word.into_string().unwrap()).collect()

@@ -12,6 +12,7 @@ mod bubblewrap;
 mod calls;
 mod captured;
 mod fence;
+mod helper;
 mod holds;
 mod interpreter;
 mod namespace;
@@ -38,6 +39,7 @@ use self::user::JobUser;
 use crate::domain::{Contacts, Pass, WayOut};
 
 pub use captured::{Captured, grouped};
+pub use helper::{Helper, helper_output};
 pub use holds::Holds;
 pub use interpreter::Interpreter;
 pub use process::{Line, Process};
@@ -98,9 +100,14 @@ pub struct Job {
     pub wall: Duration,
     /// Bytes kept of each output stream: half from its beginning, half from its end.
     pub output_cap: usize,
+    /// Bytes of address space for each of its processes.
+    pub memory: u64,
     /// Whether it may reach public addresses, through the proxy of [`Sandbox::with_way_out`].
     pub network: bool,
 }
+
+/// [`Job::memory`] of a command that a model asked for.
+pub const COMMAND_MEMORY: u64 = 3 << 30;
 
 /// Where a job's programs are looked for.
 pub const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin";

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout};
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::captured::Collector;
@@ -30,9 +31,11 @@ pub enum Line {
 /// Dropping it kills it and everything it started.
 pub struct Process {
     child: Child,
-    control: Control,
-    stdin: ChildStdin,
-    stdout: ChildStdout,
+    pub(super) control: Control,
+    pub(super) stdin: ChildStdin,
+    pub(super) stdout: ChildStdout,
+    /// What it wrote to its standard error, once it has ended.
+    pub(super) stderr: Option<JoinHandle<String>>,
     pending: Vec<u8>,
     pass: Option<Box<dyn Pass>>,
 }
@@ -54,15 +57,17 @@ impl Sandbox {
             return Err(self.explain(error, &said.finish().text()));
         }
         // Read so that it never blocks on a full pipe; it says why a start failed, when it did.
-        tokio::spawn(async move {
+        let stderr = tokio::spawn(async move {
             let mut collector = Collector::new(STDERR_CAP);
             collector.fill(stderr).await;
             let text = collector.finish().text();
             if !text.is_empty() {
                 tracing::debug!(text, "a tool's process wrote to stderr");
             }
+            text
         });
-        Ok(Process { child, control: supervised.control, stdin, stdout, pending: Vec::new(), pass })
+        let (control, stderr) = (supervised.control, Some(stderr));
+        Ok(Process { child, control, stdin, stdout, stderr, pending: Vec::new(), pass })
     }
 }
 

@@ -122,6 +122,7 @@ impl Sandbox {
                 Level::Standard | Level::Strict => Fence::Standard,
                 Level::Off => Fence::None,
             },
+            memory: job.memory,
             cpu_seconds: None,
             proxy_port: pass.as_ref().map(|pass| pass.port()),
         };

@@ -228,7 +228,7 @@ fn limits(order: &Order, counted: Option<u32>) -> io::Result<Vec<(libc::__rlimit
         (libc::RLIMIT_CORE, 0),
         (libc::RLIMIT_FSIZE, 128 << 20),
         (libc::RLIMIT_NOFILE, 1024),
-        (libc::RLIMIT_AS, 3 << 30),
+        (libc::RLIMIT_AS, order.memory),
         (libc::RLIMIT_NPROC, now + 256),
     ];
     limits.extend(order.cpu_seconds.map(|seconds| (libc::RLIMIT_CPU, seconds)));

@@ -26,6 +26,8 @@ pub struct Order {
     pub readable: Vec<PathBuf>,
     pub env: Vec<(String, String)>,
     pub fence: Fence,
+    /// Bytes of address space for each process.
+    pub memory: u64,
     /// Seconds of processor time for each process; absent for a process that serves many calls.
     pub cpu_seconds: Option<u64>,
     /// The one TCP port it may connect to; without one it has no network at all.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use miniclaw::sandbox::{Finished, Job, Level, Sandbox, SandboxConfig};
+use miniclaw::sandbox::{COMMAND_MEMORY, Finished, Job, Level, Sandbox, SandboxConfig};
 use tokio_util::sync::CancellationToken;
 
 /// How a job can be kept in.
@@ -64,6 +64,7 @@ impl Home {
             env: vec![("HOME_ROOT".to_owned(), self.root.path().display().to_string())],
             wall: Duration::from_secs(60),
             output_cap: 20_000,
+            memory: COMMAND_MEMORY,
             network: false,
         }
     }

@@ -17,7 +17,7 @@ use self::interpreters::{Interpreters, Lost, Slot};
 use super::text::{plain, trimmed};
 use super::{Asks, Call, EndRun, OUTPUT_LIMIT, Tool, Workshop};
 use crate::domain::{Contacts, Effect, SessionId, Shown, Taint, ToolAnswer, ToolSpec};
-use crate::sandbox::{Captured, Exit, Interpreter, Job, Line, Process, SandboxError, grouped};
+use crate::sandbox::{COMMAND_MEMORY, Captured, Exit, Interpreter, Job, Line, Process, SandboxError, grouped};
 
 /// How long one call may take, how long Python may take to start, and how long a Ctrl-C may take to act.
 #[derive(Clone, Copy, Debug)]
@@ -190,6 +190,7 @@ impl PythonRepl {
             env: Vec::new(),
             wall: self.limits.start,
             output_cap: 0,
+            memory: COMMAND_MEMORY,
             network: asks.network,
         };
         self.workshop.sandbox.open(job).await

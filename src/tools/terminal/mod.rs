@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::text::{plain, trimmed};
 use super::{Asks, Call, EndRun, OUTPUT_LIMIT, Tool, Workshop};
 use crate::domain::{Effect, Shown, Taint, ToolAnswer, ToolSpec};
-use crate::sandbox::{Exit, Finished, Job, grouped};
+use crate::sandbox::{COMMAND_MEMORY, Exit, Finished, Job, grouped};
 
 const WALL: Duration = Duration::from_secs(30);
 /// Bytes kept of each stream: enough for the characters shown, at up to four bytes each.
@@ -65,6 +65,7 @@ impl Terminal {
             env: Vec::new(),
             wall: self.wall,
             output_cap: KEPT,
+            memory: COMMAND_MEMORY,
             network: asks.network,
         };
         match self.workshop.sandbox.run(job, call.cancel).await {
