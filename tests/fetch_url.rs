@@ -12,6 +12,8 @@ use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
 use miniclaw::domain::{Contacts, SessionId, ToolAnswer};
+use miniclaw::sandbox::{Level, Sandbox, SandboxConfig};
+use miniclaw::tools::extraction::Extractor;
 use miniclaw::tools::{Call, EndRun, FetchConfig, FetchUrl, Lookup, Tool};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -84,8 +86,14 @@ async fn site() -> SocketAddr {
     serve(Router::new().route("/page/{name}", get(page)).route("/leap", get(leap))).await
 }
 
+/// With the program under test as its reader.
+fn extractor() -> Extractor {
+    let supervisor_exe = env!("CARGO_BIN_EXE_miniclaw").into();
+    Extractor::new(Sandbox::new(SandboxConfig { supervisor_exe, level: Level::Standard }))
+}
+
 fn tool(allow: SocketAddr) -> FetchUrl {
-    FetchUrl::new(FetchConfig::new(vec![allow.to_string()]))
+    FetchUrl::new(FetchConfig::new(vec![allow.to_string()], extractor()))
 }
 
 async fn fetch(tool: &FetchUrl, arguments: Value) -> ToolAnswer {
@@ -195,15 +203,24 @@ async fn a_name_is_judged_by_where_it_leads() {
         Box::pin(async { Ok(vec![IpAddr::from([127, 0, 0, 1])]) })
     });
     let port = canary.address.port();
-    let guarded = FetchUrl::new(FetchConfig { allow_hosts: Vec::new(), lookup: lookup.clone(), own_port: None });
+    let guarded = FetchUrl::new(FetchConfig {
+        allow_hosts: Vec::new(),
+        lookup: lookup.clone(),
+        own_port: None,
+        extractor: extractor(),
+    });
     for url in ["http://rebind.test/", "http://rebind.test:8080/", "https://rebind.test/"] {
         let answer = fetch(&guarded, json!({"url": url})).await;
         assert!(answer.text.contains("rebind.test is on this machine"), "{url}: {}", answer.text);
     }
     assert_eq!(asked.load(Ordering::SeqCst), 3);
     // Negative control: the same name, listed by a person, is reached.
-    let allowed =
-        FetchUrl::new(FetchConfig { allow_hosts: vec![format!("rebind.test:{port}")], lookup, own_port: None });
+    let allowed = FetchUrl::new(FetchConfig {
+        allow_hosts: vec![format!("rebind.test:{port}")],
+        lookup,
+        own_port: None,
+        extractor: extractor(),
+    });
     let answer = fetch(&allowed, json!({"url": format!("http://rebind.test:{port}/")})).await;
     assert_eq!((answer.text.as_str(), canary.hits.load(Ordering::SeqCst)), ("METADATA", 1));
     // Another port of it is not.

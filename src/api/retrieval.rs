@@ -71,6 +71,8 @@ pub struct FolderStatus {
     done: u32,
     total: u32,
     unreadable: Vec<Unreadable>,
+    /// Files that are not indexed because there are more than 20,000; counted up to 100,000.
+    left_out: usize,
     bytes_on_disk: u64,
 }
 
@@ -78,7 +80,13 @@ pub struct FolderStatus {
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct Unreadable {
     path: String,
+    /// In English.
     reason: String,
+    /// Names the reason.
+    code: String,
+    /// What the system said, where the reason quotes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
 }
 
 /// The embedding model.
@@ -134,10 +142,15 @@ fn folder_status(library: &Arc<Library>, model: &mut EmbeddingModel) -> FolderSt
         _ => {}
     }
     let Embedded { done: embedded, total: chunks } = overview.embedded;
-    let unreadable = overview
-        .files
-        .iter()
-        .filter_map(|file| Some(Unreadable { path: file.path.clone(), reason: file.problem.clone()? }));
+    let unreadable = overview.files.iter().filter_map(|file| {
+        let why = file.problem.as_ref()?;
+        Some(Unreadable {
+            path: file.path.clone(),
+            reason: why.to_string(),
+            code: why.code().to_owned(),
+            detail: why.detail().map(str::to_owned),
+        })
+    });
     FolderStatus {
         folder: library.folder().to_owned(),
         files: overview.files.len(),
@@ -147,6 +160,7 @@ fn folder_status(library: &Arc<Library>, model: &mut EmbeddingModel) -> FolderSt
         done: overview.progress.done,
         total: overview.progress.total,
         unreadable: unreadable.collect(),
+        left_out: overview.left_out,
         bytes_on_disk: overview.bytes_on_disk,
     }
 }

@@ -14,6 +14,7 @@ use super::error::{ApiError, ErrorBody};
 use crate::domain::Effect;
 use crate::engine::blocking;
 use crate::engine::model_status::{Candidate, ModelStatus};
+use crate::sandbox::grouped;
 use crate::store::Quarantined;
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -102,6 +103,14 @@ pub async fn status(State(app): State<App>) -> Result<Json<Status>, ApiError> {
     let home = services.home.clone();
     let rag_mode = blocking(move || Ok(home.settings().rag_mode)).await?;
     let specs = services.registry.specs();
+    let libraries = [&services.memory, &services.knowledge];
+    let left_out = libraries.into_iter().filter(|library| library.left_out() > 0).map(|library| {
+        let (count, folder) = (grouped(library.left_out() as u64), library.folder());
+        format!(
+            "{count} files in {folder}/ are not indexed, because it holds more than 20,000. Move what need not be searched \
+             to another folder."
+        )
+    });
     let tools = specs.iter().map(|spec| ToolInfo {
         name: spec.name.clone(),
         description: spec.description.clone(),
@@ -119,7 +128,7 @@ pub async fn status(State(app): State<App>) -> Result<Json<Status>, ApiError> {
         tools: tools.collect(),
         sandbox: SandboxInfo::clone(&app.sandbox),
         skills: app.skills.list().len(),
-        problems: app.problems.to_vec(),
+        problems: app.problems.iter().cloned().chain(left_out).collect(),
         quarantine: services.home.quarantined(),
     }))
 }

@@ -7,9 +7,12 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::kit::{self, Kit};
+use super::serve::{Shelves, library};
 use super::{home_dir, load_config};
 use crate::engine::embedder::Embedders;
+use crate::sandbox::{Sandbox, SandboxConfig};
 use crate::store::Home;
+use crate::tools::extraction::Extractor;
 use crate::tools::library::Library;
 use crate::tools::library::exam::Report;
 
@@ -50,9 +53,11 @@ pub fn eval(arguments: &EvalArguments) -> anyhow::Result<ExitCode> {
         return kit::measure(&kit, &arguments.sets);
     }
     let home = Home::open(&folder)?;
+    let extractor = Extractor::new(Sandbox::new(SandboxConfig::new(config.sandbox)));
+    let shelves = Shelves { config: &config, home: &home, embedders: &embedders, extractor: &extractor };
     let mut worse = 0;
     for name in ["memory", "knowledge"] {
-        let library: Arc<Library> = super::serve::library(&config, &home, &embedders, name);
+        let library: Arc<Library> = library(&shelves, name);
         let (cases, problems) = library.cases()?;
         for problem in &problems {
             println!("{}:{}: {}", library.tests_path(), problem.line, problem.message);

@@ -31,6 +31,7 @@ use crate::provider::find_local;
 use crate::sandbox::{Interpreter, Level, Sandbox, SandboxConfig, keep_memory_private, open_as_many_files_as_allowed};
 use crate::store::{Home, ROOTS};
 use crate::tokens::Counter;
+use crate::tools::extraction::Extractor;
 use crate::tools::files::Moment;
 use crate::tools::library::{self, Keep, Library};
 use crate::tools::{
@@ -131,18 +132,25 @@ async fn run(folder: PathBuf, config: Config, Bind { address, code }: Bind) -> a
     // Nothing on this machine or its network is allowed to commands, whatever fetch_url may reach.
     let way_out = Proxy::start(Guard::new(&[]), system_lookup()).await?;
     let sandbox = Sandbox::new(SandboxConfig::new(config.sandbox)).with_way_out(Arc::new(way_out));
-    let materials =
-        Materials { config: &config, home: &home, sandbox: &sandbox, tokens: &tokens, own_port: bound.port() };
     let embedders = Embedders::new(config.embedding.clone(), tokio::runtime::Handle::current());
     let embedders = Arc::new(embedders.with_rerank(config.rerank.clone()));
-    let memory = library(&config, &home, &embedders, "memory");
-    let knowledge = library(&config, &home, &embedders, "knowledge");
+    let extractor = Extractor::new(sandbox.clone());
+    let shelves = Shelves { config: &config, home: &home, embedders: &embedders, extractor: &extractor };
+    let (memory, knowledge) = (library(&shelves, "memory"), library(&shelves, "knowledge"));
     for library in [&memory, &knowledge] {
         let (hub, folder) = (hub.clone(), library.folder());
         library.on_progress(move |progress| hub.notice(Notice::IndexChanged { folder, progress }));
     }
     let saves = Arc::new(Saves::default());
     let editor = editor(&home, &saves, [&memory, &knowledge]);
+    let materials = Materials {
+        config: &config,
+        home: &home,
+        sandbox: &sandbox,
+        extractor: &extractor,
+        tokens: &tokens,
+        own_port: bound.port(),
+    };
     let registry = materials.registry(&editor, [&memory, &knowledge]);
     let models = materials.models(&hub, &registry);
     let services = Arc::new(Services {
@@ -224,8 +232,17 @@ async fn serve_until(
     Ok(ExitCode::SUCCESS)
 }
 
+/// What libraries are made from.
+pub struct Shelves<'a> {
+    pub config: &'a Config,
+    pub home: &'a Home,
+    pub embedders: &'a Arc<Embedders>,
+    pub extractor: &'a Extractor,
+}
+
 /// memory/ is small and changes often, so its index is made anew at each start; that of knowledge/ is kept.
-pub fn library(config: &Config, home: &Home, embedders: &Arc<Embedders>, folder: &'static str) -> Arc<Library> {
+pub fn library(of: &Shelves, folder: &'static str) -> Arc<Library> {
+    let Shelves { config, home, embedders, extractor } = *of;
     let keep = if folder == "memory" { Keep::InMemory } else { Keep::OnDisk };
     let (embedders, tokens) = (embedders.clone(), embedders.clone());
     let none = || EmbedError::Missing("no weights, and no service is configured".to_owned());
@@ -236,6 +253,7 @@ pub fn library(config: &Config, home: &Home, embedders: &Arc<Embedders>, folder:
         ranking: config.retrieval.ranking,
         embedder: Arc::new(move || embedders.get()?.ok_or_else(none)),
         tokens: Arc::new(move || tokens.tokens()),
+        extractor: extractor.clone(),
     };
     Arc::new(Library::new(home.clone(), settings))
 }
@@ -269,6 +287,7 @@ struct Materials<'a> {
     config: &'a Config,
     home: &'a Home,
     sandbox: &'a Sandbox,
+    extractor: &'a Extractor,
     tokens: &'a Arc<Counter>,
     own_port: u16,
 }
@@ -291,7 +310,7 @@ impl Materials<'_> {
                 None => tracing::warn!("no python3 was found, so there is no python_repl"),
             }
         }
-        let fetch = FetchConfig::new(self.config.fetch_allow_hosts.clone());
+        let fetch = FetchConfig::new(self.config.fetch_allow_hosts.clone(), self.extractor.clone());
         tools.push(Arc::new(FetchUrl::new(FetchConfig { own_port: Some(self.own_port), ..fetch })));
         tools.push(Arc::new(ReadFile::new(self.home.clone())));
         tools.push(Arc::new(SearchTool::knowledge(knowledge.clone())));

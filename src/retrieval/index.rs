@@ -6,14 +6,14 @@ use std::path::Path;
 use md5::{Digest, Md5};
 
 use super::chunk::{Limits, chunked, size};
-use super::extract::document;
+use super::extract::{self, Document, DocumentKind, Unreadable};
 use super::lexical::Snapshot;
 use super::shelf::{self, FileState, Shelf, ShelfError, StoredChunk};
 use super::windows::WindowLimit;
 use crate::domain::{FileStamp, HomePath};
 
 /// Grows with every change of what is stored or of how text becomes terms; older indexes are made anew.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// A file as a folder listing names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,21 +96,45 @@ impl FolderIndex {
         plan
     }
 
-    /// Puts a file in, or its new content in place of the old one. `bytes` is the content or why it cannot be had.
+    /// Whether the index holds a file with just this content; its new stamp is noted then. `content` is a [`fingerprint`].
+    pub fn holds(&mut self, file: &Listed, content: &str) -> bool {
+        match self.files.get_mut(&file.path) {
+            Some(known) if known.content == content => {
+                known.stamp = file.stamp;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Puts a text file in, or its new content in place of the old one. `bytes` is the content or why it cannot be had.
     /// True if anything changed.
     ///
     /// # Errors
     /// When the index cannot be written.
-    pub fn put(&mut self, file: &Listed, bytes: Result<Vec<u8>, String>) -> Result<bool, ShelfError> {
-        let content = bytes.as_ref().map(|bytes| hex(&Md5::digest(bytes))).unwrap_or_default();
-        if let Some(known) = self.files.get_mut(&file.path)
-            && !content.is_empty()
-            && known.content == content
-        {
-            known.stamp = file.stamp;
+    pub fn put(&mut self, file: &Listed, bytes: Result<Vec<u8>, Unreadable>) -> Result<bool, ShelfError> {
+        let content = bytes.as_ref().map(|bytes| fingerprint(bytes)).unwrap_or_default();
+        if !content.is_empty() && self.holds(file, &content) {
             return Ok(false);
         }
-        let read = bytes.and_then(|bytes| document(&file.path, bytes));
+        let read = bytes.and_then(|bytes| match DocumentKind::of(&file.path) {
+            None => extract::text(&file.path, bytes),
+            Some(_) => Err(Unreadable::NoReader("this index is of text files only".to_owned())),
+        });
+        self.insert(file, content, read)
+    }
+
+    /// Puts in what was read of a file, in the place of what was there of it. `content` is its [`fingerprint`], empty where it
+    /// could not be opened. True if anything changed.
+    ///
+    /// # Errors
+    /// When the index cannot be written.
+    pub fn insert(
+        &mut self,
+        file: &Listed,
+        content: String,
+        read: Result<Document, Unreadable>,
+    ) -> Result<bool, ShelfError> {
         let (chunks, problem) = match read {
             Ok(document) => {
                 let cut = chunked(&file.path, &document, self.limits, &size);
@@ -129,8 +153,17 @@ impl FolderIndex {
             }
             Err(problem) => (Vec::new(), Some(problem)),
         };
-        let places = self.files.get(&file.path).map(|known| known.places.clone()).unwrap_or_default();
-        let mut state = FileState { path: file.path.to_string(), stamp: file.stamp, content, places, problem };
+        // What is no fault of the file is tried again: no file has this stamp, and nothing is known of its content.
+        let (stamp, content) = match problem {
+            Some(Unreadable::NoReader(_)) => (FileStamp::default(), String::new()),
+            _ => (file.stamp, content),
+        };
+        let known = self.files.get(&file.path);
+        if problem.is_some() && known.is_some_and(|known| known.problem == problem && known.stamp == stamp) {
+            return Ok(false);
+        }
+        let places = known.map(|known| known.places.clone()).unwrap_or_default();
+        let mut state = FileState { path: file.path.to_string(), stamp, content, places, problem };
         self.shelf.put(&mut state, &chunks)?;
         self.files.insert(file.path.clone(), state);
         Ok(true)
@@ -169,6 +202,7 @@ fn plan(limits: Limits) -> shelf::Plan {
     shelf::Plan { mark, window: WindowLimit(limits.tokens) }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+/// Tells whether a content changed; no protection against who wants two files to look the same.
+pub fn fingerprint(bytes: &[u8]) -> String {
+    Md5::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

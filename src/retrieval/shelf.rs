@@ -15,6 +15,7 @@ use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Term
 
 use super::analyse::Analyser;
 use super::chunk::Unit;
+use super::extract::Unreadable;
 use super::lexical::Snapshot;
 use super::places::{Edit, Now, Place, Position};
 use super::prepared::{PackedUnit, Prepared, json, script_number};
@@ -75,7 +76,7 @@ pub struct FileState {
     pub(super) places: Arc<[Place]>,
     /// Why the file could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub problem: Option<String>,
+    pub problem: Option<Unreadable>,
 }
 
 /// A chunk with everything that is shown of it.

@@ -16,6 +16,8 @@ use crate::domain::{FileStamp, HomePath};
 /// Listings stop at this depth and this many files: a folder symlinked or unpacked by mistake must not stop the server.
 const MAX_DEPTH: usize = 12;
 const MAX_FILES: usize = 20_000;
+/// So many of those beyond are counted: to say how many there are must not cost more than to index them.
+const MAX_COUNTED: usize = 100_000;
 /// A thread is started for so many files, and this many threads at most.
 const SHARE: usize = 256;
 const MAX_THREADS: usize = 4;
@@ -52,6 +54,8 @@ pub struct Look {
     folders: Vec<Folder>,
     count: usize,
     hidden: Hidden,
+    /// Files beyond [`MAX_FILES`].
+    left_out: usize,
 }
 
 /// Whether names that begin with a dot are listed.
@@ -150,6 +154,11 @@ impl Look {
         Ok(changed)
     }
 
+    /// How many files it left out, because there are more than a listing may hold. Counted up to 100,000.
+    pub fn left_out(&self) -> usize {
+        self.left_out
+    }
+
     /// All files it saw, by path.
     pub fn files(&self) -> Vec<FileEntry> {
         let mut found = Vec::with_capacity(self.count);
@@ -197,7 +206,7 @@ impl Look {
         self.count += folder.files.len();
         let at = self.folders.len();
         self.folders.push(folder);
-        if depth >= MAX_DEPTH {
+        if depth >= MAX_DEPTH || self.left_out >= MAX_COUNTED {
             return Ok(changed);
         }
         for number in 0..self.folders[at].folders.len() {
@@ -212,7 +221,7 @@ impl Look {
     }
 
     /// What is in a folder, by name.
-    fn names(&self, dir: &Dir) -> io::Result<Names> {
+    fn names(&mut self, dir: &Dir) -> io::Result<Names> {
         let (mut files, mut folders, mut unlisted) = (Vec::new(), Vec::new(), Vec::new());
         for entry in dir.entries()? {
             let entry = entry?;
@@ -223,14 +232,7 @@ impl Look {
                     continue;
                 }
             };
-            if self.hidden == Hidden::LeftOut && name.starts_with('.') {
-                continue;
-            }
-            if self.count + files.len() >= MAX_FILES {
-                // One says it for all.
-                if !unlisted.iter().any(|(_, why)| *why == WhyUnlisted::TooMany) {
-                    unlisted.push((name, WhyUnlisted::TooMany));
-                }
+            if (self.hidden == Hidden::LeftOut && name.starts_with('.')) || self.left_out >= MAX_COUNTED {
                 continue;
             }
             let mut kind = entry.file_type()?;
@@ -241,7 +243,15 @@ impl Look {
             }
             if kind.is_dir() {
                 folders.push(name);
-            } else if kind.is_file() || kind.is_symlink() {
+            } else if !(kind.is_file() || kind.is_symlink()) {
+                continue;
+            } else if self.count + files.len() >= MAX_FILES {
+                self.left_out += 1;
+                // One says it for all.
+                if !unlisted.iter().any(|(_, why)| *why == WhyUnlisted::TooMany) {
+                    unlisted.push((name, WhyUnlisted::TooMany));
+                }
+            } else {
                 files.push(File { name, is_link: kind.is_symlink(), seen: None });
             }
         }
@@ -435,7 +445,9 @@ mod tests {
         for number in 0..=MAX_FILES {
             std::fs::File::create(folder.path().join(number.to_string())).unwrap();
         }
-        assert_eq!(listed(folder.path()).len(), MAX_FILES);
+        let mut look = Look::default();
+        look.again(&open(folder.path()), &root()).unwrap();
+        assert_eq!((look.files().len(), look.left_out()), (MAX_FILES, 1));
     }
 
     #[test]

@@ -4,6 +4,9 @@
 //! own, and when it ends, all requests the provider got are checked ([`transcript::problems`]), the server's log must
 //! hold no panic, and the key must stand nowhere ([`world`]).
 
+#[path = "../corpus/mod.rs"]
+#[allow(dead_code, reason = "shared with another test, which uses another part")]
+mod corpus;
 mod http;
 mod script;
 mod transcript;
@@ -21,6 +24,7 @@ mod compress_proposed;
 mod crash;
 mod crash_asking;
 mod disk_error;
+mod documents;
 mod durable;
 mod failing;
 mod fallback;

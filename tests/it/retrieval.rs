@@ -168,7 +168,10 @@ async fn files_that_cannot_be_read_are_listed_with_the_reason() {
     let unreadable = folder["unreadable"].as_array().unwrap();
     let paths: Vec<&str> = unreadable.iter().map(|file| file["path"].as_str().unwrap()).collect();
     assert_eq!(paths, ["knowledge/b.bin", "knowledge/c.pdf"]);
-    assert!(unreadable[1]["reason"].as_str().unwrap().contains("PDF"));
+    let reasons: Vec<_> = unreadable.iter().map(|file| (&file["code"], &file["reason"])).collect();
+    assert_eq!(reasons[0], (&json!("not_utf8"), &json!("It is not UTF-8 text.")));
+    assert_eq!(reasons[1].0, "damaged");
+    assert!(reasons[1].1.as_str().unwrap().starts_with("It is damaged"), "{unreadable:?}");
     assert_eq!(overview["model"]["state"], "absent");
     assert!(overview["model"]["detail"].as_str().unwrap().contains("make embedder"));
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::retrieval::extract::Unreadable;
 use crate::retrieval::shelf::{ShelfError, key};
 
 fn on_disk(folder: &std::path::Path) -> FolderIndex {
@@ -79,13 +80,13 @@ fn an_edit_leaves_the_chunks_of_other_sections_in_the_index() {
 fn an_unreadable_file_is_listed_with_its_reason() {
     let mut index = index(&[("k/a.md", "apple")]);
     index.put(&listed("k/b.bin", ""), Ok(vec![0xff, 0xfe])).unwrap();
-    index.put(&listed("k/c.md", ""), Err("it is too large".to_owned())).unwrap();
+    index.put(&listed("k/c.md", ""), Err(Unreadable::FileLimit)).unwrap();
     index.commit().unwrap();
-    let problems: Vec<(String, Option<String>)> =
+    let problems: Vec<(String, Option<Unreadable>)> =
         index.files().map(|file| (file.path.clone(), file.problem.clone())).collect();
     assert_eq!(problems[0], ("k/a.md".to_owned(), None));
-    assert!(problems[1].1.as_ref().unwrap().contains("UTF-8"));
-    assert_eq!(problems[2].1.as_deref(), Some("it is too large"));
+    assert_eq!(problems[1].1, Some(Unreadable::NotUtf8));
+    assert_eq!(problems[2].1, Some(Unreadable::FileLimit));
     assert_eq!(hits(&index, "apple", 3).len(), 1);
     assert!(index.put(&listed("k/c.md", "x"), Ok(b"pear".to_vec())).unwrap());
     index.commit().unwrap();

@@ -1,20 +1,17 @@
 //! HTML as Markdown: the main text of a page, with links that lead somewhere, without what a reader does not see.
 //!
-//! The converters recurse over the page's tree and a hostile page can be deep enough to overflow any stack, which would
-//! end the whole server. So the page is measured first, in one pass; what is too deep gets a plainer conversion, and all
-//! of it happens on a thread of its own with a large stack and a limit of time.
-
-use std::time::Duration;
+//! The converters recurse over the page's tree, and a hostile page can be deep enough to overflow any stack. So this runs
+//! only in a helper process ([`crate::tools::extraction`]), and the page is measured first, in one pass: what is too deep gets
+//! a plainer conversion.
 
 use dom_smoothie::{Config, Readability};
 use htmd::HtmlToMarkdown;
 use htmd::options::{BulletListMarker, Options};
 use url::Url;
 
-use super::depth::{Depth, measure};
+use crate::retrieval::extract::html::{strip, tidy};
+use crate::retrieval::extract::{Depth, measure};
 
-const STACK: usize = 64 << 20;
-const TIME: Duration = Duration::from_secs(10);
 /// An extracted article shorter than this is taken for a failure of the extraction.
 const ARTICLE: usize = 200;
 /// Beyond this many elements the extraction takes too long.
@@ -31,26 +28,14 @@ pub struct Page {
     pub text: String,
 }
 
-/// None when it takes too long; the thread then ends by itself later, unheard.
-pub async fn convert(html: String, url: Url) -> Option<Page> {
-    let waiting = tokio::task::spawn_blocking(move || {
-        let (send, receive) = std::sync::mpsc::sync_channel(1);
-        let body = move || {
-            let page = std::panic::catch_unwind(|| convert_here(&html, &url));
-            let _ = send.send(page.unwrap_or_else(|_| Page { title: None, text: strip(&html) }));
-        };
-        std::thread::Builder::new().name("html".to_owned()).stack_size(STACK).spawn(body).ok()?;
-        receive.recv_timeout(TIME).ok()
-    });
-    waiting.await.ok().flatten()
-}
-
-fn convert_here(html: &str, url: &Url) -> Page {
-    match measure(html) {
+/// To be called in a helper process only.
+pub fn convert(html: &str, url: &Url) -> Page {
+    let page = std::panic::catch_unwind(|| match measure(html) {
         Depth::Normal => markdown(html, url).unwrap_or_else(|| plain(html)),
         Depth::Deep => plain(html),
         Depth::Hostile => Page { title: None, text: strip(html) },
-    }
+    });
+    page.unwrap_or_else(|_| Page { title: None, text: strip(html) })
 }
 
 fn markdown(html: &str, url: &Url) -> Option<Page> {
@@ -128,48 +113,16 @@ fn plain(html: &str) -> Page {
     Page { title: None, text: tidy(&text) }
 }
 
-/// The text between the tags, for pages no parser should be given.
-fn strip(html: &str) -> String {
-    let mut text = String::new();
-    let mut rest = html;
-    while let Some(at) = rest.find('<') {
-        text.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let lower = rest.get(..8).unwrap_or(rest).to_ascii_lowercase();
-        let end = ["script", "style"].iter().find(|name| lower.get(1..).is_some_and(|tag| tag.starts_with(**name)));
-        let end = match end {
-            Some(name) => rest.find(&format!("</{name}")).map_or(rest.len(), |at| at + 1),
-            None => 1,
-        };
-        rest = rest[end..].find('>').map_or("", |close| &rest[end + close + 1..]);
-        text.push(' ');
-    }
-    text.push_str(rest);
-    tidy(&text.split_whitespace().collect::<Vec<_>>().join(" "))
-}
-
-/// No spaces at line ends, at most one empty line, nothing empty around.
-fn tidy(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut empty = 0;
-    for line in text.trim().lines() {
-        let line = line.trim_end();
-        empty = if line.is_empty() { empty + 1 } else { 0 };
-        if empty < 2 {
-            out.push_str(line);
-            out.push('\n');
-        }
-    }
-    out.truncate(out.trim_end().len());
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
+
+    /// That of a reader.
+    const STACK: usize = 64 << 20;
 
     fn page(html: &str) -> Page {
-        convert_here(html, &"https://example.com/docs/page.html".parse().unwrap())
+        convert(html, &"https://example.com/docs/page.html".parse().unwrap())
     }
 
     #[test]
@@ -234,7 +187,7 @@ mod tests {
             let url = "https://example.com/".parse().unwrap();
             let started = std::time::Instant::now();
             let start = html.get(..20).unwrap_or_default().to_owned();
-            let thread = std::thread::Builder::new().stack_size(STACK).spawn(move || convert_here(&html, &url));
+            let thread = std::thread::Builder::new().stack_size(STACK).spawn(move || convert(&html, &url));
             thread.unwrap().join().unwrap();
             assert!(started.elapsed() < Duration::from_secs(60), "{start} took {:?}", started.elapsed());
         }

@@ -1,8 +1,7 @@
 //! `fetch_url`: a page of the web as text.
 
-mod depth;
 mod get;
-mod html;
+pub(super) mod html;
 mod json;
 mod page;
 mod resolver;
@@ -13,6 +12,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use self::get::{FetchError, Fetched, Getter};
+use super::extraction::Extractor;
 use super::{Call, EndRun, OUTPUT_LIMIT, Tool, line};
 use crate::domain::defang::defang;
 use crate::domain::{Contacts, Effect, Shown, Taint, ToolAnswer, ToolSpec};
@@ -30,11 +30,13 @@ pub struct FetchConfig {
     pub lookup: Lookup,
     /// The port this very server listens on: never fetched from this machine, whatever is allowed.
     pub own_port: Option<u16>,
+    /// Reads the HTML.
+    pub extractor: Extractor,
 }
 
 impl FetchConfig {
-    pub fn new(allow_hosts: Vec<String>) -> Self {
-        Self { allow_hosts, lookup: system_lookup(), own_port: None }
+    pub fn new(allow_hosts: Vec<String>, extractor: Extractor) -> Self {
+        Self { allow_hosts, lookup: system_lookup(), own_port: None, extractor }
     }
 }
 
@@ -42,6 +44,7 @@ pub struct FetchUrl {
     spec: ToolSpec,
     /// Or why there is none; on a machine without any certificates a client cannot be made.
     getter: Result<Getter, String>,
+    extractor: Extractor,
 }
 
 impl FetchUrl {
@@ -62,7 +65,7 @@ impl FetchUrl {
         };
         let getter = Getter::new(Guard::new(&config.allow_hosts).but_not(config.own_port), config.lookup)
             .map_err(|error| error.to_string());
-        Self { spec, getter }
+        Self { spec, getter, extractor: config.extractor }
     }
 
     async fn execute(&self, call: Call<'_>) -> Result<ToolAnswer, EndRun> {
@@ -88,7 +91,7 @@ impl FetchUrl {
             Ok(Err(error)) => return ToolAnswer::failed(format!("not fetched: {error}. {}", advice(&error))),
             Err(_) => return ToolAnswer::failed("not fetched: no complete answer within 15 s. Try another source."),
         };
-        let page = match page::text(&fetched).await {
+        let page = match page::text(&fetched, &self.extractor).await {
             Ok(page) => page,
             Err(why) => return ToolAnswer::failed(format!("{} cannot be read: {why}", fetched.url)),
         };

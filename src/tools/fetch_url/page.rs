@@ -3,19 +3,36 @@
 use encoding_rs::{Encoding, UTF_8};
 
 use super::get::Fetched;
-use super::html::{self, Page};
 use super::json;
+use crate::retrieval::extract::Unreadable;
+use crate::tools::extraction::{Extractor, Page};
 
 /// Why there is no text.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoText {
     #[error("it is {kind}, {bytes} bytes; only web pages, JSON and text can be read")]
     NotText { kind: String, bytes: usize },
-    #[error("its HTML could not be turned into text in time")]
-    TooSlow,
+    #[error("its HTML could not be turned into text: {0}")]
+    Html(Unreadable),
 }
 
-pub async fn text(fetched: &Fetched) -> Result<Page, NoText> {
+/// What came, before its HTML is read and its JSON laid out.
+#[derive(Debug, PartialEq, Eq)]
+enum Content {
+    Html(String),
+    Json(String),
+    Text(String),
+}
+
+pub async fn text(fetched: &Fetched, extractor: &Extractor) -> Result<Page, NoText> {
+    match content(fetched)? {
+        Content::Html(html) => extractor.page(&fetched.url, html).await.map_err(NoText::Html),
+        Content::Json(json) => Ok(Page { title: None, text: json::readable(json).await }),
+        Content::Text(text) => Ok(Page { title: None, text }),
+    }
+}
+
+fn content(fetched: &Fetched) -> Result<Content, NoText> {
     let kind = kind(&fetched.content_type);
     let is_text = matches!(
         kind.as_str(),
@@ -32,16 +49,15 @@ pub async fn text(fetched: &Fetched) -> Result<Page, NoText> {
         || kind.ends_with("+xml")
         || kind.ends_with("+yaml");
     if is_html(&kind, &fetched.body) {
-        let text = decode(fetched);
-        return html::convert(text, fetched.url.clone()).await.ok_or(NoText::TooSlow);
+        return Ok(Content::Html(decode(fetched)));
     }
     if matches!(kind.as_str(), "application/json" | "text/json") || kind.ends_with("+json") {
-        return Ok(Page { title: None, text: json::readable(decode(fetched)).await });
+        return Ok(Content::Json(decode(fetched)));
     }
     // A server that says nothing, or "some bytes", may still send text.
     let unsaid = matches!(kind.as_str(), "" | "application/octet-stream") && looks_like_text(&fetched.body);
     if is_text || unsaid {
-        return Ok(Page { title: None, text: decode(fetched) });
+        return Ok(Content::Text(decode(fetched)));
     }
     let kind = if kind.is_empty() { "of unknown type".to_owned() } else { kind };
     Err(NoText::NotText { kind, bytes: fetched.body.len() })
@@ -84,28 +100,31 @@ mod tests {
     use super::*;
     use reqwest::StatusCode;
 
-    async fn read(content_type: &str, body: &[u8]) -> Result<String, NoText> {
+    fn read(content_type: &str, body: &[u8]) -> Result<Content, NoText> {
         let url = "http://example.com/".parse().unwrap();
         let content_type = content_type.to_owned();
-        text(&Fetched { url, status: StatusCode::OK, content_type, body: body.into() }).await.map(|page| page.text)
+        content(&Fetched { url, status: StatusCode::OK, content_type, body: body.into() })
     }
 
-    #[tokio::test]
-    async fn json_is_laid_out_and_text_left_alone() {
-        assert_eq!(
-            read("application/json", br#"{"a":[1],"b":2}"#).await.unwrap(),
-            "{\n  \"a\": [\n    1\n  ],\n  \"b\": 2\n}"
-        );
-        assert_eq!(read("application/ld+json", b"{broken").await.unwrap(), "{broken");
-        assert_eq!(read("text/plain; charset=utf-8", b"<b>x</b>\n").await.unwrap(), "<b>x</b>\n");
-        assert_eq!(read("", b"hello").await.unwrap(), "hello");
-        assert!(read("", b"<!DOCTYPE html><p>hello <b>you</b>").await.unwrap().contains("hello **you**"));
+    fn text(text: &str) -> Result<Content, NoText> {
+        Ok(Content::Text(text.to_owned()))
     }
 
-    #[tokio::test]
-    async fn what_is_not_text_is_named() {
+    #[test]
+    fn json_is_told_from_text() {
+        let json = |text: &str| Ok(Content::Json(text.to_owned()));
+        assert_eq!(read("application/json", br#"{"a":1}"#), json(r#"{"a":1}"#));
+        assert_eq!(read("application/ld+json", b"{broken"), json("{broken"));
+        assert_eq!(read("text/plain; charset=utf-8", b"<b>x</b>\n"), text("<b>x</b>\n"));
+        assert_eq!(read("", b"hello"), text("hello"));
+        let page = "<!DOCTYPE html><p>hello <b>you</b>";
+        assert_eq!(read("", page.as_bytes()), Ok(Content::Html(page.to_owned())));
+    }
+
+    #[test]
+    fn what_is_not_text_is_named() {
         for (kind, body) in [("image/png", b"\x89PNG".as_slice()), ("application/pdf", b"%PDF"), ("", b"\0\x01\xff")] {
-            let refused = read(kind, body).await;
+            let refused = read(kind, body);
             assert!(
                 matches!(&refused, Err(NoText::NotText { bytes, .. }) if *bytes == body.len()),
                 "{kind} {refused:?}"
@@ -113,14 +132,14 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn the_charset_is_taken_from_where_it_is_named() {
+    #[test]
+    fn the_charset_is_taken_from_where_it_is_named() {
         let gbk = b"\xca\xfd\xbe\xdd";
-        assert_eq!(read("text/plain; charset=gbk", gbk).await.unwrap(), "数据");
-        assert_eq!(read("text/plain; charset=\"GB2312\"", gbk).await.unwrap(), "数据");
+        assert_eq!(read("text/plain; charset=gbk", gbk), text("数据"));
+        assert_eq!(read("text/plain; charset=\"GB2312\"", gbk), text("数据"));
         let page =
             [b"<html><head><meta charset=\"gbk\"></head><body><p>".as_slice(), gbk, b"</p></body></html>"].concat();
-        assert!(read("text/html", &page).await.unwrap().contains("数据"));
-        assert_eq!(read("text/plain", "数据".as_bytes()).await.unwrap(), "数据");
+        assert!(matches!(read("text/html", &page), Ok(Content::Html(page)) if page.contains("数据")));
+        assert_eq!(read("text/plain", "数据".as_bytes()), text("数据"));
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::{IndexState, Keep, Library, LibraryError, Progress, TESTS, View};
+use super::{IndexState, Keep, Library, LibraryError, Progress, TESTS, View, documents};
 use crate::heap;
 use crate::retrieval::index::Plan;
 use crate::retrieval::shelf::ShelfError;
@@ -15,7 +15,7 @@ const AT_ONCE: u64 = 4 << 20;
 /// How many bytes are read between two commits.
 const BATCH: u64 = 4 << 20;
 /// After reading so many bytes, memory is given back that it took for a moment.
-const MUCH: u64 = 256 << 10;
+pub(super) const MUCH: u64 = 256 << 10;
 
 impl Library {
     /// Brings the index in step with the files: at once, or beside when much is new.
@@ -29,6 +29,7 @@ impl Library {
         let mut seen = self.lock(&self.seen);
         let changed = self.home.look(self.settings.folder, &mut seen.look);
         seen.indexed &= matches!(changed, Ok(false));
+        self.left_out.store(seen.look.left_out(), Ordering::Relaxed);
         changed?;
         if seen.indexed {
             return Ok(());
@@ -48,19 +49,26 @@ impl Library {
             seen.indexed = true;
             return Ok(());
         }
-        let bytes = plan.read.iter().map(|file| file.size).sum::<u64>();
-        if bytes <= AT_ONCE {
-            self.apply(index, &plan)?;
+        let (text, documents) = documents::apart(plan);
+        let bytes = text.read.iter().map(|file| file.size).sum::<u64>();
+        if bytes > AT_ONCE {
             self.publish(index)?;
             drop(guard);
-            if bytes > MUCH {
-                heap::give_back();
-            }
+            self.build_beside(text, documents);
+            return Ok(());
+        }
+        self.apply(index, &text)?;
+        self.publish(index)?;
+        drop(guard);
+        if bytes > MUCH {
+            heap::give_back();
+        }
+        if documents.is_empty() {
             self.embed_if_used();
         } else {
-            self.publish(index)?;
-            drop(guard);
-            self.build_beside(plan);
+            drop(seen);
+            self.build_beside(Plan::default(), documents);
+            self.wait_for_building();
         }
         Ok(())
     }
@@ -112,7 +120,7 @@ impl Library {
             changed = true;
         }
         for file in &plan.read {
-            let bytes = self.home.read_bytes(&file.path).map_err(|error| error.to_string());
+            let bytes = documents::bytes(&self.home, &file.path);
             changed |= index.put(file, bytes)?;
         }
         if changed {
@@ -121,33 +129,36 @@ impl Library {
         Ok(())
     }
 
-    fn build_beside(self: &Arc<Self>, plan: Plan) {
+    fn build_beside(self: &Arc<Self>, text: Plan, documents: Vec<Listed>) {
         if self.building.swap(true, Ordering::AcqRel) {
             return;
         }
+        let total = (text.read.len() + documents.len()) as u32;
+        self.report(Progress { state: IndexState::Building, done: 0, total });
         let library = self.clone();
         let building = std::thread::Builder::new().name(format!("index {}", self.settings.folder)).spawn(move || {
-            if let Err(error) = library.build(plan) {
+            if let Err(error) = library.build(text, &documents) {
                 tracing::warn!(folder = library.settings.folder, %error, "building the index stopped");
             }
             heap::give_back();
-            library.building.store(false, Ordering::Release);
+            library.end_building();
             library.report(Progress { state: IndexState::Ready, ..Progress::default() });
             library.embed_if_used();
         });
         if building.is_err() {
-            self.building.store(false, Ordering::Release);
+            self.end_building();
         }
     }
 
-    fn build(self: &Arc<Self>, plan: Plan) -> Result<(), LibraryError> {
-        let total = plan.read.len() as u32;
+    /// Text first: it is quick, and documents may be anything but.
+    fn build(self: &Arc<Self>, plan: Plan, documents: &[Listed]) -> Result<(), LibraryError> {
+        let total = (plan.read.len() + documents.len()) as u32;
         let mut done = 0;
         let mut rest = plan.read.as_slice();
         let mut gone = plan.gone;
         while !rest.is_empty() || !gone.is_empty() {
             let mut bytes = 0;
-            let fits = |file: &&crate::retrieval::Listed| {
+            let fits = |file: &&Listed| {
                 bytes += file.size;
                 bytes <= BATCH
             };
@@ -163,11 +174,13 @@ impl Library {
             done += count as u32;
             self.report(Progress { state: IndexState::Building, done, total });
         }
-        Ok(())
+        self.read_documents(documents, |read| {
+            self.report(Progress { state: IndexState::Building, done: done + read, total });
+        })
     }
 
     /// Makes the index's last commit what searches see.
-    fn publish(&self, index: &FolderIndex) -> Result<(), LibraryError> {
+    pub(super) fn publish(&self, index: &FolderIndex) -> Result<(), LibraryError> {
         let snapshot = Arc::new(index.snapshot()?);
         let store = self.view().store.clone();
         self.show(Some(snapshot), store);

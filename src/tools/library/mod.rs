@@ -3,6 +3,7 @@
 //! Everything here blocks and is called where blocking is allowed. What takes long (many new files, many new vectors) is
 //! done by a thread beside; searches answer from what there is until then, and say so.
 
+mod documents;
 pub mod exam;
 mod follow;
 mod meaning;
@@ -10,8 +11,8 @@ mod pieces;
 #[cfg(test)]
 mod tests;
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Instant;
 
 use crate::retrieval::Address;
@@ -23,7 +24,9 @@ use crate::retrieval::shelf::{FileState, ShelfError, StoredChunk};
 use crate::retrieval::windows::WindowLimit;
 use crate::retrieval::{Asked, FolderIndex, Limits, Ranking, SearchError, Searchable, Snapshot, wants_words_only};
 use crate::store::{Home, Look, StoreError};
+use crate::tools::extraction::Extractor;
 
+use documents::Refused;
 use meaning::Store;
 use pieces::Pieces;
 
@@ -56,6 +59,8 @@ pub struct Settings {
     pub ranking: Ranking,
     pub embedder: LoadEmbedder,
     pub tokens: LoadTokenEmbedder,
+    /// Reads what is no text.
+    pub extractor: Extractor,
 }
 
 /// What a library is doing.
@@ -105,9 +110,15 @@ pub struct Library {
     no_store: Mutex<Option<(Instant, EmbedError)>>,
     pieces: Mutex<Pieces>,
     building: AtomicBool,
+    /// What is found unreadable, by fingerprint.
+    refused: OnceLock<Refused>,
+    /// Told when building ends.
+    built: (Mutex<()>, Condvar),
     loading: AtomicBool,
     embedding: AtomicBool,
     progress: Mutex<Progress>,
+    /// At the last look.
+    left_out: AtomicUsize,
     tell: OnceLock<Box<dyn Fn(Progress) + Send + Sync>>,
 }
 
@@ -158,6 +169,8 @@ impl Wish {
 /// A library as a person looks at it.
 pub struct Overview {
     pub files: Vec<FileState>,
+    /// Files beyond as many as are indexed.
+    pub left_out: usize,
     pub embedded: Embedded,
     pub progress: Progress,
     pub model: Option<ModelName>,
@@ -180,9 +193,12 @@ impl Library {
             no_store: Mutex::default(),
             pieces: Mutex::default(),
             building: AtomicBool::new(false),
+            refused: OnceLock::new(),
+            built: Default::default(),
             loading: AtomicBool::new(false),
             embedding: AtomicBool::new(false),
             progress: Mutex::default(),
+            left_out: AtomicUsize::new(0),
             tell: OnceLock::new(),
         }
     }
@@ -326,12 +342,18 @@ impl Library {
         let no_model = self.lock(&self.no_store).as_ref().map(|(_, error)| error.clone());
         Overview {
             files: self.lock(&self.index).as_ref().map(|index| index.files().cloned().collect()).unwrap_or_default(),
+            left_out: self.left_out(),
             embedded: view.embedded(),
             progress: *self.lock(&self.progress),
             model: view.store.as_ref().map(|store| store.model.clone()),
             no_model,
             bytes_on_disk: self.home.cache_size(self.settings.folder),
         }
+    }
+
+    /// How many files are not indexed because there are too many, at the last look.
+    pub fn left_out(&self) -> usize {
+        self.left_out.load(Ordering::Relaxed)
     }
 
     /// Waits until everything is indexed and embedded; for programs that measure.

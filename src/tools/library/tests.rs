@@ -5,7 +5,9 @@ use std::sync::Arc;
 use super::{Keep, Library, Settings, Wish};
 use crate::domain::EmbedError;
 use crate::retrieval::{Limits, Ranking};
+use crate::sandbox::{Level, Sandbox, SandboxConfig};
 use crate::store::Home;
+use crate::tools::extraction::Extractor;
 
 fn library(folder: &std::path::Path, large: usize) -> Arc<Library> {
     let settings = Settings {
@@ -15,6 +17,7 @@ fn library(folder: &std::path::Path, large: usize) -> Arc<Library> {
         ranking: Ranking::default(),
         embedder: Arc::new(|| Err(EmbedError::Missing("there is none here".to_owned()))),
         tokens: Arc::new(|| Ok(None)),
+        extractor: Extractor::new(Sandbox::new(SandboxConfig::new(Level::Standard))),
     };
     let mut library = Library::new(Home::open(folder).unwrap(), settings);
     library.large = large;

@@ -1,0 +1,253 @@
+//! Files as text that can be searched.
+//!
+//! Text files are taken as they are. **Documents** (PDF, HTML, Word …) go through parsers that meet bytes from anywhere: they
+//! may recurse, loop or take any amount of memory. [`DocumentKind::read`] therefore runs only in a helper process with limits
+//! (`tools::extraction`), never in the server.
+
+mod blocks;
+mod depth;
+mod docx;
+pub mod html;
+mod office;
+mod pdf;
+mod xml;
+mod zip;
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::HomePath;
+
+pub use depth::{Depth, measure};
+
+/// Grows when documents may be read that were not, or otherwise: what was marked unreadable before is tried again.
+pub const VERSION: u32 = 1;
+
+/// The longest text of one document, in bytes.
+pub const TEXT_LIMIT: usize = 8 << 20;
+
+/// How the text of a document is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Markdown,
+    /// Paragraphs between blank lines; also code and data.
+    Plain,
+}
+
+/// The text of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Document {
+    pub format: Format,
+    pub text: String,
+    /// Whether `text` is the file itself, so that lines of one are lines of the other.
+    pub is_file: bool,
+}
+
+impl Document {
+    /// A file that is text already.
+    pub fn of(path: &HomePath, text: impl Into<String>) -> Self {
+        let format = match ending(path).as_str() {
+            "md" | "markdown" | "mdx" => Format::Markdown,
+            _ => Format::Plain,
+        };
+        Self { format, text: text.into(), is_file: true }
+    }
+
+    /// The Markdown that was made of a document.
+    pub fn made(text: String) -> Self {
+        Self { format: Format::Markdown, text, is_file: false }
+    }
+}
+
+/// Why there is no text of a file. Kept in the index, so that the file is not read again before it changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(tag = "code", content = "detail", rename_all = "snake_case")]
+pub enum Unreadable {
+    #[error("It is not UTF-8 text.")]
+    NotUtf8,
+    #[error("It is not text: it holds zero bytes.")]
+    ZeroBytes,
+    #[error("It is damaged, or not the kind of document that its name says.")]
+    Damaged,
+    #[error("It is protected by a password. Save it without one.")]
+    Encrypted,
+    #[error("It holds no text: it may be scanned pictures.")]
+    NoText,
+    #[error("It is nested too deeply to be read.")]
+    TooDeep,
+    #[error("Reading it takes too much memory.")]
+    MemoryLimit,
+    #[error("Reading it takes too long.")]
+    TimeLimit,
+    #[error("Its text is longer than 8 MB. Split it.")]
+    TextLimit,
+    #[error("It unpacks to more than 64 MB, or holds more than 4,096 files.")]
+    ArchiveLimit,
+    #[error("It is larger than 10 MB. Split it.")]
+    FileLimit,
+    /// The file itself cannot be opened, and what the system says about it.
+    #[error("It cannot be opened: {0}.")]
+    NotOpened(String),
+    /// No fault of the file: it is tried again.
+    #[error("Documents cannot be read now: {0}.")]
+    NoReader(String),
+}
+
+impl Unreadable {
+    /// The name of the reason, for who says it in another language.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NotUtf8 => "not_utf8",
+            Self::ZeroBytes => "zero_bytes",
+            Self::Damaged => "damaged",
+            Self::Encrypted => "encrypted",
+            Self::NoText => "no_text",
+            Self::TooDeep => "too_deep",
+            Self::MemoryLimit => "memory_limit",
+            Self::TimeLimit => "time_limit",
+            Self::TextLimit => "text_limit",
+            Self::ArchiveLimit => "archive_limit",
+            Self::FileLimit => "file_limit",
+            Self::NotOpened(_) => "not_opened",
+            Self::NoReader(_) => "no_reader",
+        }
+    }
+
+    /// What the system said, where it is part of the reason.
+    pub fn detail(&self) -> Option<&str> {
+        match self {
+            Self::NotOpened(detail) | Self::NoReader(detail) => Some(detail),
+            _ => None,
+        }
+    }
+}
+
+/// A document that a parser must read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum DocumentKind {
+    Pdf = 1,
+    Html = 2,
+    Docx = 3,
+    Odt = 4,
+    Pptx = 5,
+}
+
+impl DocumentKind {
+    pub const ALL: [Self; 5] = [Self::Pdf, Self::Html, Self::Docx, Self::Odt, Self::Pptx];
+
+    /// By the ending of its name; `None` for files that are taken as text.
+    pub fn of(path: &HomePath) -> Option<Self> {
+        match ending(path).as_str() {
+            "pdf" => Some(Self::Pdf),
+            "html" | "htm" | "xhtml" => Some(Self::Html),
+            "docx" | "docm" => Some(Self::Docx),
+            "odt" => Some(Self::Odt),
+            "pptx" | "pptm" => Some(Self::Pptx),
+            _ => None,
+        }
+    }
+
+    /// Its text as Markdown. To be called in a helper process only: on some input it panics, never ends, overflows the stack
+    /// or takes all memory there is.
+    ///
+    /// # Errors
+    /// Why there is no text.
+    pub fn read(self, bytes: &[u8]) -> Result<String, Unreadable> {
+        let text = match self {
+            Self::Pdf => pdf::markdown(bytes),
+            Self::Html => html::markdown(text_of(bytes.to_vec())?.as_str()),
+            Self::Docx => docx::markdown(bytes),
+            Self::Odt => office::odt(bytes),
+            Self::Pptx => office::pptx(bytes),
+        }?;
+        if text.len() > TEXT_LIMIT { Err(Unreadable::TextLimit) } else { Ok(text) }
+    }
+}
+
+/// A file that is text already.
+///
+/// # Errors
+/// When it is not.
+pub fn text(path: &HomePath, bytes: Vec<u8>) -> Result<Document, Unreadable> {
+    text_of(bytes).map(|text| Document::of(path, text))
+}
+
+fn text_of(bytes: Vec<u8>) -> Result<String, Unreadable> {
+    let text = String::from_utf8(bytes).map_err(|_| Unreadable::NotUtf8)?;
+    if text.contains('\0') { Err(Unreadable::ZeroBytes) } else { Ok(text) }
+}
+
+fn ending(path: &HomePath) -> String {
+    path.file_name().rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// In this process: only what is known to do no harm.
+    fn read(path: &str, bytes: &[u8]) -> Result<Document, Unreadable> {
+        let path = HomePath::parse(path).unwrap();
+        match DocumentKind::of(&path) {
+            Some(kind) => kind.read(bytes).map(Document::made),
+            None => text(&path, bytes.to_vec()),
+        }
+    }
+
+    #[test]
+    fn a_page_of_html_becomes_markdown() {
+        let document =
+            read("knowledge/a.HTML", b"<h1>Birds</h1><p>Penguins <b>swim</b>.</p><script>no()</script>").unwrap();
+        assert_eq!((document.text.as_str(), document.format), ("# Birds\n\nPenguins **swim**.", Format::Markdown));
+    }
+
+    #[test]
+    fn code_and_data_are_text() {
+        for name in ["knowledge/a.json", "knowledge/a.csv", "knowledge/a.rs", "knowledge/README"] {
+            let document = read(name, b"a,b\n1,2\n").unwrap();
+            assert_eq!((document.format, document.is_file), (Format::Plain, true));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_says_why() {
+        for (name, bytes, why) in [
+            ("knowledge/a.md", &b"\xff\xfe"[..], Unreadable::NotUtf8),
+            ("knowledge/a.png", b"\x89PNG\0\x01", Unreadable::NotUtf8),
+            ("knowledge/a.txt", b"a\0b", Unreadable::ZeroBytes),
+            ("knowledge/a.pdf", b"%PDF-1.4 nonsense", Unreadable::Damaged),
+            ("knowledge/b.pdf", b"", Unreadable::Damaged),
+            ("knowledge/a.docx", b"", Unreadable::Damaged),
+            ("knowledge/a.html", b"<p>", Unreadable::NoText),
+        ] {
+            assert_eq!(read(name, bytes), Err(why), "{name}");
+        }
+    }
+
+    #[test]
+    fn reasons_are_kept_with_their_codes() {
+        for why in [Unreadable::TooDeep, Unreadable::NotOpened("it is a folder".to_owned())] {
+            let kept = serde_json::to_value(&why).unwrap();
+            assert_eq!((kept["code"].as_str(), kept["detail"].as_str()), (Some(why.code()), why.detail()));
+            assert_eq!(serde_json::from_value::<Unreadable>(kept).unwrap(), why);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_page_is_text_or_a_reason(
+            html in "(<(p|div|table|tr|td|script|style|!--|h1|a href=x|li|ul|pre|svg|textarea)>|</(p|div|table|script|h1|pre|ul)>|-->|&amp;|&#x[0-9a-f]{1,6};|[a-z ]{1,6}|é|\n|<|>){0,30}",
+            bytes in proptest::collection::vec(any::<u8>(), 0..40),
+        ) {
+            if let Ok(read) = read("knowledge/a.html", html.as_bytes()) {
+                prop_assert!(!read.is_file && read.format == Format::Markdown);
+            }
+            for name in ["knowledge/a.md", "knowledge/a.json", "knowledge/a.html"] {
+                if let Err(reason) = read(name, &bytes) {
+                    prop_assert!(!reason.to_string().is_empty());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What the server and a reader say to each other: frames of a tag and two parts. The server sends a request and gets one reply.
+//!
+//! Neither side believes a length before the bytes are there, and each has a limit.
+
+use std::io::{self, Read, Write};
+
+/// The tag, and the lengths of both parts as little-endian numbers of 32 bits.
+pub const HEAD: usize = 9;
+/// The largest frame in bytes: a file of 10 MB, or a text of 8 MB with its title.
+pub const LIMIT: usize = 12 << 20;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    pub tag: u8,
+    pub first: Vec<u8>,
+    pub second: Vec<u8>,
+}
+
+/// The beginning of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    pub tag: u8,
+    pub first: usize,
+    pub second: usize,
+}
+
+impl Head {
+    /// `None` for a frame that is too large.
+    pub fn parse(bytes: [u8; HEAD]) -> Option<Self> {
+        let [tag, a, b, c, d, e, f, g, h] = bytes;
+        let [first, second] = [[a, b, c, d], [e, f, g, h]].map(|length| u32::from_le_bytes(length) as usize);
+        first.checked_add(second).filter(|all| *all <= LIMIT).map(|_| Self { tag, first, second })
+    }
+}
+
+impl Frame {
+    /// `None` when it would be too large.
+    pub fn head(&self) -> Option<[u8; HEAD]> {
+        let lengths = [&self.first, &self.second].map(|part| u32::try_from(part.len()).map(u32::to_le_bytes));
+        let [Ok([a, b, c, d]), Ok([e, f, g, h])] = lengths else { return None };
+        let head = [self.tag, a, b, c, d, e, f, g, h];
+        Head::parse(head).map(|_| head)
+    }
+
+    /// The next frame; `None` where the stream ends before one.
+    ///
+    /// # Errors
+    /// When the stream ends within a frame, or one is too large.
+    pub fn read(from: &mut impl Read) -> io::Result<Option<Self>> {
+        let mut head = [0; HEAD];
+        if from.read(&mut head[..1])? == 0 {
+            return Ok(None);
+        }
+        from.read_exact(&mut head[1..])?;
+        let Head { tag, first, second } = Head::parse(head).ok_or(io::ErrorKind::InvalidData)?;
+        let mut part = |length: usize| {
+            let mut bytes = Vec::new();
+            from.take(length as u64).read_to_end(&mut bytes)?;
+            if bytes.len() < length { Err(io::Error::from(io::ErrorKind::UnexpectedEof)) } else { Ok(bytes) }
+        };
+        Ok(Some(Self { tag, first: part(first)?, second: part(second)? }))
+    }
+
+    /// # Errors
+    /// When it is too large, or nobody reads.
+    pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        to.write_all(&self.head().ok_or(io::ErrorKind::InvalidData)?)?;
+        to.write_all(&self.first)?;
+        to.write_all(&self.second)?;
+        to.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn frames_arrive_as_they_were_sent(
+            frames in prop::collection::vec((any::<u8>(), prop::collection::vec(any::<u8>(), 0..300), prop::collection::vec(any::<u8>(), 0..300)), 0..5),
+        ) {
+            let frames: Vec<Frame> = frames.into_iter().map(|(tag, first, second)| Frame { tag, first, second }).collect();
+            let mut sent = Vec::new();
+            frames.iter().for_each(|frame| frame.write(&mut sent).unwrap());
+            let mut from = sent.as_slice();
+            for frame in &frames {
+                let read = Frame::read(&mut from).unwrap();
+                prop_assert_eq!(read.as_ref(), Some(frame));
+            }
+            prop_assert!(Frame::read(&mut from).unwrap().is_none());
+        }
+
+        #[test]
+        fn a_stream_that_is_cut_is_an_error_and_never_a_frame(
+            first in prop::collection::vec(any::<u8>(), 0..40),
+            second in prop::collection::vec(any::<u8>(), 1..40),
+            cut in 0usize..88,
+        ) {
+            let mut sent = Vec::new();
+            Frame { tag: 7, first, second }.write(&mut sent).unwrap();
+            let cut = 1 + cut % (sent.len() - 1);
+            prop_assert!(Frame::read(&mut &sent[..cut]).is_err());
+        }
+
+        #[test]
+        fn any_bytes_are_frames_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let mut from = bytes.as_slice();
+            while let Ok(Some(frame)) = Frame::read(&mut from) {
+                prop_assert!(frame.first.len() + frame.second.len() <= bytes.len());
+            }
+        }
+    }
+
+    #[test]
+    fn a_length_beyond_the_limit_is_refused_before_anything_is_held() {
+        let head = |first: u32, second: u32| {
+            let mut head = vec![1];
+            head.extend(first.to_le_bytes());
+            head.extend(second.to_le_bytes());
+            head.try_into().unwrap()
+        };
+        assert!(Head::parse(head(LIMIT as u32, 0)).is_some());
+        for (first, second) in [(LIMIT as u32, 1), (u32::MAX, u32::MAX), (0, u32::MAX)] {
+            assert_eq!(Head::parse(head(first, second)), None);
+        }
+        let large = Frame { tag: 1, first: vec![0; LIMIT], second: vec![0] };
+        assert!(large.write(&mut Vec::new()).is_err());
+    }
+}
