@@ -179,6 +179,7 @@ export async function fakeRetrieval(page, app, world = {}) {
       done: 0,
       total: 0,
       unreadable: folder === 'knowledge' ? (world.unreadable ?? []) : [],
+      left_out: folder === 'knowledge' ? (world.leftOut ?? 0) : 0,
       bytes_on_disk: 48_000,
     }
   }

@@ -1,10 +1,11 @@
 // How far the index is, beside the files it is made of.
 import assert from 'node:assert/strict'
-import { writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { catchStream, emit, fakeRetrieval } from './fake-retrieval.mjs'
 import { openPage, searchFor, shot, startBrowser, startMiniclaw } from './harness.mjs'
+import { docxOf, loopingPdf } from './pdf.mjs'
 
 let app
 let browser
@@ -49,6 +50,38 @@ test('files that cannot be read are listed with their reason', async () => {
   await inspector(page).getByText('knowledge/scan.txt').waitFor()
   await inspector(page).getByText(/UTF-8/).first().waitFor()
   await shot(page, 'index-unreadable')
+  await close()
+})
+
+test('documents that cannot be read say why, in Chinese too; a Word document is found', async () => {
+  const knowledge = name => join(app.home, 'knowledge', name)
+  const word = docxOf('Reeds', 'Bitterns boom in the reeds.')
+  await writeFile(knowledge('reeds.docx'), word)
+  await writeFile(knowledge('loop.pdf'), loopingPdf())
+  await writeFile(knowledge('broken.docx'), word.subarray(0, 200))
+  const found = await searchFor(app, 'bitterns')
+  assert.equal(found.hits[0].source, 'knowledge/reeds.docx')
+  const { page, close } = await openKnowledge()
+  await inspector(page).getByText('3 files cannot be read').click()
+  await inspector(page).getByText('knowledge/loop.pdf — It is nested too deeply to be read.').waitFor()
+  await inspector(page).getByText('knowledge/broken.docx — It is damaged').waitFor()
+  await shot(page, 'index-documents')
+  await close()
+  const chinese = await openPage(browser, app, { lang: 'zh' })
+  await chinese.page.getByRole('tab', { name: '知识库' }).click()
+  await chinese.page.getByText('3 个文件无法读取').click()
+  await chinese.page.getByText('knowledge/loop.pdf — 嵌套层次过深，无法读取。').waitFor()
+  await shot(chinese.page, 'index-documents-zh')
+  await chinese.close()
+  for (const name of ['reeds.docx', 'loop.pdf', 'broken.docx']) await rm(knowledge(name))
+  await searchFor(app, 'keys')
+})
+
+// Made up: so many files take a test too long to write.
+test('files beyond as many as are indexed are said', async () => {
+  const { page, close } = await openKnowledge(page => fakeRetrieval(page, app, { leftOut: 1234 }))
+  await inspector(page).getByText('1,234 more files are not indexed: 20,000 is the most').waitFor()
+  await shot(page, 'index-left-out')
   await close()
 })
 

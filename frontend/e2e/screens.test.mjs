@@ -32,7 +32,7 @@ no test
 /** With a stand-in for the model, so that the screens have everything there is on them. */
 async function withRetrieval(page) {
   await catchStream(page.context())
-  const unreadable = [{ path: 'knowledge/scan.pdf', reason: 'not UTF-8 text' }]
+  const unreadable = [{ path: 'knowledge/scan.pdf', reason: 'It is not UTF-8 text.', code: 'not_utf8' }]
   await fakeRetrieval(page, app, { unreadable, unembedded: chunk => chunk.lines[0] > 30 })
 }
 const RULE = { id: 'r1', tool: 'terminal', arguments: { command: 'make report' }, added_at: 1_790_000_000 }

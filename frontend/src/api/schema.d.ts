@@ -1552,6 +1552,8 @@ export interface components {
             /** Format: int32 */
             total: number;
             unreadable: components["schemas"]["Unreadable"][];
+            /** @description Files that are not indexed because there are more than 20,000; counted up to 100,000. */
+            left_out: number;
             /** Format: int64 */
             bytes_on_disk: number;
         };
@@ -2694,7 +2696,12 @@ export interface components {
         /** @description A file that is listed and cannot be searched. */
         Unreadable: {
             path: string;
+            /** @description In English. */
             reason: string;
+            /** @description Names the reason. */
+            code: string;
+            /** @description What the system said, where the reason quotes it. */
+            detail?: string | null;
         };
         /** @description A file in skills/ of which this version is not trusted. */
         Untrusted: {

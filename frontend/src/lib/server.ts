@@ -25,6 +25,10 @@ function later(say: Say, seconds: number): string | null {
   return say('laterHours', { n: Math.ceil(seconds / 3600) })
 }
 
+/** Why a file cannot be read. Null where the server's own sentence has to do. */
+export const unreadableIn = (say: Say, file: { code: string; detail?: string | null }): string | null =>
+  say(`unreadable.${file.code}`, file.detail ? { detail: file.detail } : {})
+
 /** Why a person is asked. */
 interface Because {
   code: string

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { ApiError } from '@/api/client'
 import { sayOfServer, setLang } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
-import { becauseIn, failureIn, type Say } from '@/lib/server'
+import { becauseIn, failureIn, type Say, unreadableIn } from '@/lib/server'
 import { server } from '@/locales/zh/server'
 import { advance } from '@/thread/advance'
 import { fromHistory } from '@/thread/history'
@@ -19,6 +19,22 @@ const bodyOf = (text: string, head: string): string => {
   expect(from, head).toBeGreaterThan(-1)
   return text.slice(from, text.indexOf('\n    }\n', from))
 }
+
+describe('why a file cannot be read', () => {
+  it('has a sentence for every code of the server', () => {
+    const codes = inQuotes(bodyOf(source('retrieval/extract/mod.rs'), 'pub fn code(&self)'))
+    expect(codes.length).toBeGreaterThan(10)
+    for (const code of codes) expect(server, code).toHaveProperty([`unreadable.${code}`])
+  })
+
+  it('is said with what the system told, and left to the server where the page has no words', () => {
+    expect(unreadableIn(zh, { code: 'too_deep' })).toBe('嵌套层次过深，无法读取。')
+    expect(unreadableIn(zh, { code: 'not_opened', detail: 'EIO' })).toBe('无法打开文件：EIO。')
+    expect(unreadableIn(zh, { code: 'not_opened' })).toBeNull()
+    expect(unreadableIn(zh, { code: 'newer' })).toBeNull()
+    expect(unreadableIn(() => null, { code: 'too_deep' })).toBeNull()
+  })
+})
 
 describe('why a work failed', () => {
   const provider = 'DeepSeek'

@@ -12,7 +12,8 @@ import { Button, IconButton } from '@/components/ui/Button'
 import { create, open, remove, rename } from '@/features/editor/actions'
 import { isDirty } from '@/features/editor/buffer'
 import { EditorPane } from '@/features/editor/EditorPane'
-import { useT } from '@/lib/i18n'
+import { useSay, useT } from '@/lib/i18n'
+import { type Say, unreadableIn } from '@/lib/server'
 import { useBuffers } from '@/stores/buffers'
 import { isIndexed, openFile, useUi } from '@/stores/ui'
 import { Files } from './Files'
@@ -28,8 +29,9 @@ const RenameFile = onDemand(() => import('./RenameFile'))
 function withFaults(
   files: FileEntry[] | undefined,
   unreadable: FolderStatus['unreadable'],
+  say: Say,
 ): FileEntry[] | undefined {
-  const faults = new Map(unreadable.map(({ path, reason }) => [path, reason]))
+  const faults = new Map(unreadable.map(file => [file.path, unreadableIn(say, file) ?? file.reason]))
   return files?.map(file => ({ ...file, problem: faults.get(file.path) ?? null }))
 }
 
@@ -47,6 +49,7 @@ interface Props {
 
 export default function Inspector({ onChunks }: Props) {
   const t = useT()
+  const say = useSay()
   const { tab, file, reveal, set } = useUi()
   const files = useFiles(tab)
   const skills = useSkills()
@@ -54,8 +57,8 @@ export default function Inspector({ onChunks }: Props) {
   const index = useIndex().data
   const indexed = index?.folders.find(folder => folder.folder === tab)
   const listed = useMemo(
-    () => (indexed ? withFaults(files.data, indexed.unreadable) : files.data),
-    [files.data, indexed],
+    () => (indexed ? withFaults(files.data, indexed.unreadable, say) : files.data),
+    [files.data, indexed, say],
   )
   const [filter, setFilter] = useState('')
   const [making, setMaking] = useState(false)

@@ -4,7 +4,8 @@ import { folderNamed } from '@/api/retrieval'
 import type { EmbeddingModel, FolderStatus } from '@/api/types'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { count } from '@/lib/format'
-import { useT } from '@/lib/i18n'
+import { useSay, useT } from '@/lib/i18n'
+import { unreadableIn } from '@/lib/server'
 import { useFold } from '@/stores/folds'
 import { useUi } from '@/stores/ui'
 import { playgroundHref } from './address'
@@ -46,6 +47,7 @@ export default function IndexLine({ status, model }: Props) {
       </p>
       <IndexProgress status={status} />
       {isWithoutMeaning(model) && <WordsOnly model={model} />}
+      <LeftOut count={status.left_out} />
       <Unreadable files={status.unreadable} folder={folder} />
     </div>
   )
@@ -68,8 +70,19 @@ function WordsOnly({ model }: { model: EmbeddingModel }) {
   )
 }
 
+/** The server counts no further. */
+const MOST_COUNTED = 100_000
+
+function LeftOut({ count: n }: { count: number }) {
+  const t = useT()
+  if (n === 0) return null
+  const words = n < MOST_COUNTED ? count(n) : `${count(MOST_COUNTED)}+`
+  return <p className="py-0.5 text-warn">{t('notIndexed', { n: words })}</p>
+}
+
 function Unreadable({ files, folder }: { files: FolderStatus['unreadable']; folder: string }) {
   const t = useT()
+  const say = useSay()
   const [open, setOpen] = useFold(`unreadable:${folder}`, false)
   if (files.length === 0) return null
   return (
@@ -80,9 +93,10 @@ function Unreadable({ files, folder }: { files: FolderStatus['unreadable']; fold
       summary={t('unreadable', { n: files.length })}
     >
       <ul className="scroll max-h-32 space-y-0.5 pb-1">
-        {files.map(({ path, reason }) => (
-          <li key={path} className="[overflow-wrap:anywhere]">
-            <span className="font-mono text-fg-2">{path}</span> — {reason}
+        {files.map(file => (
+          <li key={file.path} className="[overflow-wrap:anywhere]">
+            <span className="font-mono text-fg-2">{file.path}</span> —{' '}
+            {unreadableIn(say, file) ?? file.reason}
           </li>
         ))}
       </ul>

@@ -42,6 +42,7 @@ export const retrieval = {
   indexNotBuilt: 'not indexed yet',
   indexBuilding: 'The index is being built: {n} %',
   indexEmbedding: 'Vectors are being made: {n} %',
+  notIndexed: '{n} more {n|file is|files are} not indexed: 20,000 is the most',
   unreadable: '{n} {n|file|files} cannot be read',
   tryFolder: 'Try out what is found in {folder}',
   searchWordsOnly: 'Search is by words only',

@@ -43,6 +43,7 @@ export const retrieval: Record<keyof typeof en, string> = {
   indexNotBuilt: '尚未建立索引',
   indexBuilding: '正在建立索引：{n} %',
   indexEmbedding: '正在生成向量：{n} %',
+  notIndexed: '另有 {n} 个文件未建立索引：最多 20,000 个',
   unreadable: '{n} 个文件无法读取',
   tryFolder: '试试能从{folder}中检索到什么',
   searchWordsOnly: '目前只按词语检索',

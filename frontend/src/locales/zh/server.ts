@@ -59,6 +59,21 @@ export const server: Record<string, string> = {
   laterSeconds: '请在 {n} 秒后重试。',
   laterMinutes: '请在 {n} 分钟后重试。',
   laterHours: '请在 {n} 小时后重试。',
+  // Why a file cannot be read.
+  'unreadable.not_utf8': '不是 UTF-8 文本。',
+  'unreadable.zero_bytes': '不是文本：其中有值为零的字节。',
+  'unreadable.damaged': '文件已损坏，或其内容与扩展名不符。',
+  'unreadable.encrypted': '文件有密码保护。请另存为没有密码的文件。',
+  'unreadable.no_text': '其中没有文字：可能是扫描的图片。',
+  'unreadable.too_deep': '嵌套层次过深，无法读取。',
+  'unreadable.memory_limit': '读取它需要的内存过多。',
+  'unreadable.time_limit': '读取它需要的时间过长。',
+  'unreadable.text_limit': '其中的文字超过 8 MB。请拆分该文件。',
+  'unreadable.archive_limit': '解压后超过 64 MB，或包含超过 4,096 个文件。',
+  'unreadable.file_limit': '文件超过 10 MB。请拆分该文件。',
+  'unreadable.not_opened': '无法打开文件：{detail}。',
+  'unreadable.no_reader': '目前无法读取文档：{detail}。',
+
   // What commands may do on this machine.
   'sandbox.standard':
     '命令在沙箱（Landlock 和 seccomp）中运行：只能写入 scratch/，只能读取系统文件和主目录中的 workspace/、memory/ 和 skills/（knowledge/ 需由调用提出），没有网络。',
