@@ -16,6 +16,8 @@ pub enum BadPath {
     Empty,
     #[error("the path is longer than 1,024 bytes")]
     TooLong,
+    #[error("a name in the path is longer than 255 bytes, which no file can have; choose a shorter one")]
+    NameTooLong,
     #[error("the path must be relative to the home, like memory/MEMORY.md")]
     Absolute,
     #[error("the path may not climb with '..'")]
@@ -23,6 +25,9 @@ pub enum BadPath {
     #[error("the path has a character that file names here may not have (a backslash or a control character)")]
     Character,
 }
+
+/// The longest name of a file or folder that file systems take, in bytes.
+const LONGEST_NAME: usize = 255;
 
 impl HomePath {
     /// Accepts `memory/MEMORY.md` and the same with leading `./`; anything that could lead elsewhere is an error.
@@ -47,6 +52,9 @@ impl HomePath {
         if names.is_empty() {
             return Err(BadPath::Empty);
         }
+        if names.iter().any(|name| name.len() > LONGEST_NAME) {
+            return Err(BadPath::NameTooLong);
+        }
         Ok(Self(names.join("/")))
     }
 
@@ -58,6 +66,9 @@ impl HomePath {
     pub fn child(&self, name: &str) -> Result<Self, BadPath> {
         if self.0.len() + 1 + name.len() > 1024 {
             return Err(BadPath::TooLong);
+        }
+        if name.len() > LONGEST_NAME {
+            return Err(BadPath::NameTooLong);
         }
         let odd = |byte: u8| byte < b' ' || byte == 0x7f || byte == b'\\' || byte == b'/';
         if name.bytes().any(odd) || (!name.is_ascii() && name.chars().any(char::is_control)) {

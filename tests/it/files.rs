@@ -209,3 +209,40 @@ async fn status_models_and_health_say_what_is_there() {
     server.chat("s", "hi").await;
     assert_eq!(server.get("/api/status").await.ok()["live_sessions"], 1);
 }
+
+#[tokio::test]
+async fn a_name_that_no_file_can_have_is_refused_with_a_sentence() {
+    let world = World::new(script([])).await.with_file("memory/a.md", "x");
+    let server = world.serve().await;
+    // 86 characters, 258 bytes.
+    for name in ["x".repeat(256), "字".repeat(86)] {
+        let long = format!("memory/{name}");
+        let refused = [
+            server.get(&format!("/api/files?path=memory/{}", "x".repeat(256))).await,
+            server.post("/api/files", json!({"path": long, "content": "x"})).await,
+            server.post("/api/files", json!({"path": format!("{long}/a.md"), "content": "x"})).await,
+            server.post("/api/files", json!({"path": format!("skills/{name}/SKILL.md"), "content": "x"})).await,
+            server.post("/api/files/rename", json!({"from": "memory/a.md", "to": long})).await,
+            server.delete(&format!("/api/files?path=memory/{}", "x".repeat(256))).await,
+        ];
+        for (at, answer) in refused.into_iter().enumerate() {
+            assert!(answer.text().contains("255 bytes"), "{at}: {}", answer.text());
+            assert_eq!(answer.refused(), (400, "bad_path".to_owned()), "{at}");
+        }
+        let long = "1".repeat(256);
+        for path in [
+            format!("/api/sessions/{long}/history"),
+            format!("/api/sessions/s/archives/s_{long}.json"),
+            format!("/api/sessions/s/requests/{long}"),
+            format!("/api/sessions/s/works/{long}/retrieved"),
+            format!("/api/sessions/s/pictures/{long}"),
+        ] {
+            assert!(server.get(&path).await.status() < 500, "{path}");
+        }
+        let trash = format!("20261121T222444.123Z/memory/{name}");
+        assert!(server.post("/api/files/restore", json!({"trash": trash})).await.status() < 500);
+    }
+    let longest = format!("memory/{}.md", "x".repeat(252));
+    server.post("/api/files", json!({"path": longest, "content": "x"})).await.ok();
+    assert_eq!(world.read(&longest), "x");
+}
