@@ -154,6 +154,10 @@ const DEEPSEEK_MODEL: &str = "deepseek-chat";
 const OPENAI_URL: &str = "https://api.openai.com/v1";
 const OPENAI_MODEL: &str = "gpt-5-mini";
 
+const TOKEN: &str = "MINICLAW_TOKEN";
+/// The shortest token, in characters: a shorter one can be guessed by who gets hold of a cookie.
+const SHORTEST_TOKEN: usize = 16;
+
 impl Config {
     /// Reads `config.yml` in `home` and combines it with the environment.
     ///
@@ -208,7 +212,7 @@ impl Config {
             fetch_allow_hosts: file.fetch_allow_hosts,
             retrieval: retrieval(&file.retrieval)?,
             policy: approvals::policy(&file.approvals)?,
-            token: environment.value("MINICLAW_TOKEN").map(|token| SecretString::from(token.to_owned())),
+            token: environment.value(TOKEN).map(token).transpose()?,
             warnings,
         })
     }
@@ -380,6 +384,18 @@ fn embedded(file: &EmbeddedModel, environment: &Environment) -> EmbeddedPaths {
     }
 }
 
+fn token(word: &str) -> Result<SecretString, ConfigError> {
+    let length = word.chars().count();
+    if length >= SHORTEST_TOKEN {
+        return Ok(SecretString::from(word.to_owned()));
+    }
+    let reason = format!(
+        "it has {length} characters and needs at least {SHORTEST_TOKEN}, or it could be guessed. Set it to a long random \
+         word, for example what `openssl rand -hex 16` prints, or to nothing"
+    );
+    Err(ConfigError::Bad { file: TOKEN.to_owned(), reason })
+}
+
 /// Where `make model` and `make embedder` put weights: `$MINICLAW_MODELS`, else the user's data folder.
 pub fn models_dir(environment: &Environment) -> PathBuf {
     if let Some(dir) = environment.value("MINICLAW_MODELS") {
@@ -468,6 +484,20 @@ mod tests {
             assert!(!error.contains("canary"), "{error}");
             assert!(error.contains("line 2") || error.contains("a line"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_token_that_can_be_guessed_is_refused_with_what_to_do_and_not_printed() {
+        for short in ["x", "canary-15-chars", "企鹅企鹅企鹅企鹅企鹅企鹅企鹅企"] {
+            let error = load(&[], &[("MINICLAW_TOKEN", short)]).err().unwrap().to_string();
+            assert!(error.contains("MINICLAW_TOKEN") && error.contains("at least 16"), "{error}");
+            assert!(!error.contains("canary"), "{error}");
+        }
+        assert!(load(&[(".env", "MINICLAW_TOKEN=short\n")], &[]).is_err());
+        for good in ["0123456789abcdef", "企鹅企鹅企鹅企鹅企鹅企鹅企鹅企鹅"] {
+            assert!(load(&[], &[("MINICLAW_TOKEN", good)]).unwrap().token.is_some());
+        }
+        assert!(load(&[(".env", "MINICLAW_TOKEN=\n")], &[]).unwrap().token.is_none());
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use hmac::{Hmac, KeyInit, Mac};
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
 
 use super::tries::Tries;
 use crate::clock;
@@ -26,14 +27,17 @@ pub enum Given<'a> {
 pub struct Access {
     /// Lower-case `host:port` names that a request may use, as `Host` and inside `Origin`.
     hosts: Vec<String>,
+    port: u16,
     token: Option<SecretString>,
     /// The digest of the one-time code that was not used yet, and until when it may be.
     code: Mutex<Option<([u8; 32], Instant)>>,
     tries: Tries,
 }
 
-/// The cookie of a browser that has signed in.
-pub const COOKIE: &str = "miniclaw_session";
+/// How long a browser stays signed in, in seconds: 30 days.
+pub const COOKIE_LIFE: u64 = 30 * 24 * 3600;
+/// How far the clock may have gone back since a cookie was made, in seconds.
+const CLOCK_SLACK: u64 = 300;
 
 impl Access {
     /// The names of `bound`, and those in `names` (host names without a port) at its port.
@@ -49,7 +53,7 @@ impl Access {
                 hosts.iter().filter_map(|host| host.strip_suffix(":80").map(str::to_owned)).collect();
             hosts.extend(bare);
         }
-        Self { hosts, token, code: Mutex::default(), tries: Tries::default() }
+        Self { hosts, port, token, code: Mutex::default(), tries: Tries::default() }
     }
 
     pub fn is_our_host(&self, host: &str) -> bool {
@@ -67,6 +71,12 @@ impl Access {
         self
     }
 
+    /// The name of the cookie of a browser that has signed in. Browsers send a host's cookies to all its ports: each server
+    /// has a name of its own.
+    pub fn cookie_name(&self) -> String {
+        format!("miniclaw_session_{}", self.port)
+    }
+
     pub fn needs_token(&self) -> bool {
         self.token.is_some()
     }
@@ -80,7 +90,7 @@ impl Access {
         let now = Instant::now();
         self.tries.may_try(source, now)?;
         let right = match given {
-            Given::Token(given) => equal(&digest(token.expose_secret()), &digest(given)),
+            Given::Token(given) => equal(token.expose_secret(), given),
             Given::Code(given) => self.takes(given, now),
         };
         if !right {
@@ -91,32 +101,47 @@ impl Access {
 
     fn takes(&self, given: &str, now: Instant) -> bool {
         let mut code = self.code.lock().unwrap_or_else(PoisonError::into_inner);
-        let right = code.is_some_and(|(known, until)| now < until && equal(&known, &digest(given)));
+        // Without a code that works the same is compared, with what nobody can give.
+        let (known, works) = code.map_or(([0; 32], false), |(known, until)| (known, now < until));
+        let same: bool = known.ct_eq(&digest(given)).into();
+        let right = works & same;
         if right {
             *code = None;
         }
         right
     }
 
-    /// The value of a new cookie: a name and the proof that who has the token made it. The token is not in it, and a
-    /// server that starts again with the same token knows it.
+    /// The value of a new cookie: a name, the second it was made in, and the proof that who has the token made it for this
+    /// port. The token is not in it, and a server that starts again with the same token and port knows it.
     pub fn new_cookie(&self) -> Option<String> {
-        let name = clock::new_secret();
-        let proof = self.proof(&name)?;
-        Some(format!("{name}.{proof}"))
+        self.cookie_of(seconds())
     }
 
-    /// No guess counts here: the proof has 256 bits, and an old cookie is no attack.
+    fn cookie_of(&self, made_at: u64) -> Option<String> {
+        let made = format!("{}.{made_at}", clock::new_secret());
+        let proof = self.proof(&made)?;
+        Some(format!("{made}.{proof}"))
+    }
+
+    /// No guess counts here: the proof has 256 bits, and an old cookie is no attack. No cookie at all is checked as an empty
+    /// one is.
     pub fn knows_cookie(&self, value: &str) -> bool {
-        let Some((name, proof)) = value.split_once('.') else { return false };
-        self.proof(name).is_some_and(|right| equal(&digest(&right), &digest(proof)))
+        self.knows_cookie_at(value, seconds())
     }
 
-    /// HMAC-SHA-256 of a cookie's name, keyed by the token, in hexadecimal.
-    fn proof(&self, name: &str) -> Option<String> {
+    fn knows_cookie_at(&self, value: &str, now: u64) -> bool {
+        let (made, proof) = value.rsplit_once('.').unwrap_or_default();
+        let made_at = made.rsplit_once('.').and_then(|(_, at)| at.parse::<u64>().ok());
+        let fresh = made_at.is_some_and(|at| at <= now + CLOCK_SLACK && now < at.saturating_add(COOKIE_LIFE));
+        let proven = self.proof(made).is_some_and(|right| equal(&right, proof));
+        fresh & proven
+    }
+
+    /// HMAC-SHA-256 of what a cookie says of itself, keyed by the token, in hexadecimal.
+    fn proof(&self, made: &str) -> Option<String> {
         let token = self.token.as_ref()?.expose_secret();
         let mut mac = Hmac::<Sha256>::new_from_slice(token.as_bytes()).expect("HMAC takes a key of any length");
-        mac.update(format!("cookie {name}").as_bytes());
+        mac.update(format!("cookie {} {made}", self.port).as_bytes());
         Some(mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect())
     }
 }
@@ -125,9 +150,14 @@ fn digest(text: &str) -> [u8; 32] {
     Sha256::digest(text).into()
 }
 
-/// Takes the same time wherever they differ.
-fn equal(a: &[u8; 32], b: &[u8; 32]) -> bool {
-    a.iter().zip(b).fold(0, |differences, (a, b)| differences | (a ^ b)) == 0
+/// Unix time.
+fn seconds() -> u64 {
+    clock::now() as u64
+}
+
+/// Takes the same time wherever they differ; the time depends on how long the given text is, and on nothing of the secret.
+fn equal(secret: &str, given: &str) -> bool {
+    digest(secret).ct_eq(&digest(given)).into()
 }
 
 /// What the page is given and no tool can read: who has it may answer for the person. New at each start of the server.
@@ -140,7 +170,7 @@ impl PageSecret {
     }
 
     pub fn is(&self, given: &str) -> bool {
-        equal(&digest(self.0.expose_secret()), &digest(given))
+        equal(self.0.expose_secret(), given)
     }
 
     /// For the page alone.
@@ -204,12 +234,31 @@ mod tests {
         let cookie = locked("abcdef").new_cookie().unwrap();
         assert!(locked("abcdef").knows_cookie(&cookie) && !cookie.contains("abcdef"));
         assert_ne!(locked("abcdef").new_cookie().unwrap(), cookie);
-        let (name, proof) = cookie.split_once('.').unwrap();
+        let (name, proof) = cookie.rsplit_once('.').unwrap();
         let forged =
             [format!("x{name}.{proof}"), format!("{name}.{}", "0".repeat(64)), name.to_owned(), ".".to_owned()];
         for wrong in forged.iter().map(String::as_str).chain(["", "abcdef", "abcdef.abcdef"]) {
             assert!(!locked("abcdef").knows_cookie(wrong), "{wrong}");
         }
         assert!(!locked("other").knows_cookie(&cookie));
+    }
+
+    #[test]
+    fn a_cookie_counts_at_its_own_port_and_for_thirty_days() {
+        let at = |port: u16| {
+            let bound = SocketAddr::from(([127, 0, 0, 1], port));
+            Access::new(bound, &[], Some("abcdef".to_owned().into()))
+        };
+        let now = 2_000_000_000;
+        let cookie = at(8002).cookie_of(now).unwrap();
+        assert!(at(8002).knows_cookie_at(&cookie, now) && !at(8003).knows_cookie_at(&cookie, now));
+        assert_ne!(at(8002).cookie_name(), at(8003).cookie_name());
+        for (later, known) in [(COOKIE_LIFE - 1, true), (COOKIE_LIFE, false), (u64::MAX - now - CLOCK_SLACK, false)] {
+            assert_eq!(at(8002).knows_cookie_at(&cookie, now + later), known, "{later}");
+        }
+        assert!(at(8002).knows_cookie_at(&cookie, now - CLOCK_SLACK));
+        assert!(!at(8002).knows_cookie_at(&cookie, now - CLOCK_SLACK - 1), "made in the future");
+        let younger = cookie.replace(&format!(".{now}."), &format!(".{}.", now + 9));
+        assert!(!at(8002).knows_cookie_at(&younger, now), "its age is part of the proof");
     }
 }

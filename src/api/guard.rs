@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::access::{COOKIE, Given};
+use super::access::Given;
 use super::app::App;
 use super::error::{ApiError, worded};
 
@@ -104,8 +104,13 @@ pub(super) fn may_use(app: &App, headers: &HeaderMap) -> bool {
 
 fn has_cookie(app: &App, headers: &HeaderMap) -> bool {
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let mut ours =
-        cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().strip_prefix(COOKIE)?.strip_prefix('='));
+    let name = app.access.cookie_name();
+    let pairs = cookies.flat_map(|line| line.split(';'));
+    let mut ours = pairs.filter_map(|pair| pair.trim().strip_prefix(&name)?.strip_prefix('=')).peekable();
+    if ours.peek().is_none() {
+        // As long as for a wrong one.
+        return app.access.knows_cookie("");
+    }
     ours.any(|value| app.access.knows_cookie(value))
 }
 

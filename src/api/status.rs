@@ -8,7 +8,7 @@ use axum::extract::{ConnectInfo, State};
 use axum::http::{HeaderName, StatusCode, header};
 use serde::{Deserialize, Serialize};
 
-use super::access::{COOKIE, Given};
+use super::access::{COOKIE_LIFE, Given};
 use super::app::{App, SandboxInfo};
 use super::error::{ApiError, ErrorBody};
 use crate::domain::Effect;
@@ -166,6 +166,7 @@ pub async fn login(
         };
         return Err(ApiError::new(StatusCode::UNAUTHORIZED, "wrong_token", message));
     };
-    let cookie = format!("{COOKIE}={cookie}; HttpOnly; SameSite=Strict; Path=/");
+    let name = app.access.cookie_name();
+    let cookie = format!("{name}={cookie}; Max-Age={COOKIE_LIFE}; HttpOnly; SameSite=Strict; Path=/");
     Ok(([(header::SET_COOKIE, cookie)], Json(SignedIn { signed_in: true })))
 }

@@ -15,6 +15,7 @@ async fn locked() -> World {
 /// The first pair of a cookie that was set.
 fn cookie(answer: &Answer) -> String {
     let set = answer.head.header("set-cookie").expect("a cookie");
+    assert!(set.contains("; Max-Age=2592000;"), "{set}");
     assert!(set.contains("HttpOnly") && set.contains("SameSite=Strict") && set.contains("Path=/"), "{set}");
     set.split(';').next().unwrap().to_owned()
 }
@@ -51,13 +52,46 @@ async fn the_token_is_traded_for_a_cookie_that_is_not_the_token_and_outlives_a_r
     for wrong in [format!("{name}=wrong"), format!("{name}={TOKEN}"), format!("{pair}0"), format!("x{pair}")] {
         assert_eq!(status(&server, &[("Cookie", &wrong)]).await.status(), 401, "{wrong}");
     }
+    let port = server.address.port().to_string();
+    assert!(name.ends_with(&port), "{name}: cookies of one host are sent to all its ports");
     drop(server);
-    let server = world.serve().await;
+    let server = world.serve_with(&["--port", &port]).await;
     assert_eq!(status(&server, &[("Cookie", &pair)]).await.status(), 200, "the same token, started again");
     drop(server);
     let world = world.with_env("MINICLAW_TOKEN", "another-random-word-9876543210");
-    let server = world.serve().await;
+    let server = world.serve_with(&["--port", &port]).await;
     assert_eq!(status(&server, &[("Cookie", &pair)]).await.status(), 401, "a new token ends old cookies");
+}
+
+#[tokio::test]
+async fn a_cookie_of_one_port_opens_no_other() {
+    let world = locked().await;
+    let server = world.serve().await;
+    let pair = cookie(&server.post("/api/login", json!({"token": TOKEN})).await);
+    let (name, value) = pair.split_once('=').unwrap();
+    let port = server.address.port().to_string();
+    drop(server);
+    let server = world.serve().await;
+    let other = name.replace(&port, &server.address.port().to_string());
+    for wrong in [pair.clone(), format!("{other}={value}")] {
+        assert_eq!(status(&server, &[("Cookie", &wrong)]).await.status(), 401, "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_can_be_guessed_ends_the_start_and_says_what_to_do() {
+    let world = World::new(script([])).await.with_env("MINICLAW_TOKEN", "fifteen-letters");
+    let home = world.home();
+    for arguments in [
+        vec!["serve", "--home", home.to_str().unwrap(), "--port", "0"],
+        vec!["doctor", "--home", home.to_str().unwrap()],
+    ] {
+        let output = world.run(&arguments).await;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(78), "{arguments:?}: {said}");
+        assert!(said.contains("MINICLAW_TOKEN") && said.contains("at least 16") && said.contains("openssl"), "{said}");
+        assert!(!said.contains("fifteen-letters"), "{said}");
+    }
 }
 
 #[tokio::test]
