@@ -132,7 +132,10 @@ pub async fn preview(
     let services = app.engine.services().clone();
     let told = blocking(move || {
         let mut after = (*session).clone();
-        after.apply(&Event::Compressed { count, summary: summary.clone(), archive: String::new() }, after.updated_at);
+        after.apply(
+            &Event::Compressed { count, summary: summary.clone(), archive: String::new(), sha256: None },
+            after.updated_at,
+        );
         Ok(ProposedSummary {
             session_id: id.to_string(),
             hash,

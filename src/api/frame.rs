@@ -293,7 +293,7 @@ fn project_event(session: &SessionId, event: &Event) -> Option<Frame> {
         },
         Event::Chosen { chosen } => Frame::Chosen { chosen: chosen.clone() },
         Event::Compressed { count, .. } => Frame::Compressed { archived_count: *count },
-        Event::Restored { archive, messages } => {
+        Event::Restored { archive, messages, .. } => {
             Frame::Restored { archive: archive.clone(), restored_count: messages.len() }
         }
         Event::Retrieved { search, .. } => retrieval(search),

@@ -17,8 +17,8 @@ use super::error::{ApiError, ErrorBody};
 use super::sessions::{Busy, SessionSummary, shown};
 use crate::domain::picture::MOST_PICTURE_BYTES;
 use crate::domain::written::markdown;
-use crate::domain::{NewPicture, Session, SessionId};
-use crate::engine::{Cut, Pictures, blocking};
+use crate::domain::{NewPicture, Session, SessionId, without_claims};
+use crate::engine::{Cut, blocking};
 
 /// The field that holds archives in an exported session.
 const ARCHIVES: &str = "archives";
@@ -95,7 +95,7 @@ async fn with_archives(app: &App, id: &SessionId, session: &Session) -> Result<S
     Ok(text)
 }
 
-/// Takes an exported session in, under a new id. Nothing in it is lost.
+/// Takes an exported session in, under a new id. Nothing that was said in it is lost, and nothing in it goes on by itself.
 #[utoipa::path(post, path = "/api/sessions/import", tag = "sessions", request_body = Value,
     responses((status = 200, body = SessionSummary), (status = 400, body = ErrorBody)))]
 pub async fn import(
@@ -115,8 +115,9 @@ pub async fn import(
     if !fields.get("messages").is_some_and(Value::is_array) {
         return Err(bad("it has no messages"));
     }
+    without_claims(&mut fields);
     let session: Session = serde_json::from_value(Value::Object(fields)).map_err(|error| bad(&error.to_string()))?;
-    let summary = app.engine.adopt(session, archives, Pictures::Brought(decoded(pictures))).await?;
+    let summary = app.engine.import(session, archives, decoded(pictures)).await?;
     Ok(Json(shown(&Busy::of(&app), summary)))
 }
 

@@ -389,6 +389,7 @@ fn sandbox_info(sandbox: &Sandbox) -> SandboxInfo {
 
 fn problems(config: &Config, home: &Home, sandbox: &Sandbox) -> Vec<String> {
     let mut problems = config.warnings.clone();
+    problems.extend(home.troubles());
     if sandbox.exposes(home.path()) {
         problems.push(
             "The home lies below a folder of the system that every command may read, with its .env and sessions: \

@@ -17,6 +17,9 @@ pub struct ArchivedPart {
     /// The file's name under `sessions/archive/`.
     pub archive: String,
     pub count: usize,
+    /// Of the file as it was written, in hexadecimal; absent where this home did not write it, or an older version did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
     pub summary: String,
     /// The message that followed; absent where none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -67,12 +70,13 @@ impl Session {
     }
 
     /// Takes the first `count` messages away; `summary` stands for them.
-    pub(super) fn archive(&mut self, count: usize, summary: &str, archive: &str) {
+    pub(super) fn archive(&mut self, count: usize, summary: &str, (archive, sha256): (&str, &Option<String>)) {
         let gone = self.messages.drain(..count.min(self.messages.len())).count();
         let beginnings = self.branches.iter().filter(|branch| branch.after.is_none());
         self.archived.push(ArchivedPart {
             archive: archive.to_owned(),
             count: gone,
+            sha256: sha256.clone(),
             summary: summary.to_owned(),
             next: self.messages.first().map(|message| name_of(message)),
             beginnings: beginnings.filter_map(|branch| branch.id().map(str::to_owned)).collect(),
@@ -141,7 +145,7 @@ impl Session {
 }
 
 /// A message's id, or what stands for one in files that have none.
-fn name_of(message: &Message) -> String {
+pub(super) fn name_of(message: &Message) -> String {
     message.id.clone().unwrap_or_else(|| {
         let said = serde_json::to_vec(&(message.role, &message.content)).expect("texts are JSON");
         format!("sha256:{}", &hex(&Sha256::digest(said))[..16])
@@ -173,12 +177,12 @@ mod tests {
     fn compress(session: &mut Session, count: usize, name: &str) -> Vec<Arc<Message>> {
         let gone = session.messages[..count].to_vec();
         let (summary, archive) = (format!("of {name}"), name.to_owned());
-        session.apply(&Event::Compressed { count, summary, archive }, 2.0);
+        session.apply(&Event::Compressed { count, summary, archive, sha256: None }, 2.0);
         gone
     }
 
     fn restore(session: &mut Session, name: &str, messages: &[Arc<Message>]) {
-        session.apply(&Event::Restored { archive: name.to_owned(), messages: messages.to_vec() }, 3.0);
+        session.apply(&Event::Restored { archive: name.to_owned(), messages: messages.to_vec(), foreign: false }, 3.0);
     }
 
     fn ids(session: &Session) -> Vec<&str> {
@@ -270,7 +274,7 @@ mod tests {
                 let count = (*count).min(session.messages.len());
                 let gone = session.messages[..count].to_vec();
                 let archive = format!("p{n}");
-                session.apply(&Event::Compressed { count, summary: summary.clone(), archive: archive.clone() }, 2.0);
+                session.apply(&Event::Compressed { count, summary: summary.clone(), archive: archive.clone(), sha256: None }, 2.0);
                 parts.push((archive, gone));
             }
             for (archive, gone) in parts.iter().rev() {

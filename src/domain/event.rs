@@ -141,11 +141,17 @@ pub enum Event {
         count: usize,
         summary: String,
         archive: String,
+        /// Of the archive's file.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sha256: Option<String>,
     },
     /// The messages of an archive are back where they stood, and their summary is gone.
     Restored {
         archive: String,
         messages: Vec<Arc<Message>>,
+        /// This home did not write the archive.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        foreign: bool,
     },
     /// Preview: what RAG mode found for this request. Never stored.
     Retrieved {

@@ -1,6 +1,7 @@
 //! The words of the product. Nothing here does I/O, reads a clock or makes a random number: everything is a value, and
 //! every function gives the same answer for the same arguments.
 
+pub mod adopted;
 pub mod approval;
 pub mod archived;
 pub mod attachment;
@@ -27,6 +28,7 @@ pub mod way_out;
 pub mod work;
 pub mod written;
 
+pub use adopted::{adopted_messages, without_claims};
 pub use approval::{Answer, Answered, Approval, Because, CallApproval, Decision, Remembered, Scope, Shown};
 pub use archived::{ArchivedPart, StaysArchived};
 pub use attachment::{Attachment, Prompt};

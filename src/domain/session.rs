@@ -129,7 +129,7 @@ impl Session {
             }
             Event::DialogueStarted { work_id, dialogue } => {
                 if let Some(work) = self.work_mut(work_id) {
-                    work.dialogues = work.dialogues.max(dialogue + 1);
+                    work.dialogues = work.dialogues.max(dialogue.saturating_add(1));
                 }
             }
             Event::ModelChanged { work_id, model, instead_of } => {
@@ -209,8 +209,13 @@ impl Session {
                 }
             }
             Event::WorkFinished { work_id, outcome, .. } => self.finish_work(work_id, outcome, at),
-            Event::Compressed { count, summary, archive } => self.archive(*count, summary, archive),
-            Event::Restored { archive, messages } => self.bring_back(archive, messages, at),
+            Event::Compressed { count, summary, archive, sha256 } => self.archive(*count, summary, (archive, sha256)),
+            Event::Restored { archive, messages, foreign } => {
+                self.bring_back(archive, messages, at);
+                if *foreign && !self.taint.contains(&Taint::Imported) {
+                    self.taint.push(Taint::Imported);
+                }
+            }
             Event::Retrieved { .. } | Event::Status { .. } => {}
         }
     }
@@ -392,7 +397,10 @@ impl Session {
 
 /// Puts `text` at byte `at`, replacing what stood from there on. A position that is not in `target` appends.
 fn splice(target: &mut String, at: usize, text: &str) {
-    if at + text.len() <= target.len() && target.is_char_boundary(at) && target[at..].starts_with(text) {
+    if at.checked_add(text.len()).is_some_and(|end| end <= target.len())
+        && target.is_char_boundary(at)
+        && target[at..].starts_with(text)
+    {
         return;
     }
     if at <= target.len() && target.is_char_boundary(at) {

@@ -22,7 +22,7 @@ use super::work::{Begin, work};
 use super::{EngineError, Services};
 use crate::agent::{Ending, Entry, Kind, Recorder, Stopper};
 use crate::domain::{About, Answer, Chosen, Event, Outcome, Prompt, Session, SessionId, WorkId};
-use crate::store::Loaded;
+use crate::store::{KeptArchive, Loaded};
 use crate::tools::files::Undone;
 
 /// Asks of a session. Each is answered once.
@@ -166,7 +166,7 @@ struct Said {
 /// What came of asking a model for something beside a run.
 enum Errand {
     Title { title: String, settles: Option<WorkId>, reply: Option<Reply<String>> },
-    Summary { count: usize, made: Result<(String, String), EngineError>, reply: Reply<Compression> },
+    Summary { count: usize, made: Result<(String, KeptArchive), EngineError>, reply: Reply<Compression> },
 }
 
 /// How a work ended, as far as its session's title is concerned.

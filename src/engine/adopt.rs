@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::actor::Command;
 use super::{Engine, EngineError, Missing, blocking};
 use crate::clock;
-use crate::domain::{NewPicture, Session, SessionId};
+use crate::domain::{Event, NewPicture, Outcome, Session, SessionId, StoppedBy, WorkId};
 use crate::store::SessionSummary;
 
 /// Where a branch ends.
@@ -21,15 +21,26 @@ pub enum Cut {
 }
 
 /// Where the pictures of a session come from.
-pub enum Pictures {
+enum Pictures {
     Brought(Vec<NewPicture>),
     /// Another session has them.
     Of(SessionId),
 }
 
 impl Engine {
+    /// Takes over a session that came as a file, with its archives and pictures, under a new id. It is content and does
+    /// nothing, whatever stands in it.
+    pub async fn import(
+        &self,
+        session: Session,
+        archives: BTreeMap<String, Vec<Value>>,
+        pictures: Vec<NewPicture>,
+    ) -> Result<SessionSummary, EngineError> {
+        self.adopt(session.adopted(&clock::new_id()), archives, Pictures::Brought(pictures)).await
+    }
+
     /// Keeps a session under a new id, with the archives and pictures that came with it.
-    pub async fn adopt(
+    async fn adopt(
         &self,
         mut session: Session,
         archives: BTreeMap<String, Vec<Value>>,
@@ -90,5 +101,20 @@ fn branched(session: &Session, message: &str, cut: Cut) -> Option<Session> {
     branch.messages.truncate(kept);
     let messages = &branch.messages;
     branch.works.retain(|work| messages.iter().any(|known| known.work_id.as_ref() == Some(&work.work_id)));
+    stop_copies(&mut branch);
     Some(branch)
+}
+
+/// A work that runs, or waits for a person, does so where it began and not in its copy too.
+fn stop_copies(branch: &mut Session) {
+    let open: Vec<WorkId> =
+        branch.works.iter().filter(|work| work.finished_at.is_none()).map(|work| work.work_id.clone()).collect();
+    for work_id in open {
+        let detail = "the conversation was branched off before this answer was complete".to_owned();
+        let outcome = Outcome::Interrupted { detail, by: StoppedBy::Person };
+        let end = Event::WorkFinished { work_id: work_id.clone(), outcome, content: "".into() };
+        for event in branch.closings(&work_id).iter().chain([&end]) {
+            branch.apply(event, branch.updated_at);
+        }
+    }
 }

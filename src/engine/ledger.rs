@@ -19,6 +19,8 @@ pub struct Ledger {
     journal: Option<Journal>,
     /// The session's file as we know it; another one means that a person changed it.
     stamp: Option<Stamp>,
+    /// The file is another program's, and says something else than we took over from it.
+    unsaved: bool,
 }
 
 /// Whether the session's file is still the one we know.
@@ -32,7 +34,16 @@ pub enum OnDisk {
 impl Ledger {
     pub fn new(id: SessionId, loaded: Loaded, home: Home, hub: Arc<Hub>) -> Self {
         let (journal, last) = (Some(Journal::new(&home, &id)), hub.last());
-        Self { id, session: Arc::new(loaded.session), last, home, hub, journal, stamp: loaded.stamp }
+        Self {
+            id,
+            session: Arc::new(loaded.session),
+            last,
+            home,
+            hub,
+            journal,
+            stamp: loaded.stamp,
+            unsaved: loaded.unsaved,
+        }
     }
 
     /// Whether the session may change.
@@ -46,7 +57,7 @@ impl Ledger {
     /// Journals a fact, waits for the disk, folds it and tells everybody.
     pub async fn fact(&mut self, event: Event) -> Result<(), EngineError> {
         self.writable()?;
-        if self.journal.as_ref().is_some_and(|journal| !journal.is_sound()) {
+        if self.unsaved || self.journal.as_ref().is_some_and(|journal| !journal.is_sound()) {
             self.renew().await?;
         }
         let fact = self.next_fact(event);
@@ -119,7 +130,7 @@ impl Ledger {
         .await
         .map_err(|_| EngineError::Internal("the writing of a session's file was cut off"))?;
         self.journal = Some(journal);
-        self.stamp = Some(written?);
+        (self.stamp, self.unsaved) = (Some(written?), false);
         Ok(())
     }
 
@@ -136,6 +147,7 @@ impl Ledger {
             None => Ok(OnDisk::AsKnown),
             Some((_, Some(loaded))) => {
                 (self.session, self.stamp) = (Arc::new(loaded.session), loaded.stamp);
+                self.unsaved = loaded.unsaved;
                 Ok(OnDisk::ReadAgain)
             }
             // It was broken and is aside now: what we know goes on.

@@ -25,7 +25,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use actor::{Closing, Command, Reply};
 pub use actor::{Compression, Started, View};
-pub use adopt::{Cut, Pictures};
+pub use adopt::Cut;
 pub use compress::{Plan, Proposal};
 pub use hub::{EventId, Hub, Published, Subscription, What};
 pub use notice::{ChangedBy, Notice};

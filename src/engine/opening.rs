@@ -95,7 +95,7 @@ async fn load(services: &Services, id: &SessionId, missing: Missing) -> Result<L
         None if missing == Missing::IsMade => {
             let session = Session::new("", clock::now());
             let stamp = save_new(services, id, &session).await?;
-            Ok(Loaded { session, stamp })
+            Ok(Loaded { session, stamp, unsaved: false })
         }
         None => Err(EngineError::NoSession(id.clone())),
     }

@@ -7,6 +7,7 @@ use super::skills::listed_untrusted;
 use super::{EngineError, Services, blocking};
 use crate::agent::{Ending, Fallback, Recorder, Run, Stopper, Tasks, compress, finish_calls, run, title};
 use crate::domain::{Chosen, Message, Outcome, Role, Session, SessionId, StatusKind};
+use crate::store::KeptArchive;
 
 /// What a run begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +107,11 @@ pub async fn summary_of(services: &Services, chosen: &Chosen, older: &[Arc<Messa
 }
 
 /// Keeps `older`; the file's name.
-pub async fn archive(services: &Services, id: &SessionId, older: Vec<Arc<Message>>) -> Result<String, EngineError> {
+pub async fn archive(
+    services: &Services,
+    id: &SessionId,
+    older: Vec<Arc<Message>>,
+) -> Result<KeptArchive, EngineError> {
     let (home, id) = (services.home.clone(), id.clone());
     blocking(move || home.archive(&id, &older)).await
 }

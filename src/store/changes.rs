@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::StoreError;
 use super::home::Home;
+use super::seal::Sealed;
 use super::{atomic, etag};
 use crate::domain::SessionId;
 
@@ -23,12 +24,17 @@ impl Home {
         let dir = self.sessions_dir().open_dir(&folder).map_err(StoreError::io(doing()))?;
         let mut bytes = serde_json::to_vec_pretty(change).expect("texts are JSON");
         bytes.push(b'\n');
-        atomic::replace(&dir, &file_name(call_id), &bytes, 0o600).map_err(StoreError::io(doing()))
+        let name = file_name(call_id);
+        let bytes = self.seal().close(Sealed::Change, &format!("{session}/{name}"), bytes);
+        atomic::replace(&dir, &name, &bytes, 0o600).map_err(StoreError::io(doing()))
     }
 
-    /// `None` when the call changed no file, or its record is not whole.
+    /// `None` when the call changed no file, or its record is not whole or not this home's.
     pub fn kept_change(&self, session: &SessionId, call_id: &str) -> Result<Option<KeptChange>, StoreError> {
-        match self.sessions_dir().read(format!("changes/{session}/{}", file_name(call_id))) {
+        let name = format!("{session}/{}", file_name(call_id));
+        match self.sessions_dir().read(format!("changes/{name}")) {
+            // An undo would write what stands in it.
+            Ok(bytes) if !self.seal().knows(Sealed::Change, &name, &bytes) => Ok(None),
             Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(StoreError::io("reading what a file was before")(error)),

@@ -11,6 +11,7 @@ use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, OpenOptions, OpenOptionsExt};
 
 use super::error::StoreError;
 use super::quarantine::Quarantined;
+use super::seal::{self, Key, Seal};
 use super::sessions::SummaryCache;
 use super::trusted::{Hashes, TEXTS};
 use super::{atomic, files};
@@ -30,6 +31,8 @@ struct Inner {
     summaries: Mutex<SummaryCache>,
     quarantined: Mutex<Vec<Quarantined>>,
     hashes: Mutex<Hashes>,
+    seal: Seal,
+    troubles: Mutex<Vec<String>>,
     _lock: File,
 }
 
@@ -64,6 +67,7 @@ impl Home {
         for name in files::ROOTS.into_iter().chain([TEXTS]) {
             root.open_dir(name).iter().for_each(atomic::remove_leftovers);
         }
+        let (seal, key) = Seal::open(&root, &sessions)?;
         let home = Self {
             inner: Arc::new(Inner {
                 path,
@@ -73,10 +77,37 @@ impl Home {
                 summaries: Mutex::default(),
                 quarantined: Mutex::default(),
                 hashes: Mutex::default(),
+                seal,
+                troubles: Mutex::default(),
                 _lock: lock,
             }),
         };
+        home.keep_key(key)?;
         Ok(home)
+    }
+
+    /// Keeps a key that is new, and says when it takes the place of another one.
+    fn keep_key(&self, key: Key) -> Result<(), StoreError> {
+        match key {
+            Key::Read => return Ok(()),
+            Key::First => {}
+            Key::Lost => lock(&self.inner.troubles).push(format!(
+                "{} is gone: the sessions that are there are taken over as if they were imported, and nothing that waited in \
+                 them goes on. Put the file back from a backup of this home and start again, or delete this home's sessions \
+                 that you do not know.",
+                seal::FILE
+            )),
+            Key::Damaged(reason) => {
+                let reason = format!("{reason}; the sessions that are there are taken over as if they were imported");
+                self.quarantine_setting(seal::FILE, reason)?;
+            }
+        }
+        self.inner.seal.keep(&self.inner.root)
+    }
+
+    /// What a person should look at since this start, a sentence each.
+    pub fn troubles(&self) -> Vec<String> {
+        lock(&self.inner.troubles).clone()
     }
 
     /// Where the home is, for messages and for what must have a path (the watcher, a process's working folder).
@@ -100,6 +131,10 @@ impl Home {
 
     pub(super) fn sessions_dir(&self) -> &Dir {
         &self.inner.sessions
+    }
+
+    pub(super) fn seal(&self) -> &Seal {
+        &self.inner.seal
     }
 
     pub(super) fn edit_lock(&self) -> std::sync::MutexGuard<'_, ()> {

@@ -1,7 +1,9 @@
 //! The journal of a session: one fact a line while a run is under way, each line with a checksum.
 //!
-//! A line is a JSON object that ends in `,"crc":"xxxxxxxx"}`, where the checksum (CRC-32, IEEE) covers every byte of the
-//! line before that comma. The file can be read with any JSON tool, and a torn or damaged line is known as such.
+//! A line is a JSON object that ends in `,"mac":"…","crc":"xxxxxxxx"}`: the code says that this home wrote what stands before
+//! it, the checksum (CRC-32, IEEE) covers every byte of the line before its comma. The file can be read with any JSON tool,
+//! a torn or damaged line is known as such, and so is one that another program appended. A version that knows no codes
+//! passes over that field.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
@@ -11,6 +13,7 @@ use cap_std::fs::{OpenOptions, OpenOptionsExt};
 use super::atomic;
 use super::error::StoreError;
 use super::home::Home;
+use super::seal::Seal;
 use crate::domain::{Fact, SessionId};
 
 /// Whether an append waits for the disk.
@@ -25,6 +28,7 @@ pub enum Durability {
 /// An open journal. The file is made with the first append.
 pub struct Journal {
     home: Home,
+    session: SessionId,
     name: String,
     file: Option<File>,
     length: u64,
@@ -34,7 +38,7 @@ pub struct Journal {
 
 impl Journal {
     pub fn new(home: &Home, id: &SessionId) -> Self {
-        Self { home: home.clone(), name: file_name(id), file: None, length: 0, doubtful: false }
+        Self { home: home.clone(), session: id.clone(), name: file_name(id), file: None, length: 0, doubtful: false }
     }
 
     /// Whether what is appended next would be kept. After a sync that failed it would not: the kernel reports the loss of a
@@ -49,7 +53,7 @@ impl Journal {
     pub fn append(&mut self, facts: &[Fact], durability: Durability) -> Result<(), StoreError> {
         let mut bytes = Vec::with_capacity(256 * facts.len());
         for fact in facts {
-            write_line(&mut bytes, fact);
+            write_line(&mut bytes, fact, (self.home.seal(), &self.session));
         }
         let doing = format!("writing {}", self.name);
         if self.doubtful {
@@ -110,10 +114,11 @@ pub(super) fn remove(home: &Home, name: &str) -> Result<(), StoreError> {
     }
 }
 
-fn write_line(bytes: &mut Vec<u8>, fact: &Fact) {
+fn write_line(bytes: &mut Vec<u8>, fact: &Fact, (seal, session): (&Seal, &SessionId)) {
     let start = bytes.len();
     serde_json::to_writer(&mut *bytes, fact).expect("a fact has string keys and finite numbers, so it is JSON");
     bytes.pop();
+    seal.close_line(session.as_str(), bytes, start);
     let crc = crc32fast::hash(&bytes[start..]);
     bytes.extend_from_slice(format!(",\"crc\":\"{crc:08x}\"}}\n").as_bytes());
 }
@@ -122,30 +127,43 @@ fn write_line(bytes: &mut Vec<u8>, fact: &Fact) {
 #[derive(Debug, PartialEq)]
 pub(super) struct Unknown;
 
-/// What a journal's bytes hold: the facts up to the first line that is not whole, and where that line begins.
-pub(super) fn parse(bytes: &[u8]) -> Result<(Vec<Fact>, usize), Unknown> {
-    let mut facts = Vec::new();
-    let mut good = 0;
-    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        let Some(json) = whole(line) else { break };
-        facts.push(serde_json::from_slice(&json).map_err(|_| Unknown)?);
-        good += line.len();
-    }
-    Ok((facts, good))
+/// A fact as it stands in a journal.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Line {
+    pub fact: Fact,
+    /// This home wrote it, or it was there before this home had a key.
+    pub own: bool,
 }
 
-/// A line's JSON without its checksum, which is right.
+/// No session comes to so many facts; a higher number was made up, and after it there would be none left.
+const MOST_FACTS: u64 = 1 << 53;
+
+/// What a journal's bytes hold: the facts up to the first line that is not whole, and where that line begins.
+pub(super) fn parse(bytes: &[u8], (seal, session): (&Seal, &SessionId)) -> Result<(Vec<Line>, usize), Unknown> {
+    let known = seal.known_start(&file_name(session), bytes);
+    let mut lines = Vec::new();
+    let mut good = 0;
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let Some(mut json) = whole(line) else { break };
+        let own = good + line.len() <= known || seal.knows_line(session.as_str(), &json);
+        json.push(b'}');
+        let fact: Fact = serde_json::from_slice(&json).map_err(|_| Unknown)?;
+        if fact.seq > MOST_FACTS {
+            break;
+        }
+        lines.push(Line { fact, own });
+        good += line.len();
+    }
+    Ok((lines, good))
+}
+
+/// A line's JSON without its checksum, which is right, and without the bracket that closes it.
 fn whole(line: &[u8]) -> Option<Vec<u8>> {
     let body = line.strip_suffix(b"\"}\n")?;
     let (body, crc) = body.split_at_checked(body.len().checked_sub(8)?)?;
     let body = body.strip_suffix(b",\"crc\":\"")?;
     let crc = u32::from_str_radix(std::str::from_utf8(crc).ok()?, 16).ok()?;
-    if crc32fast::hash(body) != crc {
-        return None;
-    }
-    let mut json = body.to_vec();
-    json.push(b'}');
-    Some(json)
+    (crc32fast::hash(body) == crc).then(|| body.to_vec())
 }
 
 #[cfg(test)]
@@ -153,6 +171,44 @@ mod tests {
     use super::*;
     use crate::domain::Event;
     use proptest::prelude::*;
+
+    fn session() -> SessionId {
+        SessionId::parse("s").unwrap()
+    }
+
+    fn write_line(bytes: &mut Vec<u8>, fact: &Fact) {
+        super::write_line(bytes, fact, (&Seal::of([7; 32]), &session()));
+    }
+
+    fn parse(bytes: &[u8]) -> Result<(Vec<Fact>, usize), Unknown> {
+        let (lines, good) = super::parse(bytes, (&Seal::of([7; 32]), &session()))?;
+        assert!(lines.iter().all(|line| line.own), "what is whole was written here");
+        Ok((lines.into_iter().map(|line| line.fact).collect(), good))
+    }
+
+    #[test]
+    fn a_line_with_another_code_or_none_is_read_as_another_program_s() {
+        let mut bytes = Vec::new();
+        write_line(&mut bytes, &fact(1, "one"));
+        super::write_line(&mut bytes, &fact(2, "two"), (&Seal::of([8; 32]), &session()));
+        let body = r#"{"seq":3,"at":1.5,"event":{"type":"titled","title":"three"}"#;
+        bytes.extend_from_slice(format!("{body},\"crc\":\"{:08x}\"}}\n", crc32fast::hash(body.as_bytes())).as_bytes());
+        let own = |id: &str| {
+            let (lines, good) = super::parse(&bytes, (&Seal::of([7; 32]), &SessionId::parse(id).unwrap())).unwrap();
+            assert_eq!(good, bytes.len());
+            lines.iter().map(|line| line.own).collect::<Vec<_>>()
+        };
+        assert_eq!((own("s"), own("t")), (vec![true, false, false], vec![false; 3]));
+    }
+
+    #[test]
+    fn a_number_that_no_session_reaches_is_not_whole() {
+        let mut bytes = Vec::new();
+        write_line(&mut bytes, &fact(1, "one"));
+        let whole = bytes.len();
+        write_line(&mut bytes, &fact(u64::MAX, "two"));
+        assert_eq!(parse(&bytes).unwrap(), (vec![fact(1, "one")], whole));
+    }
 
     fn fact(seq: u64, title: &str) -> Fact {
         Fact { seq, at: 1.5, event: Event::Titled { title: title.to_owned() } }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::error::StoreError;
 use super::home::Home;
-use super::{atomic, session_file};
+use super::{atomic, seal, session_file};
 use crate::clock;
 use crate::domain::{Session, SessionId};
 
@@ -49,7 +49,7 @@ impl Home {
     /// A session as its file has it; `None` when there is none that can be read.
     pub fn stored_session(&self, id: &SessionId) -> Option<Session> {
         let bytes = self.sessions_dir().read(format!("{id}.json")).ok()?;
-        session_file::parse(&bytes, clock::now()).ok()
+        session_file::parse_foreign(&bytes, clock::now()).ok()
     }
 
     /// The archives of a session, oldest first.
@@ -72,13 +72,27 @@ impl Home {
 
     /// The messages of one archive, as they were written.
     pub fn archived(&self, id: &SessionId, name: &str) -> Result<Vec<Value>, StoreError> {
+        self.archived_as(id, name, None).map(|(messages, _)| messages)
+    }
+
+    /// The same, and whether they are what this home wrote: by the hash that the session keeps of the archive, or because
+    /// the file was there before this home had a key.
+    pub fn archived_as(
+        &self,
+        id: &SessionId,
+        name: &str,
+        sha256: Option<&str>,
+    ) -> Result<(Vec<Value>, bool), StoreError> {
         let missing = || StoreError::NotFound { what: format!("archive {name} of session {id}") };
         if !is_archive_of(id, name) {
             return Err(missing());
         }
         let dir = self.sessions_dir().open_dir(ARCHIVE).map_err(|_| missing())?;
         let bytes = dir.read(name).map_err(|_| missing())?;
-        serde_json::from_slice(&bytes).map_err(|_| missing())
+        let messages = serde_json::from_slice(&bytes).map_err(|_| missing())?;
+        let own = sha256.is_some_and(|known| known == seal::sha256(&bytes))
+            || self.seal().was_there(&format!("{ARCHIVE}/{name}"), &bytes);
+        Ok((messages, own))
     }
 
     /// Writes archives that came with a session from elsewhere. Their names get the session's id; answers old and new names.
@@ -109,7 +123,7 @@ impl Home {
         let mut found: Vec<DeletedSession> = names
             .filter_map(|name| {
                 let id = SessionId::parse(name.strip_suffix(".json")?).ok()?;
-                let session = session_file::parse(&dir.read(&name).ok()?, 0.0).ok()?;
+                let session = session_file::parse_foreign(&dir.read(&name).ok()?, 0.0).ok()?;
                 Some(DeletedSession {
                     id: id.to_string(),
                     title: session.title,

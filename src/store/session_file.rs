@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::domain::{Message, Session};
+use crate::domain::{Message, Session, without_claims};
+
+/// The field that proves who wrote the file.
+const MAC: &str = "mac";
 
 /// Why a session file cannot be used.
 #[derive(Debug, thiserror::Error, PartialEq)]
@@ -29,10 +32,25 @@ pub fn parse(bytes: &[u8], migrated_at: f64) -> Result<Session, BadSession> {
             Ok(session)
         }
         Value::Object(ref fields) if fields.get("messages").is_some_and(Value::is_array) => {
-            serde_json::from_value(value).map_err(|e| BadSession::Field(e.to_string()))
+            let mut session: Session = serde_json::from_value(value).map_err(|e| BadSession::Field(e.to_string()))?;
+            // It says of the file who wrote it, and nothing of the session.
+            session.extra.shift_remove(MAC);
+            Ok(session)
         }
         _ => Err(BadSession::Shape),
     }
+}
+
+/// Reads a session of another program, in which words that this version does not know are passed over.
+pub fn parse_foreign(bytes: &[u8], migrated_at: f64) -> Result<Session, BadSession> {
+    let strict = parse(bytes, migrated_at);
+    let Ok(Value::Object(mut fields)) = serde_json::from_slice(bytes) else { return strict };
+    if strict.is_ok() || !fields.get("messages").is_some_and(Value::is_array) {
+        return strict;
+    }
+    without_claims(&mut fields);
+    fields.shift_remove(MAC);
+    serde_json::from_value(Value::Object(fields)).or(strict)
 }
 
 /// The file's bytes: indented, so that it reads and diffs well, with a newline at the end.

@@ -10,9 +10,11 @@ use serde::{Deserialize, Serialize};
 use super::beginning::{Messages, beginning};
 use super::error::StoreError;
 use super::home::Home;
+use super::journal::Line;
+use super::seal::{Sealed, sha256};
 use super::{Durability, Journal, atomic, journal, session_file};
 use crate::clock;
-use crate::domain::{Fact, Message, Outcome, Session, SessionId, Usage};
+use crate::domain::{Fact, Message, Outcome, Session, SessionId, Usage, WorkId};
 
 /// A session as a list shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
@@ -64,6 +66,22 @@ pub struct Loaded {
     pub session: Session,
     /// Of the file it stands in now.
     pub stamp: Option<Stamp>,
+    /// It was taken over from a file that still says something else: it must be saved before anything is added to it.
+    pub unsaved: bool,
+}
+
+/// An archive that was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptArchive {
+    /// The file's name under `sessions/archive/`.
+    pub name: String,
+    pub sha256: String,
+}
+
+/// A session's file, and whether this home wrote it.
+struct Snapshot {
+    session: Session,
+    own: bool,
 }
 
 /// What a file looked like: another stamp means another content.
@@ -137,7 +155,7 @@ impl Home {
             }));
         }
         // Version 1, or damaged.
-        match session_file::parse(&bytes, clock::now()) {
+        match session_file::parse_foreign(&bytes, clock::now()) {
             Ok(session) => Ok(Some(SessionSummary::of(id, &session))),
             Err(_) if in_memory.contains(id) => Ok(Some(SessionSummary::unreadable(id))),
             Err(reason) => self.quarantine(&file_name(id), reason.to_string()).map(|()| None),
@@ -153,7 +171,8 @@ impl Home {
 
     /// Reads a session: snapshot, then journal, then whatever a crash left open is closed. `None` when there is none.
     ///
-    /// A work that waits for a person stays open, with its journal: the next start finds it by that.
+    /// A work that waits for a person stays open, with its journal: the next start finds it by that. Where another program
+    /// wrote any of it, the session is taken over as [`Session::adopted`] says.
     ///
     /// A snapshot that does not parse and the end of a journal that is not whole go to `storage/quarantine/`. A session of a
     /// newer format is read as far as it is understood, and nothing of it is touched.
@@ -164,25 +183,66 @@ impl Home {
         // Taken first: an edit made while the file is read is then seen later.
         let stamp = self.session_stamp(id);
         let snapshot = self.read_snapshot(id)?;
-        if let Some(session) = snapshot.as_ref().filter(|session| session.is_newer()) {
-            return Ok(Some(Loaded { session: session.clone(), stamp }));
+        if let Some(Snapshot { session, own }) = snapshot.as_ref().filter(|snapshot| snapshot.session.is_newer()) {
+            let session = session.clone();
+            let session = if *own { session } else { session.adopted(&clock::new_id()) };
+            return Ok(Some(Loaded { session, stamp, unsaved: !own }));
         }
-        let facts = self.read_journal(id)?;
-        if snapshot.is_none() && facts.is_none() {
+        let lines = self.read_journal(id)?;
+        if snapshot.is_none() && lines.is_none() {
             return Ok(None);
         }
-        let created = facts.as_ref().and_then(|facts| facts.first()).map_or_else(clock::now, |fact| fact.at);
-        let mut session = snapshot.unwrap_or_else(|| Session::new("", created));
-        if facts.is_none() && session.running().is_none() {
-            return Ok(Some(Loaded { session, stamp }));
+        let created = lines.as_ref().and_then(|lines| lines.first()).map_or_else(clock::now, |line| line.fact.at);
+        let snapshot = snapshot.unwrap_or_else(|| Snapshot { session: Session::new("", created), own: true });
+        // What the snapshot holds already is not folded, whoever wrote it.
+        let is_own = |line: &Line| line.own || line.fact.seq <= snapshot.session.seq;
+        if !snapshot.own || !lines.iter().flatten().all(is_own) {
+            let session = self.adopt(id, snapshot, &lines)?;
+            // A file that is only looked at stays as it is.
+            let stamp = if lines.is_some() { self.session_stamp(id) } else { stamp };
+            return Ok(Some(Loaded { session, stamp, unsaved: lines.is_none() }));
         }
-        facts.iter().flatten().for_each(|fact| session.apply_fact(fact));
+        let mut session = snapshot.session;
+        if lines.is_none() && session.running().is_none() {
+            return Ok(Some(Loaded { session, stamp, unsaved: false }));
+        }
+        lines.iter().flatten().for_each(|line| session.apply_fact(&line.fact));
         self.repair(id, &mut session)?;
         self.save_snapshot(id, &session)?;
         if session.waiting().is_none() {
             journal::remove(self, &journal::file_name(id))?;
         }
-        Ok(Some(Loaded { session, stamp: self.session_stamp(id) }))
+        Ok(Some(Loaded { session, stamp: self.session_stamp(id), unsaved: false }))
+    }
+
+    /// Takes over what another program wrote, whole or in part. Nothing that was said is lost, and nothing acts.
+    fn adopt(&self, id: &SessionId, snapshot: Snapshot, lines: &Option<Vec<Line>>) -> Result<Session, StoreError> {
+        let Snapshot { mut session, own } = snapshot;
+        tracing::warn!(session = %id, "its file or journal was written by another program: it is taken over as content");
+        let known: HashSet<WorkId> = session.works.iter().map(|work| work.work_id.clone()).collect();
+        // A number in a file of another program says nothing of what it holds. What we were told of and it does not know is
+        // folded in any case, so that no such number hides an acknowledged message.
+        let (held, mut last_own) = (session.seq, if own { session.seq } else { 0 });
+        for Line { fact, own } in lines.iter().flatten() {
+            let is_new = fact.event.work_id().is_some_and(|work_id| !known.contains(work_id));
+            let folds = match own {
+                true => fact.seq > last_own && (is_new || fact.seq > held),
+                false => is_new || fact.seq > held,
+            };
+            if folds {
+                session.apply(&fact.event, fact.at);
+            }
+            last_own = if *own { last_own.max(fact.seq) } else { last_own };
+        }
+        let mut session = session.adopted(&clock::new_id());
+        // A crash before the journal is removed must not fold it again.
+        let ours = if own { held } else { 0 };
+        session.seq = lines.iter().flatten().map(|line| line.fact.seq).fold(ours, u64::max);
+        if lines.is_some() {
+            self.save_snapshot(id, &session)?;
+            journal::remove(self, &journal::file_name(id))?;
+        }
+        Ok(session)
     }
 
     /// Closes what a crash left open, as facts like any other.
@@ -199,15 +259,17 @@ impl Home {
         Ok(())
     }
 
-    fn read_snapshot(&self, id: &SessionId) -> Result<Option<Session>, StoreError> {
+    fn read_snapshot(&self, id: &SessionId) -> Result<Option<Snapshot>, StoreError> {
         let name = file_name(id);
         let bytes = match self.sessions_dir().read(&name) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(StoreError::io(format!("reading sessions/{name}"))(error)),
         };
-        match session_file::parse(&bytes, clock::now()) {
-            Ok(session) => Ok(Some(session)),
+        let own = self.seal().knows(Sealed::Session, id.as_str(), &bytes);
+        let read = if own { session_file::parse } else { session_file::parse_foreign };
+        match read(&bytes, clock::now()) {
+            Ok(session) => Ok(Some(Snapshot { session, own })),
             Err(reason) => {
                 self.quarantine(&name, reason.to_string())?;
                 Ok(None)
@@ -215,7 +277,7 @@ impl Home {
         }
     }
 
-    fn read_journal(&self, id: &SessionId) -> Result<Option<Vec<Fact>>, StoreError> {
+    fn read_journal(&self, id: &SessionId) -> Result<Option<Vec<Line>>, StoreError> {
         let name = journal::file_name(id);
         let bytes = match self.sessions_dir().read(&name) {
             Ok(bytes) => bytes,
@@ -223,7 +285,7 @@ impl Home {
             Err(error) => return Err(StoreError::io(format!("reading sessions/{name}"))(error)),
         };
         let unknown = |journal::Unknown| StoreError::Newer { what: format!("sessions/{name}") };
-        let (facts, good) = journal::parse(&bytes).map_err(unknown)?;
+        let (lines, good) = journal::parse(&bytes, (self.seal(), id)).map_err(unknown)?;
         if good < bytes.len() {
             let reason = format!("{} bytes at the end are not whole facts", bytes.len() - good);
             self.quarantine_bytes(&name, &bytes[good..], reason)?;
@@ -232,13 +294,14 @@ impl Home {
             file.and_then(|file| file.set_len(good as u64).and_then(|()| file.sync_all()))
                 .map_err(StoreError::io(format!("cutting sessions/{name}")))?;
         }
-        Ok(Some(facts))
+        Ok(Some(lines))
     }
 
-    /// Writes `sessions/{id}.json` atomically.
+    /// Writes `sessions/{id}.json` atomically, with the proof that this home wrote it.
     pub fn save_snapshot(&self, id: &SessionId, session: &Session) -> Result<(), StoreError> {
         let name = file_name(id);
-        atomic::replace(self.sessions_dir(), &name, &session_file::encode(session), 0o600)
+        let bytes = self.seal().close(Sealed::Session, id.as_str(), session_file::encode(session));
+        atomic::replace(self.sessions_dir(), &name, &bytes, 0o600)
             .map_err(StoreError::io(format!("saving sessions/{name}")))
     }
 
@@ -258,8 +321,8 @@ impl Home {
         self.session_stamp(id).ok_or_else(|| StoreError::NotFound { what: format!("session {id}") })
     }
 
-    /// Keeps messages that a summary will stand for, and returns the file's name under `sessions/archive/`.
-    pub fn archive(&self, id: &SessionId, messages: &[Arc<Message>]) -> Result<String, StoreError> {
+    /// Keeps messages that a summary will stand for.
+    pub fn archive(&self, id: &SessionId, messages: &[Arc<Message>]) -> Result<KeptArchive, StoreError> {
         let dir = self.archive_dir("archive")?;
         // A clock that was set back may give the same time again.
         let mut name = format!("{id}_{}.json", clock::stamp());
@@ -271,7 +334,7 @@ impl Home {
         let mut bytes = serde_json::to_vec_pretty(messages).expect("messages are JSON");
         bytes.push(b'\n');
         atomic::replace(&dir, &name, &bytes, 0o600).map_err(StoreError::io(format!("archiving {id}")))?;
-        Ok(name)
+        Ok(KeptArchive { name, sha256: sha256(&bytes) })
     }
 
     /// Moves a session to `sessions/archive/deleted/`. `false` when there is none.

@@ -16,8 +16,23 @@ fn folder() -> tempfile::TempDir {
     if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.expect("a temporary folder")
 }
 
-/// The snapshot and the journal of a run that is held in its second answer.
-async fn recorded() -> (Vec<u8>, Vec<u8>) {
+/// What a home holds of a run that is held in its second answer.
+struct Recorded {
+    snapshot: Vec<u8>,
+    journal: Vec<u8>,
+    /// By which the home knows that it wrote them.
+    key: Vec<u8>,
+}
+
+impl Recorded {
+    /// An empty home with the key of the one in which it was recorded.
+    fn home(&self, folder: &Path) -> Home {
+        std::fs::write(folder.join("session-key.json"), &self.key).unwrap();
+        Home::open(folder).unwrap()
+    }
+}
+
+async fn recorded() -> Recorded {
     let first = steps([
         json!({"thinking": "Hm, 企鹅."}),
         json!({"text": "I look. 我看看。"}),
@@ -33,7 +48,7 @@ async fn recorded() -> (Vec<u8>, Vec<u8>) {
     stream.until("new_response").await;
     stream.until("token").await;
     let read = |name: &str| std::fs::read(world.path(name)).unwrap();
-    (read("sessions/s.json"), read("sessions/s.journal"))
+    Recorded { snapshot: read("sessions/s.json"), journal: read("sessions/s.journal"), key: read("session-key.json") }
 }
 
 fn id(name: &str) -> SessionId {
@@ -48,7 +63,9 @@ fn load(home: &Home, name: &str) -> Session {
     assert_eq!(complaints(&loaded), Vec::<String>::new(), "{name}");
     let path = home.path().join(format!("sessions/{name}.json"));
     let bytes = std::fs::read(&path).unwrap();
-    let file: Value = serde_json::from_slice(&bytes).expect("the file is JSON");
+    let mut file: Value = serde_json::from_slice(&bytes).expect("the file is JSON");
+    assert!(file.as_object_mut().unwrap().shift_remove("mac").is_some(), "{name}: it says who wrote it");
+    assert!(loaded.taint.is_empty(), "{name}: it is our own");
     assert_eq!(file, serde_json::to_value(&loaded).unwrap(), "{name}: the file is what was loaded");
     assert!(!home.path().join(format!("sessions/{name}.journal")).exists());
     assert!(home.load(&id(name)).unwrap().unwrap().session == loaded, "{name}: a second look finds the same");
@@ -58,16 +75,17 @@ fn load(home: &Home, name: &str) -> Session {
 
 #[tokio::test]
 async fn cut_at_every_byte_the_whole_facts_before_the_cut_are_kept() {
-    let (snapshot, journal) = recorded().await;
+    let recorded = recorded().await;
+    let Recorded { snapshot, journal, .. } = &recorded;
     let folder = folder();
-    let home = Home::open(folder.path()).unwrap();
+    let home = recorded.home(folder.path());
     let put = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join("sessions").join(name), bytes).unwrap();
     let mut before = 0;
     for cut in 0..=journal.len() {
-        let name = format!("c{cut}");
-        put(&format!("{name}.json"), &snapshot);
+        let name = "s";
+        put(&format!("{name}.json"), snapshot);
         put(&format!("{name}.journal"), &journal[..cut]);
-        let session = load(&home, &name);
+        let session = load(&home, name);
         let whole = journal[..cut].iter().filter(|byte| **byte == b'\n').count() as u64;
         let repairs = if session.works.is_empty() { 0 } else { session.seq - whole };
         assert!(session.seq >= whole && repairs <= 4, "{name}: seq {} of {whole} whole facts", session.seq);
@@ -79,7 +97,7 @@ async fn cut_at_every_byte_the_whole_facts_before_the_cut_are_kept() {
         assert_eq!(kept.map(|path| std::fs::read(path).unwrap()), (torn < cut).then(|| journal[torn..cut].to_vec()));
         aside.iter().for_each(|path| std::fs::remove_file(path).unwrap());
     }
-    let whole = load(&home, &format!("c{}", journal.len()));
+    let whole = load(&home, "s");
     assert_eq!(whole.messages.len(), 3);
     assert_eq!(whole.messages[1].tool_calls.len(), 3);
     assert_eq!(whole.messages[1].content, "I look. 我看看。");
@@ -87,16 +105,17 @@ async fn cut_at_every_byte_the_whole_facts_before_the_cut_are_kept() {
 
 #[tokio::test]
 async fn a_bit_flipped_anywhere_costs_only_what_comes_after_it() {
-    let (snapshot, journal) = recorded().await;
+    let recorded = recorded().await;
+    let Recorded { snapshot, journal, .. } = &recorded;
     let folder = folder();
-    let home = Home::open(folder.path()).unwrap();
+    let home = recorded.home(folder.path());
     for at in 0..journal.len() {
         let mut flipped = journal.clone();
         flipped[at] ^= 1 << (at % 8);
-        let name = format!("f{at}");
-        std::fs::write(folder.path().join(format!("sessions/{name}.json")), &snapshot).unwrap();
+        let name = "s";
+        std::fs::write(folder.path().join(format!("sessions/{name}.json")), snapshot).unwrap();
         std::fs::write(folder.path().join(format!("sessions/{name}.journal")), flipped).unwrap();
-        let session = load(&home, &name);
+        let session = load(&home, name);
         let whole = journal[..at].iter().filter(|byte| **byte == b'\n').count() as u64;
         assert!(session.seq >= whole, "{name}: seq {} of {whole} whole facts", session.seq);
     }
@@ -105,7 +124,7 @@ async fn a_bit_flipped_anywhere_costs_only_what_comes_after_it() {
 
 #[tokio::test]
 async fn stopped_after_any_fact_with_the_snapshot_of_any_earlier_one_nothing_is_folded_twice() {
-    let (snapshot, journal) = recorded().await;
+    let Recorded { snapshot, journal, .. } = recorded().await;
     let facts: Vec<Fact> = journal
         .split_inclusive(|byte| *byte == b'\n')
         .map(|line| serde_json::from_slice(line).expect("a journal's line is JSON"))

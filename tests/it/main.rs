@@ -12,6 +12,7 @@ mod script;
 mod transcript;
 mod world;
 
+mod adopted;
 mod approvals;
 mod approvals_bound;
 mod approvals_files;

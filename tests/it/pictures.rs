@@ -184,7 +184,11 @@ async fn pictures_go_along_when_a_session_is_exported_imported_branched_deleted_
     assert_eq!(exported["pictures"], json!({hash(&cat): STANDARD.encode(&cat)}));
     let id = server.post("/api/sessions/import", exported.clone()).await.ok()["id"].as_str().unwrap().to_owned();
     assert_eq!(shown(&id).await, 200);
-    assert_eq!(server.get(&format!("/api/sessions/{id}/export?format=json")).await.ok(), exported);
+    let mut again = server.get(&format!("/api/sessions/{id}/export?format=json")).await.ok();
+    again.as_object_mut().unwrap().remove("taint");
+    let mut expected = exported.clone();
+    expected.as_object_mut().unwrap().remove("seq");
+    assert_eq!(again, expected);
     assert!(world.session(&id).get("pictures").is_none());
 
     let mut forged = exported.clone();

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use super::{Actor, Compression, Errand, Reply};
 use crate::agent::compress;
-use crate::domain::{Event, Message};
+use crate::clock;
+use crate::domain::{Event, Message, adopted_messages};
 use crate::engine::work::{archive, summary_of};
 use crate::engine::{EngineError, Proposal, blocking};
+use crate::store::KeptArchive;
 
 impl Actor {
     /// Archives the older half, in the background; until then nothing else may be said.
@@ -49,11 +51,12 @@ impl Actor {
     pub(super) async fn compressed(
         &mut self,
         count: usize,
-        made: Result<(String, String), EngineError>,
+        made: Result<(String, KeptArchive), EngineError>,
     ) -> Result<Compression, EngineError> {
         self.compressing = false;
-        let (summary, archive) = made?;
-        self.ledger.fact(Event::Compressed { count, summary: summary.clone(), archive: archive.clone() }).await?;
+        let (summary, KeptArchive { name: archive, sha256 }) = made?;
+        let (kept, sha256) = (archive.clone(), Some(sha256));
+        self.ledger.fact(Event::Compressed { count, summary: summary.clone(), archive: kept, sha256 }).await?;
         self.ledger.settle().await;
         self.changed();
         Ok(Compression { archived: count, remaining: self.ledger.session.messages.len(), summary, archive })
@@ -66,16 +69,22 @@ impl Actor {
             return Err(EngineError::Busy);
         }
         let (home, id, name) = (self.services.home.clone(), self.ledger.id.clone(), archive.to_owned());
-        let found = blocking(move || home.archived(&id, &name)).await?;
+        let parts = &self.ledger.session.archived;
+        let part = parts.iter().rev().find(|part| part.archive == archive);
+        let sha256 = part.and_then(|part| part.sha256.clone());
+        let (found, own) = blocking(move || home.archived_as(&id, &name, sha256.as_deref())).await?;
         let messages: Result<Vec<Arc<Message>>, _> = found.into_iter().map(serde_json::from_value).collect();
-        let messages = messages.map_err(|error| {
+        let mut messages = messages.map_err(|error| {
             EngineError::Refused(format!(
                 "sessions/archive/{archive} holds what is no message ({error}); it stays as it is"
             ))
         })?;
         self.ledger.session.restorable(archive, messages.len())?;
+        if !own {
+            adopted_messages(&mut messages, &clock::new_id());
+        }
         let count = messages.len();
-        self.ledger.fact(Event::Restored { archive: archive.to_owned(), messages }).await?;
+        self.ledger.fact(Event::Restored { archive: archive.to_owned(), messages, foreign: !own }).await?;
         self.ledger.settle().await;
         self.changed();
         Ok(count)

@@ -1,0 +1,362 @@
+//! `session-key.json`: the key by which this home knows the files in sessions/ that it wrote itself.
+//!
+//! A file of sessions/ decides what runs without a question: a work that is under way goes on, an answer that was given
+//! counts. So only what carries a message authentication code (HMAC-SHA-256) of this key may act; what another program wrote
+//! is content and nothing more. The code is the last field of a session's file, of a kept change, and of each line of a
+//! journal, over the bytes before it and the name of the session. It is written with them in one step, so there is no moment
+//! in which a file and its code disagree.
+//!
+//! The key stands beside `trusted.json`, where no tool and no command reads. It belongs to the home: a copy of the whole
+//! home knows its own files.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+
+use cap_std::fs::{Dir, MetadataExt, OpenOptions, OpenOptionsExt, Permissions, PermissionsExt};
+use hmac::{Hmac, KeyInit, Mac};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::atomic;
+use super::error::StoreError;
+use crate::clock;
+
+pub(super) const FILE: &str = "session-key.json";
+/// A key file beyond this is damaged, in bytes: a home with 100,000 sessions stays below it.
+const MOST: u64 = 64 << 20;
+const BEFORE_CODE: &[u8] = b",\n  \"mac\": \"";
+const AFTER_CODE: &[u8] = b"\"\n}\n";
+const BEFORE_LINE_CODE: &[u8] = b",\"mac\":\"";
+/// A code in hexadecimal.
+const CODE: usize = 64;
+
+/// What a code is for; one made for a thing is never one for another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sealed {
+    /// `sessions/{id}.json`; its name is the session's id.
+    Session,
+    /// One line of `sessions/{id}.journal`; its name is the session's id.
+    Fact,
+    /// `sessions/changes/{id}/{call}.json`; its name is `{id}/{call}.json`.
+    Change,
+}
+
+/// A file that was there when the key was made: the person's own, as long as it begins as it did then.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Found {
+    size: u64,
+    sha256: String,
+}
+
+/// By path below sessions/; a deleted session stands there under the name it has when it comes back.
+type FirstStart = BTreeMap<String, Vec<Found>>;
+
+#[derive(Serialize, Deserialize)]
+struct KeyFile {
+    /// 32 bytes in hexadecimal.
+    key: String,
+    /// What was there at the first start of a version that keeps a key.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    first_start: FirstStart,
+}
+
+/// The key, and what was there before it.
+pub(super) struct Seal {
+    key: [u8; 32],
+    first_start: FirstStart,
+}
+
+/// How the key was found.
+pub(super) enum Key {
+    Read,
+    /// This home never had one.
+    First,
+    /// It is gone, though there are files that were written with it.
+    Lost,
+    Damaged(String),
+}
+
+impl Seal {
+    #[cfg(test)]
+    pub fn of(key: [u8; 32]) -> Self {
+        Self { key, first_start: FirstStart::new() }
+    }
+
+    /// The home's key, or a new one that is to be kept with [`Seal::keep`]. With a new one in the place of another, nothing
+    /// that is there is known.
+    ///
+    /// # Errors
+    /// When the files that are there cannot be listed.
+    pub fn open(root: &Dir, sessions: &Dir) -> Result<(Self, Key), StoreError> {
+        let fresh = || {
+            let key = hex_bytes(clock::new_secret().as_bytes()).expect("a secret is 256 bits in hexadecimal");
+            Self { key, first_start: FirstStart::new() }
+        };
+        match read(root) {
+            Ok(Some(seal)) => Ok((seal, Key::Read)),
+            Ok(None) => {
+                let there = survey(sessions).map_err(StoreError::io("reading sessions/ for its first key"))?;
+                Ok(match there {
+                    None => (fresh(), Key::Lost),
+                    Some(first_start) => (Self { first_start, ..fresh() }, Key::First),
+                })
+            }
+            Err(reason) => Ok((fresh(), Key::Damaged(reason))),
+        }
+    }
+
+    /// Writes the key file, for its owner alone.
+    pub fn keep(&self, root: &Dir) -> Result<(), StoreError> {
+        let file = KeyFile { key: hex(&self.key), first_start: self.first_start.clone() };
+        let mut bytes = serde_json::to_vec_pretty(&file).expect("texts and numbers are JSON");
+        bytes.push(b'\n');
+        atomic::replace(root, FILE, &bytes, 0o600).map_err(StoreError::io(format!("writing {FILE}")))
+    }
+
+    /// Puts the code in as the last field of a JSON object that was written indented, with a newline at its end.
+    pub fn close(&self, kind: Sealed, name: &str, mut object: Vec<u8>) -> Vec<u8> {
+        let body = object.strip_suffix(b"\n}\n").map(<[u8]>::len);
+        let body = body.expect("an indented object with fields ends with a bracket on a line of its own");
+        object.truncate(body);
+        let code = hex(&self.mac(kind, name, &object).finalize().into_bytes());
+        object.extend_from_slice(BEFORE_CODE);
+        object.extend_from_slice(code.as_bytes());
+        object.extend_from_slice(AFTER_CODE);
+        object
+    }
+
+    /// Whether this home wrote the file, or it was there before the key.
+    pub fn knows(&self, kind: Sealed, name: &str, bytes: &[u8]) -> bool {
+        let (file, parts) = match kind {
+            Sealed::Session => (format!("{name}.json"), split(bytes)),
+            Sealed::Change => (format!("changes/{name}"), split(bytes)),
+            Sealed::Fact => return false,
+        };
+        parts.is_some_and(|(body, code)| self.is_code(kind, name, (body, code))) || self.was_there(&file, bytes)
+    }
+
+    /// Appends the code to a line that is begun: a JSON object without its closing bracket.
+    pub fn close_line(&self, session: &str, bytes: &mut Vec<u8>, start: usize) {
+        let code = hex(&self.mac(Sealed::Fact, session, &bytes[start..]).finalize().into_bytes());
+        bytes.extend_from_slice(BEFORE_LINE_CODE);
+        bytes.extend_from_slice(code.as_bytes());
+        bytes.push(b'"');
+    }
+
+    /// Whether this home wrote a line, given without its closing bracket.
+    pub fn knows_line(&self, session: &str, line: &[u8]) -> bool {
+        let parts = line.strip_suffix(b"\"").and_then(|line| before_code(line, BEFORE_LINE_CODE));
+        parts.is_some_and(|parts| self.is_code(Sealed::Fact, session, parts))
+    }
+
+    /// Whether exactly this file was there when the key was made.
+    pub fn was_there(&self, file: &str, bytes: &[u8]) -> bool {
+        self.known_start(file, bytes) == bytes.len() && self.first_start.contains_key(file)
+    }
+
+    /// How many bytes at the beginning of a file were there when the key was made.
+    pub fn known_start(&self, file: &str, bytes: &[u8]) -> usize {
+        let known = self.first_start.get(file).into_iter().flatten().filter_map(|found| {
+            let size = usize::try_from(found.size).ok()?;
+            (sha256(bytes.get(..size)?) == found.sha256).then_some(size)
+        });
+        known.max().unwrap_or(0)
+    }
+
+    fn mac(&self, kind: Sealed, name: &str, bytes: &[u8]) -> Hmac<Sha256> {
+        let kind: &[u8] = match kind {
+            Sealed::Session => b"session\0",
+            Sealed::Fact => b"fact\0",
+            Sealed::Change => b"change\0",
+        };
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).expect("HMAC takes a key of any length");
+        for part in [kind, name.as_bytes(), b"\0", bytes] {
+            mac.update(part);
+        }
+        mac
+    }
+
+    fn is_code(&self, kind: Sealed, name: &str, (body, code): (&[u8], &[u8])) -> bool {
+        hex_bytes(code).is_some_and(|code| self.mac(kind, name, body).verify_slice(&code).is_ok())
+    }
+}
+
+/// The bytes before a file's code, and the code.
+fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    before_code(bytes.strip_suffix(AFTER_CODE)?, BEFORE_CODE)
+}
+
+fn before_code<'b>(bytes: &'b [u8], mark: &[u8]) -> Option<(&'b [u8], &'b [u8])> {
+    let (body, code) = bytes.split_at_checked(bytes.len().checked_sub(CODE)?)?;
+    Some((body.strip_suffix(mark)?, code))
+}
+
+fn read(root: &Dir) -> Result<Option<Seal>, String> {
+    let meta = match root.symlink_metadata(FILE) {
+        Ok(meta) => meta,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.to_string()),
+    };
+    if !meta.is_file() {
+        return Err("it is no ordinary file".to_owned());
+    }
+    if meta.mode() & 0o077 != 0 {
+        // Best effort: on a file system without modes there is nothing to set.
+        let _ = root.set_permissions(FILE, Permissions::from_mode(0o600));
+    }
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC);
+    let mut bytes = Vec::new();
+    let file = root.open_with(FILE, &options).map_err(|error| error.to_string())?;
+    file.take(MOST + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > MOST {
+        return Err(format!("it has more than {MOST} bytes"));
+    }
+    let file: KeyFile = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
+    let key = hex_bytes(file.key.as_bytes()).ok_or("its key is not 64 hexadecimal digits")?;
+    Ok(Some(Seal { key, first_start: file.first_start }))
+}
+
+/// What stands in sessions/ before there is a key; `None` when some of it was written with one.
+fn survey(sessions: &Dir) -> io::Result<Option<FirstStart>> {
+    let mut found = FirstStart::new();
+    let folders = [("", ""), ("archive", "archive/"), ("archive/deleted", "")];
+    let changes = dirs(sessions, "changes").into_iter().map(|name| format!("changes/{name}"));
+    let changes: Vec<(String, String)> = changes.map(|path| (path.clone(), format!("{path}/"))).collect();
+    let folders = folders.into_iter().chain(changes.iter().map(|(path, under)| (path.as_str(), under.as_str())));
+    for (path, under) in folders {
+        let dir = match path {
+            "" => sessions.try_clone()?,
+            path => match sessions.open_dir(path) {
+                Ok(dir) => dir,
+                Err(_) => continue,
+            },
+        };
+        for entry in dir.entries()?.flatten() {
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let is_journal = name.ends_with(".journal");
+            if !(is_journal || name.ends_with(".json")) || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
+                continue;
+            }
+            // What cannot be read now is not known later.
+            let Ok(bytes) = dir.read(&name) else { continue };
+            let is_sealed = match is_journal {
+                true => bytes.split(|byte| *byte == b'\n').any(is_sealed_line),
+                false => split(&bytes).is_some(),
+            };
+            if is_sealed {
+                return Ok(None);
+            }
+            let entry = Found { size: bytes.len() as u64, sha256: sha256(&bytes) };
+            found.entry(format!("{under}{name}")).or_default().push(entry);
+        }
+    }
+    Ok(Some(found))
+}
+
+fn is_sealed_line(line: &[u8]) -> bool {
+    // `,"crc":"xxxxxxxx"}` comes last.
+    let line = line.len().checked_sub(18).and_then(|end| line[..end].strip_suffix(b"\""));
+    line.and_then(|line| before_code(line, BEFORE_LINE_CODE)).is_some()
+}
+
+fn dirs(sessions: &Dir, path: &str) -> Vec<String> {
+    let entries = sessions.open_dir(path).and_then(|dir| dir.entries()).into_iter().flatten().flatten();
+    let dirs = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    dirs.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+}
+
+pub(super) fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn hex_bytes(text: &[u8]) -> Option<[u8; 32]> {
+    if text.len() != CODE || !text.is_ascii() {
+        return None;
+    }
+    let mut bytes = [0; 32];
+    for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cap_std::ambient_authority;
+    use serde_json::{Value, json};
+
+    fn opened(folder: &std::path::Path) -> (Seal, Key) {
+        let root = Dir::open_ambient_dir(folder, ambient_authority()).unwrap();
+        root.create_dir_all("sessions").unwrap();
+        let (seal, key) = Seal::open(&root, &root.open_dir("sessions").unwrap()).unwrap();
+        seal.keep(&root).unwrap();
+        (seal, key)
+    }
+
+    fn pretty(value: &Value) -> Vec<u8> {
+        let mut bytes = serde_json::to_vec_pretty(value).unwrap();
+        bytes.push(b'\n');
+        bytes
+    }
+
+    #[test]
+    fn any_change_of_a_sealed_file_its_name_or_its_kind_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let (seal, _) = opened(folder.path());
+        let file = seal.close(Sealed::Session, "s", pretty(&json!({"title": "企鹅", "messages": []})));
+        let value: Value = serde_json::from_slice(&file).unwrap();
+        assert_eq!((&value["title"], value["mac"].as_str().unwrap().len()), (&json!("企鹅"), 64));
+        assert!(seal.knows(Sealed::Session, "s", &file));
+        assert!(!seal.knows(Sealed::Session, "t", &file) && !seal.knows(Sealed::Change, "s", &file));
+        for at in 0..file.len() {
+            let mut other = file.clone();
+            other[at] ^= 1;
+            assert!(!seal.knows(Sealed::Session, "s", &other), "byte {at}");
+            assert!(!seal.knows(Sealed::Session, "s", &file[..at]), "cut at {at}");
+        }
+        let (other, _) = opened(tempfile::tempdir().unwrap().path());
+        assert!(!other.knows(Sealed::Session, "s", &file), "another home's");
+    }
+
+    #[test]
+    fn a_copy_of_the_home_knows_its_files_and_a_lost_or_damaged_key_none() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("sessions/changes/s")).unwrap();
+        std::fs::write(folder.path().join("sessions/old.json"), "[]").unwrap();
+        std::fs::write(folder.path().join("sessions/changes/s/c.json"), "{}").unwrap();
+        let (seal, key) = opened(folder.path());
+        assert!(matches!(key, Key::First));
+        assert!(seal.knows(Sealed::Session, "old", b"[]") && !seal.knows(Sealed::Session, "old", b"[ ]"));
+        assert!(seal.knows(Sealed::Change, "s/c.json", b"{}") && !seal.knows(Sealed::Session, "new", b"[]"));
+        let file = seal.close(Sealed::Session, "s", pretty(&json!({"messages": []})));
+        std::fs::write(folder.path().join("sessions/s.json"), &file).unwrap();
+        let path = folder.path().join(FILE);
+        assert_eq!(std::os::unix::fs::PermissionsExt::mode(&path.metadata().unwrap().permissions()) & 0o777, 0o600);
+        let (again, key) = opened(folder.path());
+        assert!(matches!(key, Key::Read));
+        assert!(again.knows(Sealed::Session, "s", &file) && again.knows(Sealed::Session, "old", b"[]"));
+        std::fs::write(&path, "{").unwrap();
+        let root = Dir::open_ambient_dir(folder.path(), ambient_authority()).unwrap();
+        let (damaged, key) = Seal::open(&root, &root.open_dir("sessions").unwrap()).unwrap();
+        assert!(matches!(key, Key::Damaged(_)) && !damaged.knows(Sealed::Session, "s", &file));
+        std::fs::remove_file(&path).unwrap();
+        let (lost, key) = opened(folder.path());
+        assert!(matches!(key, Key::Lost) && !lost.knows(Sealed::Session, "s", &file));
+        assert!(!lost.knows(Sealed::Session, "old", b"[]"), "nothing is trusted a second time");
+    }
+
+    #[test]
+    fn a_line_is_known_for_its_session_alone() {
+        let (seal, _) = opened(tempfile::tempdir().unwrap().path());
+        let mut line = br#"x{"seq":1"#.to_vec();
+        seal.close_line("s", &mut line, 1);
+        assert!(seal.knows_line("s", &line[1..]) && !seal.knows_line("t", &line[1..]));
+        assert!(!seal.knows_line("s", br#"{"seq":1"#) && !seal.knows_line("s", b""));
+    }
+}
