@@ -356,6 +356,10 @@ impl Run {
 
     /// One request and its answer; the request is kept for those who want to look at it later.
     async fn send(&self, prepared: Prepared, recorder: &mut Recorder, ask: Ask<'_>) -> Result<Answer, NoAnswer> {
+        if let Some(part) = prepared.system.unreadable() {
+            let file = part.file.unwrap_or(part.label).to_owned();
+            return Err(NoAnswer::Prompt { file, cause: part.absent.clone().unwrap_or_default() });
+        }
         let request = Arc::new(self.with_pictures(prepared.request).await);
         let keeper = Keeper {
             home: self.tasks.home.clone(),
@@ -385,6 +389,15 @@ pub(super) fn ending(reason: NoAnswer) -> End {
             code: error.code().to_owned(),
             retryable: error.retryable(),
             about: error.about(),
+        }),
+        NoAnswer::Prompt { file, cause } => End::Outcome(Outcome::Error {
+            error: format!(
+                "{file} is part of every request and cannot be read: {cause}. Nothing was sent to the model. Make the file \
+                 readable, or remove it, then try again."
+            ),
+            code: "prompt_unreadable".to_owned(),
+            retryable: true,
+            about: About::from([("file".to_owned(), file), ("cause".to_owned(), cause)]),
         }),
         NoAnswer::TooLong => {
             End::Outcome(Outcome::Limit { detail: "the model kept repeating itself or would not stop".to_owned() })

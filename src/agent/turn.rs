@@ -24,6 +24,11 @@ pub enum NoAnswer {
         error: ProviderError,
         shown: bool,
     },
+    /// A part of the system prompt is there and cannot be read: nothing was sent.
+    Prompt {
+        file: String,
+        cause: String,
+    },
     /// More output than any answer needs; the model was likely looping.
     TooLong,
     Record(NotRecorded),

@@ -36,8 +36,10 @@ pub struct PromptPart {
     characters: usize,
     tokens: usize,
     truncated: bool,
-    /// Why it was left out.
+    /// Why it is not there.
     absent: Option<String>,
+    /// There is something in its place that cannot be read: until that is mended, nothing is sent to a model.
+    unreadable: bool,
     /// Byte range in `system`.
     start: usize,
     end: usize,
@@ -107,6 +109,7 @@ fn explain(services: &Services, session: Option<&Arc<Session>>) -> Prompt {
         tokens: count(&system.text[part.start..part.end]),
         truncated: part.truncated,
         absent: part.absent.clone(),
+        unreadable: part.unreadable,
         start: part.start,
         end: part.end,
     });

@@ -38,8 +38,10 @@ pub struct Part {
     /// Of the text taken from the file.
     pub characters: usize,
     pub truncated: bool,
-    /// Why it was left out.
+    /// Why it is not there.
     pub absent: Option<String>,
+    /// It is not there though there is something in its place: nothing may be sent without it.
+    pub unreadable: bool,
     /// First and last line of the file that are in.
     pub lines: Option<(u32, u32)>,
     /// Hash of the whole file.
@@ -107,35 +109,48 @@ pub fn part_of(path: &str, text: &str) -> Option<(String, bool)> {
     Some((prompt.text, truncated))
 }
 
-/// Reads all parts now. Never fails: a part that cannot be used is left out with its reason.
+/// Reads all parts now. A part that is missing or empty is left out. One that is there and cannot be read is not there
+/// either, and [`SystemPrompt::unreadable`] names it: what is sent to a model must not lack it in silence.
 pub fn assemble(home: &Home, memory: MemoryMode) -> SystemPrompt {
     let mut prompt = SystemPrompt::default();
     for (label, file) in PARTS {
         if file == MEMORY_FILE && memory == MemoryMode::Retrieved {
             prompt.push((label, None), RAG_GUIDE, None);
-            prompt.leave_out(label, file, "RAG mode is on: memory is retrieved for each question".to_owned());
+            let reason = "RAG mode is on: memory is retrieved for each question";
+            prompt.leave_out(label, file, Absent::LeftOut(reason));
             continue;
         }
         match read(home, file) {
             Ok(Body { text, line, etag }) => prompt.push((label, Some(file)), &text, Some((line, etag))),
-            Err(reason) => prompt.leave_out(label, file, reason),
+            Err(absent) => prompt.leave_out(label, file, absent),
         }
     }
     prompt
 }
 
-fn read(home: &Home, file: &str) -> Result<Body, String> {
-    let path = HomePath::parse(file).map_err(|bad| bad.to_string())?;
+/// Why a part is not in the prompt.
+enum Absent {
+    LeftOut(&'static str),
+    Unreadable(String),
+}
+
+fn read(home: &Home, file: &str) -> Result<Body, Absent> {
+    let path = HomePath::parse(file).map_err(|bad| Absent::Unreadable(bad.to_string()))?;
     let file = match home.read_text(&path) {
         Ok(text) => text,
-        Err(StoreError::NotFound { .. }) => return Err("the file is missing".to_owned()),
-        Err(other) => return Err(other.to_string()),
+        Err(StoreError::NotFound { .. }) if !home.has_entry(&path) => {
+            return Err(Absent::LeftOut("the file is missing"));
+        }
+        Err(StoreError::NotFound { .. }) => {
+            return Err(Absent::Unreadable("it is a link that leads nowhere".to_owned()));
+        }
+        Err(other) => return Err(Absent::Unreadable(other.to_string())),
     };
     let whole = file.content.trim_start_matches('\u{feff}');
     let text = whole.trim_start();
     let line = 1 + newlines(&whole[..whole.len() - text.len()]);
     match text.trim_end() {
-        "" => Err("the file is empty".to_owned()),
+        "" => Err(Absent::LeftOut("the file is empty")),
         text => Ok(Body { text: text.to_owned(), line, etag: file.etag }),
     }
 }
@@ -161,11 +176,21 @@ impl SystemPrompt {
         let characters = if truncated { PART_LIMIT } else { text.chars().count() };
         let lines = from.as_ref().map(|(first, _)| (*first, first + newlines(text)));
         let (end, etag) = (self.text.len(), from.map(|(_, etag)| etag));
-        self.parts.push(Part { label, file, start, end, characters, truncated, absent: None, lines, etag });
+        let (absent, unreadable) = (None, false);
+        self.parts.push(Part { label, file, start, end, characters, truncated, absent, unreadable, lines, etag });
     }
 
-    fn leave_out(&mut self, label: &'static str, file: &'static str, reason: String) {
+    /// The first part that is there and could not be read.
+    pub fn unreadable(&self) -> Option<&Part> {
+        self.parts.iter().find(|part| part.unreadable)
+    }
+
+    fn leave_out(&mut self, label: &'static str, file: &'static str, absent: Absent) {
         let at = self.text.len();
+        let (reason, unreadable) = match absent {
+            Absent::LeftOut(reason) => (reason.to_owned(), false),
+            Absent::Unreadable(reason) => (reason, true),
+        };
         self.parts.push(Part {
             label,
             file: Some(file),
@@ -174,6 +199,7 @@ impl SystemPrompt {
             characters: 0,
             truncated: false,
             absent: Some(reason),
+            unreadable,
             lines: None,
             etag: None,
         });
@@ -244,17 +270,25 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_left_out_with_its_reason() {
+    fn what_is_missing_or_empty_is_left_out_and_what_cannot_be_read_is_named() {
         let (folder, home) = home();
         std::fs::write(folder.path().join("workspace/SOUL.md"), b"\xff\xfe").unwrap();
         std::fs::write(folder.path().join("workspace/USER.md"), "  \n").unwrap();
         std::fs::create_dir(folder.path().join("workspace/AGENTS.md")).unwrap();
+        std::os::unix::fs::symlink("nowhere.md", folder.path().join("memory/MEMORY.md")).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", folder.path().join("SKILLS_SNAPSHOT.md")).unwrap();
         let prompt = assemble(&home, MemoryMode::Whole);
         assert_eq!(prompt.text, "");
         let reasons: Vec<_> = prompt.parts.iter().map(|p| p.absent.clone().unwrap()).collect();
         assert!(reasons[1].contains("not UTF-8"), "{reasons:?}");
         assert_eq!((reasons[2].as_str(), reasons[3].as_str()), ("the file is missing", "the file is empty"));
         assert!(reasons[4].contains("a folder"), "{reasons:?}");
+        assert!(reasons[5].contains("leads nowhere") && reasons[0].contains("a link"), "{reasons:?}");
+        let unreadable: Vec<_> = prompt.parts.iter().map(|part| part.unreadable).collect();
+        assert_eq!(unreadable, [true, true, false, false, true, true]);
+        assert_eq!(prompt.unreadable().and_then(|part| part.file), Some("SKILLS_SNAPSHOT.md"));
+        let retrieved = assemble(&home, MemoryMode::Retrieved);
+        assert!(retrieved.parts.iter().all(|part| part.file != Some(MEMORY_FILE) || !part.unreadable));
     }
 
     #[test]

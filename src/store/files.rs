@@ -64,6 +64,11 @@ impl Home {
         Ok(file)
     }
 
+    /// Whether anything of that name is there, be it a link that leads nowhere or a file that cannot be read.
+    pub fn has_entry(&self, path: &HomePath) -> bool {
+        self.folder(path).is_ok_and(|(folder, rest)| folder.symlink_metadata(rest).is_ok())
+    }
+
     /// Reads a text file with its hash.
     ///
     /// # Errors

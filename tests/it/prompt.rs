@@ -51,11 +51,9 @@ async fn the_parts_stand_in_the_documented_order_and_are_capped() {
 }
 
 #[tokio::test]
-async fn missing_empty_and_unreadable_parts_are_left_out_with_a_reason() {
+async fn missing_and_empty_parts_are_left_out_with_a_reason() {
     let world = world().await;
     world.write("workspace/IDENTITY.md", " \n");
-    world.write("workspace/USER.md", b"\xff\xfe\x00");
-    std::fs::create_dir(world.path("memory/MEMORY.md")).unwrap();
     let server = world.serve().await;
     server.chat("s", "hi").await;
     assert_eq!(system(&world), "<!-- Soul -->\nYou are the soul of a test.");
@@ -66,9 +64,64 @@ async fn missing_empty_and_unreadable_parts_are_left_out_with_a_reason() {
     };
     assert_eq!(reason("Soul"), "");
     assert!(reason("Identity").contains("empty"));
-    assert!(reason("User Profile").contains("UTF-8"));
     assert!(reason("Agents Guide").contains("missing"));
-    assert!(reason("Long-term Memory").contains("folder"));
+}
+
+#[tokio::test]
+async fn a_part_that_is_there_and_cannot_be_read_ends_the_run_and_is_named() {
+    let world = world().await;
+    let server = world.serve().await;
+    let held = tempfile::tempdir().unwrap();
+    type Damage<'d> = (&'d str, &'d str, &'d str, Box<dyn Fn(&std::path::Path) + 'd>);
+    let damages: [Damage<'_>; 5] = [
+        ("workspace/USER.md", "User Profile", "UTF-8", Box::new(|path| std::fs::write(path, b"\xff\xfe\x00").unwrap())),
+        ("memory/MEMORY.md", "Long-term Memory", "folder", Box::new(|path| std::fs::create_dir(path).unwrap())),
+        (
+            "workspace/AGENTS.md",
+            "Agents Guide",
+            "",
+            Box::new(|path| std::os::unix::fs::symlink(held.path(), path).unwrap()),
+        ),
+        ("workspace/SOUL.md", "Soul", "nowhere", Box::new(|path| std::os::unix::fs::symlink("gone.md", path).unwrap())),
+        (
+            "workspace/IDENTITY.md",
+            "Identity",
+            "limit",
+            Box::new(|path| {
+                std::fs::File::create(path).unwrap().set_len(11 << 20).unwrap();
+            }),
+        ),
+    ];
+    for (file, label, cause, damage) in damages {
+        let path = world.path(file);
+        let before = std::fs::read(&path).ok();
+        if before.is_some() {
+            std::fs::remove_file(&path).unwrap();
+        }
+        damage(&path);
+        let asked = world.asked().len();
+        let frames = server.chat("s", "hi").await;
+        let end = frames.iter().find(|frame| frame.is("error")).unwrap_or_else(|| panic!("{file}: {frames:#?}"));
+        let error = end.data["error"].as_str().unwrap();
+        assert_eq!(end.data["code"], "prompt_unreadable");
+        assert!(error.contains(file) && error.contains(cause) && error.contains("remove it"), "{error}");
+        assert_eq!(end.data["about"]["file"], file);
+        assert_eq!(world.asked().len(), asked, "{file}: nothing was sent without it");
+        let shown = server.get("/api/prompt").await.ok();
+        let part = shown["parts"].as_array().unwrap().iter().find(|part| part["label"] == label).unwrap().clone();
+        assert_eq!(part["unreadable"], true, "{part}");
+        assert!(part["absent"].as_str().unwrap().contains(cause), "{part}");
+        if path.is_dir() && !path.is_symlink() {
+            std::fs::remove_dir(&path).unwrap();
+        } else {
+            std::fs::remove_file(&path).unwrap();
+        }
+        if let Some(before) = before {
+            std::fs::write(&path, before).unwrap();
+        }
+        let frames = server.chat("s", "again").await;
+        assert!(frames.iter().any(|frame| frame.is("done")), "{file}: {frames:#?}");
+    }
 }
 
 #[tokio::test]

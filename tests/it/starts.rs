@@ -107,9 +107,18 @@ async fn lived_in() -> World {
     world
 }
 
-/// Everything there is but what a person wrote as the configuration: a fault in that is refused, with its line.
+/// Everything there is but what a person wrote as the configuration, and the parts of the prompt: a fault in the one is
+/// refused with its line, one in the others ends each run until it is mended (`prompt`).
 fn kinds(world: &World) -> Vec<PathBuf> {
-    let spared = ["config.yml", "sessions/other.json", "sessions/.lock"].map(|path| world.path(path));
+    let spared = [
+        "config.yml",
+        "sessions/other.json",
+        "sessions/.lock",
+        "workspace/SOUL.md",
+        "memory/MEMORY.md",
+        "SKILLS_SNAPSHOT.md",
+    ];
+    let spared = spared.map(|path| world.path(path));
     files(&world.home()).into_iter().filter(|path| !spared.contains(path)).collect()
 }
 

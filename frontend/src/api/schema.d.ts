@@ -430,7 +430,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Takes an exported session in, under a new id. Nothing in it is lost. */
+        /** Takes an exported session in, under a new id. Nothing that was said in it is lost, and nothing in it goes on by itself. */
         post: operations["import"];
         delete?: never;
         options?: never;
@@ -2146,8 +2146,10 @@ export interface components {
             characters: number;
             tokens: number;
             truncated: boolean;
-            /** @description Why it was left out. */
+            /** @description Why it is not there. */
             absent?: string | null;
+            /** @description There is something in its place that cannot be read: until that is mended, nothing is sent to a model. */
+            unreadable: boolean;
             /** @description Byte range in `system`. */
             start: number;
             end: number;

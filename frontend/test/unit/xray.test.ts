@@ -5,7 +5,7 @@ it('each piece of a request has its origin, its text by bytes, and its share', (
   const system = '# 灵魂\nBe kind.\n# 记忆\nTea.'
   const bytes = (text: string) => new TextEncoder().encode(text).length
   const cut = bytes('# 灵魂\nBe kind.\n')
-  const part = { characters: 1, truncated: false, absent: null }
+  const part = { characters: 1, truncated: false, absent: null, unreadable: false }
   const origins = originsOf({
     system,
     parts: [
@@ -30,4 +30,31 @@ it('each piece of a request has its origin, its text by bytes, and its share', (
   expect(origins[0]?.text).toBe('# 灵魂\nBe kind.\n')
   expect(origins[1]?.text).toBe('# 记忆\nTea.')
   expect(JSON.parse(origins[3]?.text ?? '')).toEqual([{ role: 'user', content: 'hi' }])
+})
+
+it('a part that cannot be read is told from one that is left out', () => {
+  const part = {
+    characters: 0,
+    truncated: false,
+    bytes: 0,
+    tokens: 0,
+    start: 0,
+    end: 0,
+    file: 'workspace/SOUL.md',
+  }
+  const origins = originsOf({
+    system: '',
+    parts: [
+      { ...part, label: 'Soul', absent: 'it is a folder', unreadable: true },
+      { ...part, label: 'User Profile', absent: 'the file is missing', unreadable: false },
+    ],
+    ...{ tools_bytes: 0, tools_tokens: 0, total_bytes: 0, total_tokens: 0, messages: 0, dropped: 0 },
+    request: {},
+  })
+  expect(origins.map(o => [o.absent, o.unreadable])).toEqual([
+    ['it is a folder', true],
+    ['the file is missing', false],
+    [null, false],
+    [null, false],
+  ])
 })

@@ -19,7 +19,7 @@ interface Props {
 
 export function OriginRow({ origin, colour, onOpen }: Props) {
   const t = useT()
-  const { kind, label, file, tokens, bytes, truncated, absent, text, lines } = origin
+  const { kind, label, file, tokens, bytes, truncated, absent, unreadable, text, lines } = origin
   const name = kind === 'history' && origin.count !== 1 ? t('xrayHistory') : nameOf(kind, label, t)
   const [open, setOpen] = useFold(`xray:${kind}:${label}`, false)
   const n = count
@@ -42,7 +42,8 @@ export function OriginRow({ origin, colour, onOpen }: Props) {
               {file && file !== label && <span className="ms-2 font-mono text-[12px] text-fg-3">{file}</span>}
             </span>
             {truncated && <Badge tone="warn">{t('xrayCut')}</Badge>}
-            {absent && <Badge>{t('xrayAbsent')}</Badge>}
+            {unreadable && <Badge tone="bad">{t('xrayUnreadable')}</Badge>}
+            {absent && !unreadable && <Badge>{t('xrayAbsent')}</Badge>}
             <span className="shrink-0 text-fg-3 text-meta tabular-nums" title={t('bytes', { n: n(bytes) })}>
               {t('tokens', { n: n(tokens) })}
             </span>
@@ -51,6 +52,7 @@ export function OriginRow({ origin, colour, onOpen }: Props) {
       >
         <div className="border-t">
           {absent && <p className="px-2.5 py-1.5 text-fg-2 text-small">{absent}</p>}
+          {unreadable && <p className="px-2.5 pb-1.5 text-fg-2 text-small">{t('xrayUnreadableHint')}</p>}
           {kind === 'retrieval' && <Places text={text} onOpen={onOpen} />}
           {text !== '' && (
             <div className="relative">

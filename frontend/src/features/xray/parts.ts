@@ -11,6 +11,8 @@ export interface Origin {
   truncated: boolean
   /** Why it is left out; null where it is in. */
   absent: string | null
+  /** There is something in its place that cannot be read: nothing is sent until that is mended. */
+  unreadable: boolean
   text: string
   /** Of the file: the lines that are in, where they are known. */
   lines: Lines | null
@@ -35,6 +37,7 @@ export function originsOf(prompt: Prompt): Origin[] {
     bytes: part.bytes,
     truncated: part.truncated,
     absent: part.absent ?? null,
+    unreadable: part.unreadable,
     text: slice(system, part.start, part.end),
     lines: null,
     count: 1,
@@ -51,6 +54,7 @@ export function originsOf(prompt: Prompt): Origin[] {
     bytes: said.length === 0 ? 0 : sizeOf(JSON.stringify(said)),
     truncated: prompt.dropped > 0,
     absent: null,
+    unreadable: false,
     text: said.length === 0 ? '' : history,
     lines: null,
     count: said.length,
@@ -63,6 +67,7 @@ export function originsOf(prompt: Prompt): Origin[] {
     bytes: prompt.tools_bytes,
     truncated: false,
     absent: null,
+    unreadable: false,
     text: JSON.stringify(tools, null, 2),
     lines: null,
     count: 1,

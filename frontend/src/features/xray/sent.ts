@@ -28,6 +28,7 @@ const originOf = (piece: SentPiece): Origin => ({
   bytes: piece.bytes,
   truncated: piece.truncated,
   absent: piece.absent ?? null,
+  unreadable: false,
   text: shown(piece),
   lines: piece.lines ? [piece.lines[0] ?? 1, piece.lines[1] ?? 1] : null,
   count: 1,

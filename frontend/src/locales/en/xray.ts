@@ -6,6 +6,8 @@ export const xray = {
   xrayHistory: 'The conversation',
   xrayCut: 'cut',
   xrayAbsent: 'left out',
+  xrayUnreadable: 'cannot be read',
+  xrayUnreadableHint: 'Nothing is sent to the model until this file can be read or is removed.',
   sentHint: 'Exactly what was sent to the model for this answer, as it is kept on disk',
   sentNone:
     'No request is kept for this answer. It is older than the record, came from another conversation, or was dropped for newer ones.',

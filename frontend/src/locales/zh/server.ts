@@ -54,6 +54,8 @@ export const server: Record<string, string> = {
   empty: '{provider} 的模型 {model} 没有返回任何内容。请重试，或换一种说法。',
   unknown_model:
     '这里已经没有模型“{model}”。请在输入框下方选择其他模型，或恢复它（config.yml、.env，或启动其服务）并重新启动 miniclaw。',
+  prompt_unreadable:
+    '{file} 是每次请求的组成部分，但无法读取（{cause}）。没有向模型发送任何内容。请使该文件可读，或移除它，然后重试。',
   said: '对方的说明：“{said}”。',
   later: '请稍后重试。',
   laterSeconds: '请在 {n} 秒后重试。',

@@ -7,6 +7,8 @@ export const xray: Record<keyof typeof en, string> = {
   xrayHistory: '对话内容',
   xrayCut: '已截断',
   xrayAbsent: '未包含',
+  xrayUnreadable: '无法读取',
+  xrayUnreadableHint: '在此文件恢复可读或被移除之前，不会向模型发送任何内容。',
   sentHint: '为此回答实际发送给模型的完整内容，取自磁盘上的记录',
   sentNone: '没有保存此回答的请求：它早于记录功能、来自其他对话，或已为较新的请求让位。',
   sentDamaged: '此请求的某一部分在磁盘上缺失或已损坏，因此无法完整显示。',
