@@ -29,7 +29,7 @@ use crate::engine::{ChangedBy, Engine, Notice, Runs, Services};
 use crate::heap;
 use crate::provider::find_local;
 use crate::sandbox::{Interpreter, Level, Sandbox, SandboxConfig, keep_memory_private, open_as_many_files_as_allowed};
-use crate::store::{Home, ROOTS};
+use crate::store::{Home, ROOTS, is_unused};
 use crate::tokens::Counter;
 use crate::tools::extraction::Extractor;
 use crate::tools::files::Moment;
@@ -79,7 +79,7 @@ pub fn serve(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         .with_writer(std::io::stderr)
         .init();
     let folder = home_dir(arguments.home.clone());
-    if !folder.join("workspace").is_dir() {
+    if is_unused(&folder) {
         init::fill(&folder)?;
     }
     let (mut config, _) = load_config(&folder)?;

@@ -41,7 +41,7 @@ pub use quarantine::Quarantined;
 pub use reading::{Archive, DeletedSession};
 pub use sessions::{KeptArchive, Loaded, SessionSummary, Stamp};
 pub use settings::{Settings, config_text, script_text};
-pub use starter::{Placed, place};
+pub use starter::{Placed, is_unused, place};
 pub use trash::{MOST_TRASHED, TrashedText};
 pub use trusted::{PINNED, SkillFiles, TrustedBy, TrustedVersion, Untrusted};
 pub use usage::CountedWork;

@@ -21,7 +21,7 @@ use super::listing::{FileEntry, Look, Unlisted, is_too_deep};
 use crate::clock;
 use crate::domain::{FileStamp, HomePath};
 
-const FILE: &str = "trusted.json";
+pub(super) const FILE: &str = "trusted.json";
 pub(super) const TEXTS: &str = "storage/trusted";
 /// The one folder whose files are pinned.
 pub const PINNED: &str = "skills";

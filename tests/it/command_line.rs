@@ -44,6 +44,69 @@ async fn a_home_that_is_not_there_is_made_by_the_first_start() {
     assert!(world.path("workspace/SOUL.md").is_file() && world.path("SKILLS_SNAPSHOT.md").is_file());
 }
 
+/// The folders that a clone of the repository has.
+const FOLDERS: [&str; 6] = ["workspace", "skills", "memory", "knowledge", "sessions", "storage"];
+
+/// A home as a clone is one: folders with nothing in them but what keeps them there.
+async fn clone_of_the_repository() -> World {
+    let world = World::new(script([says(["Yes."])])).await;
+    std::fs::remove_dir_all(world.home()).unwrap();
+    let repository = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    for folder in FOLDERS {
+        let kept = format!("{folder}/.gitkeep");
+        world.write(&kept, std::fs::read(repository.join(&kept)).expect("the repository has it"));
+    }
+    world.write(".gitignore", std::fs::read(repository.join(".gitignore")).unwrap());
+    for example in [".env.example", "config.example.yml"] {
+        world.write(example, std::fs::read(repository.join(example)).unwrap());
+    }
+    world
+}
+
+#[tokio::test]
+async fn first_start_fills_the_empty_folders_of_a_clone() {
+    let world = clone_of_the_repository().await;
+    let server = world.serve().await;
+    assert_eq!(server.get("/health").await.ok()["status"], "ok");
+    let skills = server.get("/api/skills").await.ok()["skills"].take();
+    assert!(skills.as_array().unwrap().len() >= 3, "{skills}");
+    for made in ["workspace/SOUL.md", "memory/MEMORY.md", "knowledge/tools.md"] {
+        assert!(world.path(made).is_file(), "{made}");
+    }
+    drop(server);
+
+    // Negative control: what a person took out of a home that was used stays out.
+    std::fs::remove_dir_all(world.path("workspace")).unwrap();
+    std::fs::create_dir(world.path("workspace")).unwrap();
+    let server = world.serve().await;
+    assert_eq!(server.get("/health").await.ok()["status"], "ok");
+    assert!(!world.path("workspace/SOUL.md").exists());
+}
+
+#[tokio::test]
+async fn a_home_in_a_clone_leaves_git_status_clean() {
+    let world = clone_of_the_repository().await;
+    let git = |arguments: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        git.args(["-c", "user.name=t", "-c", "user.email=t@example.com"]).args(arguments);
+        let output = git.current_dir(world.home()).env("GIT_CONFIG_GLOBAL", "/dev/null").output().expect("git runs");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    git(&["init", "--quiet"]);
+    git(&["add", "--all"]);
+    git(&["commit", "--quiet", "--message", "A clone"]);
+    world.write("config.yml", CONFIG);
+    let server = world.serve().await;
+    server.chat("s", "hi").await;
+    world.write("scratch/made.txt", "by a command");
+    assert!(world.path("trusted.json").is_file() && world.path("sessions/s.json").is_file());
+    assert_eq!(git(&["status", "--porcelain", "--untracked-files=all"]), "");
+    // Negative control: what belongs to no home is seen.
+    world.write("notes.txt", "mine");
+    assert_eq!(git(&["status", "--porcelain"]), "?? notes.txt\n");
+}
+
 #[tokio::test]
 async fn doctor_names_what_is_set_and_missing_and_prints_no_key() {
     let world = World::new(script([])).await.with_file(".env", "DEEPSEEK_API_KEY=sk-another-hidden-key\n");
