@@ -5,7 +5,7 @@ import { ArchivedMessages } from '@/features/archive/ArchivedMessages'
 import { compactCount } from '@/lib/format'
 import { useT } from '@/lib/i18n'
 import { Missing } from './Missing'
-import { missingFrom, tokensWith, withAdded } from './missing'
+import { missingFrom, tokensWith, withAdded } from './omissions'
 
 interface Props {
   plan: CompressionPlan

@@ -4,7 +4,7 @@ import { useTrust } from '@/api/queries'
 import { Button } from '@/components/ui/Button'
 import { moment } from '@/lib/format'
 import { locale, useLang, useT } from '@/lib/i18n'
-import { review, trustVersion } from './trust'
+import { review, trustVersion } from './trustActions'
 
 interface Props {
   path: string

@@ -6,7 +6,7 @@ import { Button } from '@/components/ui/Button'
 import { openPassage } from '@/features/editor/passage'
 import { useT } from '@/lib/i18n'
 import { toast } from '@/stores/toasts'
-import { addTest, testsPath } from './addTest'
+import { addTest, testsPath } from './testFile'
 
 interface Props {
   query: string

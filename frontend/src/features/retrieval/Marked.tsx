@@ -1,4 +1,4 @@
-import { markTerms } from './marked'
+import { markTerms } from './markTerms'
 
 /** Text with the words of the question in it made visible. */
 export function Marked({ text, terms }: { text: string; terms: readonly string[] }) {

@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest'
 import type { Hit } from '@/api/types'
-import { addTest, appended, testLine } from '@/features/playground/addTest'
+import { addTest, appended, testLine } from '@/features/playground/testFile'
 
 const found: Hit = {
   text: 'Put it into .env.',

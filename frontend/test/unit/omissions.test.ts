@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { CompressionPlan, Mention } from '@/api/types'
-import { missingFrom, tokensWith, withAdded } from '@/features/compress/missing'
+import { missingFrom, tokensWith, withAdded } from '@/features/compress/omissions'
 
 const of = (kind: Mention['kind'], text: string): Mention => ({ kind, text, role: 'user', message: 0 })
 const lost = (summary: string, ...mentions: Mention[]) => missingFrom(summary, mentions).map(m => m.text)

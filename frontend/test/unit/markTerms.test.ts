@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { fromFirstTerm, markTerms } from '@/features/retrieval/marked'
+import { fromFirstTerm, markTerms } from '@/features/retrieval/markTerms'
 
 const marked = (text: string, ...terms: string[]) =>
   markTerms(text, terms).flatMap(stretch => (stretch.marked ? [stretch.text] : []))

@@ -1,0 +1,50 @@
+// File names: no two that differ only by case. macOS and Windows take them for one file, and so does an import without its
+// extension: `./trust` may be Trust.tsx there.
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+
+const MADE = new Set(['node_modules', 'dist', 'target'])
+/** What an import leaves out. */
+const EXTENSION = /\.(d\.ts|[cm]?[jt]sx?)$/
+
+/** The pairs among the names of one folder that are one name where case does not count. */
+export function clashes(names) {
+  const seen = new Map()
+  return names.flatMap(name => {
+    const stem = name.replace(EXTENSION, '')
+    const key = stem.toLowerCase()
+    const [before, itsStem] = seen.get(key) ?? []
+    seen.set(key, [name, stem])
+    return before !== undefined && itsStem !== stem ? [[before, name]] : []
+  })
+}
+
+export function clashesBelow(folder) {
+  const entries = readdirSync(folder, { withFileTypes: true }).filter(
+    ({ name }) => !MADE.has(name) && !name.startsWith('.'),
+  )
+  return [
+    ...clashes(entries.map(({ name }) => name)).map(
+      ([a, b]) => `${join(folder, a)} and ${b} differ only by case`,
+    ),
+    ...entries.flatMap(entry => (entry.isDirectory() ? clashesBelow(join(folder, entry.name)) : [])),
+  ]
+}
+
+if (import.meta.filename === process.argv[1]) {
+  const root = new URL('../..', import.meta.url).pathname
+  const found = [
+    'frontend',
+    'src',
+    'tests',
+    'docs',
+    'starter',
+    'crates',
+    'benches',
+    'scripts',
+    'models',
+    'eval',
+  ].flatMap(folder => clashesBelow(join(root, folder)))
+  for (const line of found) console.error(line)
+  process.exitCode = found.length > 0 ? 1 : 0
+}
