@@ -96,3 +96,26 @@ it('draws the usual things', () => {
 it('shows characters, not their entities', () => {
   expect(html('a < b & "c" `x < y`').textContent).toBe('a < b & "c" x < y')
 })
+
+it('references stand for characters in text and links, and for themselves in code', () => {
+  const shown = (text: string) => html(text).textContent
+  expect(shown('&mdash; &#8212; &#x2014; &ouml;')).toBe('— — — ö')
+  expect(shown('`&lt;br&gt; &amp;mdash;`')).toBe('&lt;br&gt; &amp;mdash;')
+  expect(shown('&nosuch; &copycat; &copy &#0; &#xd800; &semi;')).toBe(
+    '&nosuch; &copycat; &copy \ufffd \ufffd ;',
+  )
+  expect(html('[a](https://e.com/?a=1&amp;b=2)').querySelector('a')?.getAttribute('href')).toBe(
+    'https://e.com/?a=1&b=2',
+  )
+  expect(html('[a](javascript&colon;alert(1))').querySelector('a')).toBeNull()
+  expect(html('&lt;img src=x&gt;').querySelector('img')).toBeNull()
+})
+
+it('a task has its box and no brackets, in a loose list too', () => {
+  for (const text of ['- [x] a\n- [ ] b', '- [x] a\n\n- [ ] b\n\n  more']) {
+    const page = html(text)
+    expect(page.querySelectorAll('input[type=checkbox]')).toHaveLength(2)
+    expect(page.querySelectorAll('input[checked]')).toHaveLength(1)
+    expect(page.textContent).not.toMatch(/[[\]]/)
+  }
+})

@@ -1,10 +1,11 @@
 import type { Token, Tokens } from 'marked'
 import type { ReactNode } from 'react'
-import { useT } from '@/lib/i18n'
 import { useLater } from '@/lib/markdown/later'
 import type { LaterToken } from '@/lib/markdown/lex'
 import type { MathToken } from '@/lib/mathTokens'
+import { Checkbox } from './Checkbox'
 import { CodeBlock } from './CodeBlock'
+import { decoded } from './entities'
 import { Formula } from './Formula'
 import { inline } from './Inline'
 
@@ -31,7 +32,7 @@ export function Block({ token, live, level = 0 }: Props): ReactNode {
     }
     case 'code': {
       const { text, lang } = token as Tokens.Code
-      return <CodeBlock code={text} language={lang?.split(/\s/)[0] ?? ''} live={live} />
+      return <CodeBlock code={text} language={decoded(lang?.split(/\s/)[0] ?? '')} live={live} />
     }
     case 'blockquote':
       return <blockquote>{blocks((token as Tokens.Blockquote).tokens, live)}</blockquote>
@@ -43,13 +44,14 @@ export function Block({ token, live, level = 0 }: Props): ReactNode {
       const { tex, raw, open } = token as MathToken
       return open ? <p>{raw}</p> : <Formula tex={tex} raw={raw} display />
     }
+    case 'checkbox':
+      return <Checkbox checked={(token as Tokens.Checkbox).checked} />
     case 'later':
       return <LaterBlocks token={token as LaterToken} live={live} />
     case 'hr':
       return <hr />
     case 'space':
     case 'def':
-    case 'checkbox':
       return null
     // Raw HTML and whatever else comes is shown as the text it is.
     default:
@@ -70,19 +72,8 @@ function Heading({ token, level, live }: { token: Tokens.Heading; level: number;
 }
 
 function List({ token, live }: { token: Tokens.List; live: boolean }) {
-  const t = useT()
   const items = token.items.map((item, i) => (
     <li key={i} className={item.task ? '-ms-5 list-none' : undefined}>
-      {item.task && (
-        <input
-          type="checkbox"
-          checked={Boolean(item.checked)}
-          readOnly
-          disabled
-          className="me-1.5"
-          aria-label={t('task')}
-        />
-      )}
       {blocks(item.tokens, live)}
     </li>
   ))

@@ -6,13 +6,10 @@ import { placeOf } from '@/lib/citation'
 import { useLater } from '@/lib/markdown/later'
 import type { LaterToken } from '@/lib/markdown/lex'
 import type { MathToken } from '@/lib/mathTokens'
+import { Checkbox } from './Checkbox'
+import { decoded } from './entities'
 import { Formula } from './Formula'
 import { targetOf } from './link'
-
-const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" }
-/** The lexer escapes what it takes for HTML; React escapes again, so this undoes the first. */
-const plain = (text: string): string =>
-  text.replace(/&(amp|lt|gt|quot|#39);/g, (whole, name: string) => ENTITIES[name] ?? whole)
 
 /** Where the inline tokens stand: in a block that still grows; inside a link, where no other link may be. */
 export interface Around {
@@ -20,7 +17,8 @@ export interface Around {
   linked?: boolean
 }
 
-function Link({ href, children }: { href: string; children: ReactNode }) {
+function Link({ href: written, children }: { href: string; children: ReactNode }) {
+  const href = decoded(written)
   const target = targetOf(href)
   switch (target.kind) {
     case 'web':
@@ -42,6 +40,16 @@ function Later({ token, around }: { token: LaterToken; around: Around }) {
   return tokens ? inline(tokens, around) : token.raw
 }
 
+/** What is left of a text without its marks: a picture's description has none. */
+const wordsOf = (tokens: readonly Token[]): string =>
+  tokens
+    .map(token => {
+      const { type, text = token.raw, tokens } = token as { type: string; text?: string; tokens?: Token[] }
+      if (tokens) return wordsOf(tokens)
+      return type === 'text' || type === 'image' ? decoded(text) : text
+    })
+    .join('')
+
 /** Inside a link there may be no other link. */
 const cited = (text: string, { live, linked }: Around, key?: number): ReactNode =>
   linked ? text : <Cited key={key} text={text} growing={live} />
@@ -61,7 +69,7 @@ function one(token: Token, key: number, around: Around): ReactNode {
   switch (token.type) {
     case 'text': {
       const { tokens, text } = token as Tokens.Text
-      return tokens ? inline(tokens, around) : cited(plain(text), around, key)
+      return tokens ? inline(tokens, around) : cited(decoded(text), around, key)
     }
     case 'escape':
       return (token as Tokens.Escape).text
@@ -72,9 +80,11 @@ function one(token: Token, key: number, around: Around): ReactNode {
     case 'del':
       return <del key={key}>{inline((token as Tokens.Del).tokens, around)}</del>
     case 'codespan':
-      return <code key={key}>{code(plain((token as Tokens.Codespan).text), around)}</code>
+      return <code key={key}>{code((token as Tokens.Codespan).text, around)}</code>
     case 'math':
       return <Formula key={key} tex={(token as MathToken).tex} raw={token.raw} />
+    case 'checkbox':
+      return <Checkbox key={key} checked={(token as Tokens.Checkbox).checked} />
     case 'br':
       return <br key={key} />
     case 'link': {
@@ -87,10 +97,10 @@ function one(token: Token, key: number, around: Around): ReactNode {
     }
     // A picture from elsewhere would tell its server what was read here: it becomes a link.
     case 'image': {
-      const { href, text } = token as Tokens.Image
+      const { href, text, tokens } = token as Tokens.Image
       return (
         <Link key={key} href={href}>
-          🖼 {text || href}
+          🖼 {(tokens ? wordsOf(tokens) : decoded(text)) || decoded(href)}
         </Link>
       )
     }
