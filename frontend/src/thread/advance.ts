@@ -322,6 +322,7 @@ const KNOWN: Record<Frame['type'], true> = {
   compressed: true,
   restored: true,
   branched: true,
+  taint_cleared: true,
   gap: true,
 }
 
