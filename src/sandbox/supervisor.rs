@@ -14,7 +14,7 @@ use std::{fs, io};
 
 use super::fence::{InAdvance, Place};
 use super::reaping::{Children, processes, reap_descendants};
-use super::sys::{self, Pid, Reaped};
+use super::sys::{self, Pid, Reaped, Waiting};
 use super::wire::{ARGUMENT, End, Fence, IN_NAMESPACE, INTERRUPT, NotStarted, ORDER_LIMIT, Order, Report, SOCKET};
 use super::{calls, notified};
 
@@ -126,16 +126,19 @@ impl Refusals {
     /// Lets the next one fail, and tells the server its name the first time.
     fn answer(&mut self, server: &mut UnixStream) {
         let Some(listener) = &self.listener else { return };
-        match notified::refuse_next(listener) {
-            Some(number) if self.told.insert(number) => {
-                let call = calls::name(number).map_or_else(|| format!("number {number}"), str::to_owned);
-                // A server that is gone is noticed by the next look at it.
-                let _ = report(server, &Report::Refused { call });
-            }
-            Some(_) => {}
-            // Every process with the filter is gone, or who asked was killed.
-            None if sys::has_hung_up(listener) => self.listener = None,
-            None => {}
+        // To ask for a question that does not come would wait for ever on some kernels.
+        match sys::waiting(listener) {
+            Waiting::Something => {}
+            Waiting::Nothing => return,
+            // Every process with the filter is gone.
+            Waiting::HungUp => return self.listener = None,
+        }
+        // Who asked may have been killed since.
+        let Some(number) = notified::refuse_next(listener) else { return };
+        if self.told.insert(number) {
+            let call = calls::name(number).map_or_else(|| format!("number {number}"), str::to_owned);
+            // A server that is gone is noticed by the next look at it.
+            let _ = report(server, &Report::Refused { call });
         }
     }
 }

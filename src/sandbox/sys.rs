@@ -200,12 +200,25 @@ pub fn wait_readable<const N: usize>(fds: [RawFd; N]) -> [bool; N] {
     polls.map(|poll| poll.revents != 0)
 }
 
-/// Whether nobody holds the other end of a descriptor any more.
-pub fn has_hung_up(fd: &OwnedFd) -> bool {
-    let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events: 0, revents: 0 };
+/// What a descriptor has for its reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    Something,
+    Nothing,
+    /// Nobody holds the other end any more.
+    HungUp,
+}
+
+/// A look at a descriptor that does not wait.
+pub fn waiting(fd: &OwnedFd) -> Waiting {
+    let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: the struct outlives the call.
     unsafe { libc::poll(&raw mut poll, 1, 0) };
-    poll.revents & libc::POLLHUP != 0
+    match poll.revents {
+        0 => Waiting::Nothing,
+        bits if bits & libc::POLLIN != 0 => Waiting::Something,
+        _ => Waiting::HungUp,
+    }
 }
 
 /// Collects one ended child without waiting.
