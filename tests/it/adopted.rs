@@ -227,7 +227,8 @@ async fn a_home_that_was_copied_knows_its_own_sessions_and_their_questions() {
     let asked = server.waiting(1).await.remove(0);
     server.decide(&asked, "approve").await;
     server.settled("s").await;
-    assert!(world.path("scratch/ran.txt").exists() && world.session("s").get("taint").is_none());
+    assert!(world.path("scratch/ran.txt").exists());
+    assert_eq!(world.session("s")["taint"], json!([{"from": "output"}]), "of the command alone");
     use std::os::unix::fs::PermissionsExt;
     assert_eq!(std::fs::metadata(world.path(KEY_FILE)).unwrap().permissions().mode() & 0o777, 0o600);
 }
