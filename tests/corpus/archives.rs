@@ -168,8 +168,9 @@ pub fn samples() -> Vec<Sample> {
         sample(
             "twice.docx",
             zip(&[
-                Member::new("word/document.xml", "<w:p><w:r><w:t>Dunlins probe.</w:t></w:r></w:p>"),
                 Member::new("word/document.xml", "<x/>"),
+                // The last one of a name counts.
+                Member::new("word/document.xml", "<w:p><w:r><w:t>Dunlins probe.</w:t></w:r></w:p>"),
             ]),
             Text::Holds("Dunlins"),
         ),

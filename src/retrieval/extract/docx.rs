@@ -35,11 +35,11 @@ pub fn markdown(bytes: &[u8]) -> Result<String, Unreadable> {
 
 /// Some programs number it.
 fn main_part(archive: &Archive) -> Option<String> {
-    let is_main = |name: &&str| {
+    let is_main = |name: &String| {
         let number = name.strip_prefix("word/document").and_then(|rest| rest.strip_suffix(".xml"));
         number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
     };
-    archive.names().filter(is_main).min().map(str::to_owned)
+    archive.names().filter(is_main).min()
 }
 
 #[derive(Default)]

@@ -80,8 +80,7 @@ fn say(texts: &mut [(Block, String)], text: &str) {
 pub fn pptx(bytes: &[u8]) -> Result<String, Unreadable> {
     let mut archive = Archive::open(bytes)?;
     let number = |name: &str| name.strip_prefix("ppt/slides/slide")?.strip_suffix(".xml")?.parse::<u32>().ok();
-    let mut slides: Vec<(u32, String)> =
-        archive.names().filter_map(|name| Some((number(name)?, name.to_owned()))).collect();
+    let mut slides: Vec<(u32, String)> = archive.names().filter_map(|name| Some((number(&name)?, name))).collect();
     slides.sort_unstable();
     if slides.is_empty() {
         return Err(Unreadable::Damaged);
