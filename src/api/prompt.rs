@@ -11,6 +11,7 @@ use super::app::App;
 use super::error::{ApiError, ErrorBody};
 use crate::agent::run::{Fitting, prepare};
 use crate::domain::{Session, SessionId};
+use crate::engine::skills::refresh_before_request;
 use crate::engine::{Services, blocking};
 use crate::prompt::SystemPrompt;
 use crate::prompt::budget::pictures;
@@ -83,6 +84,8 @@ pub(super) struct NextRequest {
 }
 
 pub(super) fn next_request(services: &Services, session: Option<&Arc<Session>>) -> NextRequest {
+    // As a run does: a skill that has just been put there is in its next request.
+    refresh_before_request(services);
     let retrieved = services.home.settings().rag_mode;
     let mode = if retrieved { MemoryMode::Retrieved } else { MemoryMode::Whole };
     let chosen = session.map(|session| session.chosen.clone()).unwrap_or_default();

@@ -141,7 +141,7 @@ fn around<'s>(skills: &'s mut [Skill], path: &str) -> Option<&'s mut Skill> {
 
 /// Brings the list of skills up to date before a request is made with it. The skill whose description that request holds
 /// although nobody has trusted it as it is; none where all are trusted.
-pub(super) fn listed_untrusted(services: &Services) -> Option<Taint> {
+pub fn refresh_before_request(services: &Services) -> Option<Taint> {
     match services.skills.refresh(&services.home) {
         Ok(true) => services.hub.notice(Notice::SkillsChanged),
         Ok(false) => {}

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::models::{Silent, Watch};
-use super::skills::listed_untrusted;
+use super::skills::refresh_before_request;
 use super::{EngineError, Services, blocking};
 use crate::agent::{Ending, Fallback, Recorder, Run, Stopper, Tasks, compress, finish_calls, run, title};
 use crate::domain::{Chosen, Message, Outcome, Role, Session, SessionId, StatusKind};
@@ -34,7 +34,7 @@ pub async fn work(
         stopper: stopper.clone(),
         untrusted: {
             let services = services.clone();
-            Arc::new(move || listed_untrusted(&services))
+            Arc::new(move || refresh_before_request(&services))
         },
     };
     let mut first = 0;

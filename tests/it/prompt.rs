@@ -29,6 +29,17 @@ async fn an_edit_on_disk_is_in_the_very_next_request() {
 }
 
 #[tokio::test]
+async fn new_skill_is_in_the_next_request_that_is_shown() {
+    let world = world().await;
+    let server = world.serve().await;
+    for name in ["first", "second", "third"] {
+        world.write(&format!("skills/{name}/SKILL.md"), format!("---\nname: {name}\ndescription: Does it.\n---\n"));
+        let shown = server.get("/api/prompt").await.ok();
+        assert!(shown["system"].as_str().unwrap().contains(&format!("skills/{name}/SKILL.md")), "{shown}");
+    }
+}
+
+#[tokio::test]
 async fn the_parts_stand_in_the_documented_order_and_are_capped() {
     let world = world().await;
     let labels = ["Skills Snapshot", "Soul", "Identity", "User Profile", "Agents Guide", "Long-term Memory"];
