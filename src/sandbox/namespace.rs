@@ -64,11 +64,12 @@ impl MountNamespace {
         let has_users = !user::has_capability(user::SYS_ADMIN);
         let made = if has_users { unshare_users() } else { unshare(libc::CLONE_NEWNS) };
         made.map_err(|error| format!("a mount namespace could not be made: {error}"))?;
-        close_mounts().map_err(|error| format!("the mounts could not be made read-only: {error}"))?;
+        separate_mounts().map_err(|error| format!("the mounts could not be separated: {error}"))?;
         Ok(Self { has_users })
     }
 
-    /// Opens the working directory for writing and, with `by_nobody`, the way to everything that the order names.
+    /// Makes all mounts read-only but the working directory and shared memory and, with `by_nobody`, opens the way to
+    /// everything that the order names.
     ///
     /// # Errors
     /// When a mount fails; the job must not start then.
@@ -80,14 +81,19 @@ impl MountNamespace {
         let is_closed = |path: &Path| closed.iter().any(|folder| path.starts_with(folder));
         let mut trees = Vec::new();
         for path in order.readable.iter().filter(|path| is_closed(path) && path.exists()) {
-            trees.push((path.as_path(), open_tree(path)?));
+            let tree = open_tree(path)?;
+            set_attributes_of(tree.as_fd(), READ_ONLY)?;
+            trees.push((path.as_path(), tree));
         }
         let writable = open_tree(&order.cwd)?;
-        change(
-            writable.as_fd(),
-            Attributes { set: libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV, clear: READ_ONLY },
-        )?;
+        set_attributes_of(writable.as_fd(), libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV)?;
         trees.push((order.cwd.as_path(), writable));
+        // Not in advance: the machine may have mounted more since.
+        set_attributes(libc::AT_FDCWD, c"/", libc::AT_RECURSIVE, Attributes { set: READ_ONLY, clear: 0 })?;
+        let memory = Path::new(SHARED_MEMORY);
+        if memory.is_dir() {
+            set_attributes(libc::AT_FDCWD, &c_path(memory)?, 0, Attributes { set: 0, clear: READ_ONLY })?;
+        }
         // What lies in another one comes after it.
         trees.sort_by_key(|(path, _)| path.components().count());
         for folder in &closed {
@@ -152,18 +158,16 @@ fn unshare_users() -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
 }
 
-fn close_mounts() -> io::Result<()> {
+/// Mounts that are made from now on stay here. What the machine mounts and unmounts is done here too: a namespace that waits
+/// for its job must not keep a disk from being taken out.
+fn separate_mounts() -> io::Result<()> {
     // SAFETY: the strings are literals that end with zero; a null pointer stands where the kernel reads none.
     check(unsafe {
-        let flags = libc::MS_REC | libc::MS_PRIVATE;
+        let flags = libc::MS_REC | libc::MS_SLAVE;
         libc::mount(std::ptr::null(), c"/".as_ptr(), std::ptr::null(), flags, std::ptr::null())
     })?;
-    let attributes = Attributes { set: READ_ONLY, clear: 0 };
-    set_attributes(libc::AT_FDCWD, c"/", libc::AT_RECURSIVE, attributes)?;
-    if Path::new(SHARED_MEMORY).is_dir() {
-        mount_tmpfs(Path::new(SHARED_MEMORY), SHARED_MEMORY_OPTIONS)?;
-    }
-    Ok(())
+    let memory = Path::new(SHARED_MEMORY);
+    if memory.is_dir() { mount_tmpfs(memory, SHARED_MEMORY_OPTIONS) } else { Ok(()) }
 }
 
 const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY;
@@ -173,9 +177,10 @@ struct Attributes {
     clear: u64,
 }
 
-/// Changes the attributes of a tree that is mounted nowhere yet.
-fn change(tree: BorrowedFd<'_>, attributes: Attributes) -> io::Result<()> {
-    set_attributes(tree.as_raw_fd(), c"", libc::AT_RECURSIVE | libc::AT_EMPTY_PATH, attributes)
+/// Sets attributes of a tree that is mounted nowhere yet.
+fn set_attributes_of(tree: BorrowedFd<'_>, set: u64) -> io::Result<()> {
+    let flags = libc::AT_RECURSIVE | libc::AT_EMPTY_PATH;
+    set_attributes(tree.as_raw_fd(), c"", flags, Attributes { set, clear: 0 })
 }
 
 fn make_read_only(path: &Path) -> io::Result<()> {
