@@ -132,7 +132,7 @@ test('a passage of a PDF is shown as it was read, at its page, and a torn one sa
     .click()
   await page.locator('#pane-right').getByText('This file cannot be shown').waitFor()
   await page.locator('#pane-right [role=treeitem][title="knowledge/birds.pdf"]').waitFor()
-  await page.locator('#pane-right [role=treeitem][title*=PDF]', { hasText: 'torn.pdf' }).waitFor()
+  await page.locator('#pane-right [role=treeitem][title*=damaged]', { hasText: 'torn.pdf' }).waitFor()
   await close()
 })
 
