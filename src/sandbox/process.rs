@@ -141,9 +141,11 @@ impl Process {
         match report {
             Ok(Some(Report::Ended(End::Code(code)))) => Exit::Code(code),
             Ok(Some(Report::Ended(End::Signal(signal)))) => Exit::Signal(signal),
-            Ok(Some(Report::Started { .. } | Report::Refused { .. } | Report::NotStarted { .. }) | None) | Err(_) => {
-                Exit::Signal(libc::SIGKILL)
-            }
+            Ok(
+                Some(Report::Accepted | Report::Started { .. } | Report::Refused { .. } | Report::NotStarted { .. })
+                | None,
+            )
+            | Err(_) => Exit::Signal(libc::SIGKILL),
         }
     }
 }

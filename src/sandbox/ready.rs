@@ -8,6 +8,7 @@ use tokio::process::Child;
 use tokio::time::timeout;
 
 use super::spawn::{Input, Supervised};
+use super::wire::Order;
 use super::{Job, Level, Sandbox, SandboxError};
 
 /// How long a supervisor may take to end after its report.
@@ -37,14 +38,15 @@ impl Ready {
 
 impl Sandbox {
     /// The supervisor for a job that reads nothing. In level `strict` each has namespaces made for its job.
-    pub(super) fn supervisor(&self, job: &Job) -> Result<Supervised, SandboxError> {
-        match self.config.level {
-            Level::Strict => self.start_supervisor(&self.around(job), Input::Null),
-            Level::Standard | Level::Off => match self.ready.take() {
-                Some(waiting) => Ok(waiting),
-                None => self.start_supervisor(&[], Input::Null),
-            },
+    pub(super) async fn supervisor(&self, job: &Job, order: &Order) -> Result<Supervised, SandboxError> {
+        if let Some(mut waiting) = self.ready.take() {
+            match waiting.control.submit(order).await {
+                // It was killed while it waited, and nothing of the order was done.
+                Err(SandboxError::Lost) => {}
+                submitted => return submitted.map(|()| waiting),
+            }
         }
+        self.start_supervisor(&self.around(job), Input::Null)
     }
 
     /// Waits beside for the end of a supervisor that has said its last word, then starts the next one. Where that fails, the

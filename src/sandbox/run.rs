@@ -21,9 +21,9 @@ impl Sandbox {
     pub async fn run(&self, job: Job, cancel: CancellationToken) -> Result<Finished, SandboxError> {
         let started = Instant::now();
         let (mut order, pass) = self.order(&job)?;
-        let mut supervised = self.supervisor(&job)?;
         // The wall limit ends a sleeper, this one a process the kernel cannot take from us in time.
         order.cpu_seconds = Some(job.wall.as_secs().saturating_mul(4) + 10);
+        let mut supervised = self.supervisor(&job, &order).await?;
         let mut out = Collector::new(job.output_cap);
         let mut err = Collector::new(job.output_cap);
         let (stdout, stderr) = (supervised.child.stdout.take(), supervised.child.stderr.take());
@@ -87,7 +87,7 @@ fn exit(report: Option<Report>) -> Result<Exit, SandboxError> {
     match report {
         Some(Report::Ended(End::Code(code))) => Ok(Exit::Code(code)),
         Some(Report::Ended(End::Signal(signal))) => Ok(Exit::Signal(signal)),
-        Some(Report::Started { .. } | Report::Refused { .. } | Report::NotStarted { .. }) | None => {
+        Some(Report::Accepted | Report::Started { .. } | Report::Refused { .. } | Report::NotStarted { .. }) | None => {
             Err(SandboxError::Lost)
         }
     }

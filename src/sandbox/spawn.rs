@@ -38,6 +38,8 @@ pub struct Supervised {
 pub struct Control {
     reports: Lines<BufReader<OwnedReadHalf>>,
     commands: OwnedWriteHalf,
+    /// The supervisor has its order.
+    accepted: bool,
     /// Names of system calls that were refused, each once.
     refused: Vec<String>,
 }
@@ -144,22 +146,33 @@ impl Control {
     fn new(socket: StdStream) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         let (read, commands) = UnixStream::from_std(socket)?.into_split();
-        Ok(Self { reports: BufReader::new(read).lines(), commands, refused: Vec::new() })
+        Ok(Self { reports: BufReader::new(read).lines(), commands, accepted: false, refused: Vec::new() })
     }
 
-    /// Sends the order and waits until the program runs.
-    pub async fn begin(&mut self, order: &Order) -> Result<(), SandboxError> {
+    /// Sends the order and waits until the supervisor has it.
+    ///
+    /// # Errors
+    /// [`SandboxError::Lost`] when the supervisor is gone: then nothing of the order was done.
+    pub async fn submit(&mut self, order: &Order) -> Result<(), SandboxError> {
         let bytes = serde_json::to_vec(order).expect("an order is strings and numbers");
-        let program = order.argv.first().cloned().unwrap_or_default();
         if bytes.len() as u64 > u64::from(wire::ORDER_LIMIT) {
             // It waits for an order that will not come.
             self.stop().await;
-            return Err(SandboxError::Program { program, why: "the command is too long".to_owned() });
+            return Err(SandboxError::Program { program: program(order), why: "the command is too long".to_owned() });
         }
         let length = (bytes.len() as u32).to_le_bytes();
         // A supervisor that has already died is found by the missing report.
         let _ = self.commands.write_all(&length).await;
         let _ = self.commands.write_all(&bytes).await;
+        self.accepted = self.report().await == Some(Report::Accepted);
+        if self.accepted { Ok(()) } else { Err(SandboxError::Lost) }
+    }
+
+    /// Sends the order, if the supervisor has none, and waits until the program runs.
+    pub async fn begin(&mut self, order: &Order) -> Result<(), SandboxError> {
+        if !self.accepted {
+            self.submit(order).await?;
+        }
         match self.report().await {
             Some(Report::Started { no_namespace: None }) => Ok(()),
             Some(Report::Started { no_namespace: Some(why) }) => {
@@ -168,9 +181,9 @@ impl Control {
             }
             Some(Report::NotStarted { reason: NotStarted::Fence, why }) => Err(SandboxError::Fence(why)),
             Some(Report::NotStarted { reason: NotStarted::Program, why }) => {
-                Err(SandboxError::Program { program, why })
+                Err(SandboxError::Program { program: program(order), why })
             }
-            Some(Report::Ended(_) | Report::Refused { .. }) | None => Err(SandboxError::Lost),
+            Some(Report::Accepted | Report::Ended(_) | Report::Refused { .. }) | None => Err(SandboxError::Lost),
         }
     }
 
@@ -205,6 +218,10 @@ impl Control {
     pub async fn stop(&mut self) {
         let _ = self.commands.shutdown().await;
     }
+}
+
+fn program(order: &Order) -> String {
+    order.argv.first().cloned().unwrap_or_default()
 }
 
 /// A start with an empty environment.

@@ -41,6 +41,7 @@ fn supervise(mut server: UnixStream, place: Place) -> io::Result<()> {
     let in_advance = InAdvance::new(place);
     let no_namespace = in_advance.namespace.as_ref().err().cloned().flatten();
     let order = read_order(&mut server)?;
+    report(&mut server, &Report::Accepted)?;
     let Started { main, refusals } = match start(&order, in_advance) {
         Ok(started) => started,
         Err((reason, why)) => return report(&mut server, &Report::NotStarted { reason, why }),

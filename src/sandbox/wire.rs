@@ -2,7 +2,7 @@
 //!
 //! The server sends the length of the order (4 bytes, little endian) and the order as JSON. After that each byte is a
 //! command, and the end of the stream means: stop everything. So a server that dies, by whatever cause, stops its tools.
-//! The supervisor answers with lines of JSON, the last of which is `Ended` or `NotStarted`.
+//! The supervisor answers with lines of JSON, the first of which is `Accepted`, the last `Ended` or `NotStarted`.
 
 use std::path::PathBuf;
 
@@ -43,6 +43,8 @@ pub enum Fence {
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Report {
+    /// The order has been read, and nothing is begun yet. An order without this was not carried out.
+    Accepted,
     Started {
         /// Why the job has no mount namespace, where it should have one.
         no_namespace: Option<String>,
