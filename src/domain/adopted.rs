@@ -5,13 +5,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::archived::name_of;
 use super::chosen::Chosen;
 use super::ids::WorkId;
-use super::message::{CallStatus, Message, Role, ToolCall};
-use super::repair::{INTERRUPTED_OUTPUT, NOT_RUN_OUTPUT};
+use super::message::{CallStatus, Message, Role};
+use super::repair::{ending_of_open, unrun_result};
 use super::session::Session;
 use super::taint::Taint;
 use super::work::{Outcome, StoppedBy, Work};
@@ -145,30 +145,17 @@ fn adopt_calls(messages: &mut [Arc<Message>], taken: &mut HashSet<String>, names
         message.stop_reason = message.stop_reason.take().filter(|word| WORDS.contains(&word.as_str()));
         for call in &mut message.tool_calls {
             call.approval = None;
-            match call.status {
-                Some(CallStatus::Running) => settle(call, CallStatus::Interrupted, INTERRUPTED_OUTPUT),
-                Some(CallStatus::Approval) => settle(call, CallStatus::Cancelled, NOT_RUN_OUTPUT),
-                Some(
-                    CallStatus::Done
-                    | CallStatus::Error
-                    | CallStatus::Denied
-                    | CallStatus::Cancelled
-                    | CallStatus::Interrupted,
-                )
-                | None => {}
+            if let Some((status, output)) = ending_of_open(call) {
+                call.status = Some(status);
+                call.output = output.to_owned();
+                call.result = Some(unrun_result(output));
+                call.duration_ms = Some(0);
             }
             if !call.id.as_ref().is_some_and(|id| is_id(id) && taken.insert(id.clone())) {
                 call.id = Some(names.next());
             }
         }
     }
-}
-
-fn settle(call: &mut ToolCall, status: CallStatus, output: &str) {
-    call.status = Some(status);
-    call.output = output.to_owned();
-    call.result = Some(json!({"status": 1, "message": output, "data": {}, "operationCode": []}));
-    call.duration_ms = Some(0);
 }
 
 /// A work that has no end, or not the whole of one, was interrupted; its last answer says so.
@@ -218,6 +205,7 @@ mod tests {
     use super::*;
     use crate::domain::{Branch, Event};
     use proptest::prelude::*;
+    use serde_json::json;
 
     fn read(mut value: Value) -> Session {
         without_claims(value.as_object_mut().unwrap());

@@ -24,7 +24,7 @@ impl Session {
             let id = &work.work_id;
             if waiting.as_ref() == Some(id) {
                 let begun = self.calls_of(id).filter(|call| call.status == Some(CallStatus::Running));
-                events.extend(begun.map(|call| close(id, call, CallStatus::Interrupted, INTERRUPTED_OUTPUT)));
+                events.extend(begun.map(|call| close(id, call, (CallStatus::Interrupted, INTERRUPTED_OUTPUT))));
                 continue;
             }
             events.extend(self.closings(id));
@@ -44,43 +44,49 @@ impl Session {
     pub fn closings(&self, work_id: &WorkId) -> Vec<Event> {
         let mut events = Vec::new();
         for call in self.calls_of(work_id) {
-            match call.status {
-                Some(CallStatus::Running) => {
-                    events.push(close(work_id, call, CallStatus::Interrupted, INTERRUPTED_OUTPUT));
-                }
-                Some(CallStatus::Approval) => {
-                    if let Some(approval) = call.approval.as_ref().and_then(CallApproval::asked) {
-                        events.push(Event::ApprovalAnswered {
-                            work_id: work_id.clone(),
-                            approval_id: approval.id.clone(),
-                            call_id: approval.call_id.clone(),
-                            answer: Answer::no(Decision::Cancelled, None, &approval.hash),
-                        });
-                    }
-                    events.push(close(work_id, call, CallStatus::Cancelled, NOT_RUN_OUTPUT));
-                }
-                Some(
-                    CallStatus::Done
-                    | CallStatus::Error
-                    | CallStatus::Denied
-                    | CallStatus::Cancelled
-                    | CallStatus::Interrupted,
-                )
-                | None => {}
+            let Some(ending) = ending_of_open(call) else { continue };
+            if call.status == Some(CallStatus::Approval)
+                && let Some(approval) = call.approval.as_ref().and_then(CallApproval::asked)
+            {
+                events.push(Event::ApprovalAnswered {
+                    work_id: work_id.clone(),
+                    approval_id: approval.id.clone(),
+                    call_id: approval.call_id.clone(),
+                    answer: Answer::no(Decision::Cancelled, None, &approval.hash),
+                });
             }
+            events.push(close(work_id, call, ending));
         }
         events
     }
 }
 
-fn close(work_id: &WorkId, call: &ToolCall, status: CallStatus, output: &str) -> Event {
+/// What a call that has no result of its own is given for the record.
+pub(super) fn unrun_result(output: &str) -> serde_json::Value {
+    serde_json::json!({"status": 1, "message": output, "data": {}, "operationCode": []})
+}
+
+/// How a call that is open ends when nobody goes on with it, and what the model reads in place of its result. `None` when it
+/// is not open.
+pub(super) fn ending_of_open(call: &ToolCall) -> Option<(CallStatus, &'static str)> {
+    match call.status {
+        Some(CallStatus::Running) => Some((CallStatus::Interrupted, INTERRUPTED_OUTPUT)),
+        Some(CallStatus::Approval) => Some((CallStatus::Cancelled, NOT_RUN_OUTPUT)),
+        Some(
+            CallStatus::Done | CallStatus::Error | CallStatus::Denied | CallStatus::Cancelled | CallStatus::Interrupted,
+        )
+        | None => None,
+    }
+}
+
+fn close(work_id: &WorkId, call: &ToolCall, (status, output): (CallStatus, &str)) -> Event {
     Event::ToolFinished {
         work_id: work_id.clone(),
         call_id: call.id.clone().unwrap_or_default(),
         tool: call.tool.clone(),
         status,
         output: output.to_owned(),
-        result: serde_json::json!({"status": 1, "message": output, "data": {}, "operationCode": []}),
+        result: unrun_result(output),
         duration_ms: 0,
         taint: Vec::new(),
     }
