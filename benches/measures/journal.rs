@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use miniclaw::domain::{Event, Fact, Session, SessionId, WorkId};
-use miniclaw::store::{Durability, Home, Journal};
+use miniclaw::store::{Claim, Durability, Home, SessionLog};
 
 use super::Bench;
 use crate::kit::numbers::Samples;
@@ -25,10 +25,11 @@ pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
     report
         .figure("the disk alone: 300 bytes and fdatasync, p50", disk.p50(), "ms")
         .note(format!("p95 {:.2}", disk.p95()));
-    let home = Home::open(&folder).map_err(io::Error::other)?;
+    let log = SessionLog::Folder(Home::open(&folder).map_err(io::Error::other)?);
+    let claim = log.claim().await.map_err(io::Error::other)?.claim;
     let mut medians = Vec::new();
     for length in LENGTHS {
-        let times = tokio::task::block_in_place(|| appends(&home, length, n))?;
+        let times = appends(&log, claim, length, n).await?;
         let note = format!("n = {n}, p95 {:.2}, ± {:.2}", times.synced.p95(), times.synced.spread());
         report.figure(format!("append at {length} messages, p50"), times.synced.p50(), "ms").note(note);
         medians.push((times.synced.p50(), times.folded.p50()));
@@ -47,10 +48,10 @@ struct Appends {
     folded: Samples,
 }
 
-fn appends(home: &Home, length: usize, n: usize) -> io::Result<Appends> {
+async fn appends(log: &SessionLog, claim: Claim, length: usize, n: usize) -> io::Result<Appends> {
     let mut session: Session = serde_json::from_value(seed::session("bench", length)).map_err(io::Error::other)?;
     let id = SessionId::parse(&format!("length-{length}")).map_err(io::Error::other)?;
-    let mut journal = Journal::new(home, &id);
+    let mut writer = log.writer(claim, &id);
     let work_id = WorkId::new("w");
     let started = Event::WorkStarted {
         work_id: work_id.clone(),
@@ -70,13 +71,13 @@ fn appends(home: &Home, length: usize, n: usize) -> io::Result<Appends> {
     for event in events {
         let fact = Fact { seq: session.seq + 1, at: 1.7e9, event };
         let began = Instant::now();
-        journal.append(std::slice::from_ref(&fact), Durability::Synced).map_err(io::Error::other)?;
+        writer.append(std::slice::from_ref(&fact), Durability::Synced).await.map_err(io::Error::other)?;
         synced.push_ms(began.elapsed());
         let began = Instant::now();
         session.apply_fact(&fact);
         folded.push_ms(began.elapsed());
     }
-    journal.remove().map_err(io::Error::other)?;
+    writer.checkpoint(session.into(), None).await.map_err(io::Error::other)?;
     Ok(Appends { synced, folded })
 }
 

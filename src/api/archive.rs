@@ -115,8 +115,7 @@ pub async fn archived(
 /// Deleted sessions that can be brought back.
 #[utoipa::path(get, path = "/api/sessions/deleted", tag = "sessions", responses((status = 200, body = DeletedSessions)))]
 pub async fn deleted(State(app): State<App>) -> Result<Json<DeletedSessions>, ApiError> {
-    let home = app.engine.services().home.clone();
-    let sessions = blocking(move || Ok(home.deleted_sessions())).await?;
+    let sessions = app.engine.services().log.deleted().await?;
     Ok(Json(DeletedSessions { sessions }))
 }
 

@@ -124,6 +124,8 @@ impl From<StoreError> for ApiError {
             StoreError::DiskFull => (StatusCode::INSUFFICIENT_STORAGE, "disk_full", None),
             StoreError::Newer { .. } => (StatusCode::CONFLICT, "newer_format", None),
             StoreError::Doubtful { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "disk_error", None),
+            StoreError::Fenced => (StatusCode::SERVICE_UNAVAILABLE, "fenced", None),
+            StoreError::CutOff => (StatusCode::INTERNAL_SERVER_ERROR, "internal", None),
             StoreError::Locked { .. } => (StatusCode::CONFLICT, "locked", None),
             StoreError::Io { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "io", None),
         };

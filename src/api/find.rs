@@ -11,7 +11,7 @@ use super::app::App;
 use super::error::{ApiError, ErrorBody};
 use crate::domain::find::Wanted;
 use crate::domain::{Role, Session, SessionId};
-use crate::engine::{EngineError, blocking};
+use crate::engine::EngineError;
 
 /// Sessions answered with, and messages of each.
 const SESSIONS: usize = 40;
@@ -73,16 +73,13 @@ pub async fn find(State(app): State<App>, Query(looked): Query<Looked>) -> Resul
         return Err(ApiError::bad_request("no_words", "say what to look for"));
     };
     let running = running(&app).await?;
-    let home = app.engine.services().home.clone();
-    let mut found = blocking(move || {
-        let ids = home.session_ids()?;
-        let read = ids.into_iter().filter_map(|id| {
-            let session = running.get(&id).cloned().or_else(|| home.stored_session(&id).map(Arc::new))?;
-            in_session(&wanted, &id, &session)
-        });
-        Ok(read.collect::<Vec<_>>())
-    })
-    .await?;
+    let log = &app.engine.services().log;
+    let mut found = log
+        .scan(move |stored| {
+            let session = running.get(&stored.id).cloned().or_else(|| stored.read().map(Arc::new))?;
+            in_session(&wanted, &stored.id, &session)
+        })
+        .await?;
     found.sort_by(|a, b| {
         (b.in_title, b.updated_at).partial_cmp(&(a.in_title, a.updated_at)).unwrap_or_else(|| a.id.cmp(&b.id))
     });

@@ -7,7 +7,8 @@ use serde::Serialize;
 use super::app::App;
 use super::error::{ApiError, ErrorBody};
 use crate::domain::SessionId;
-use crate::engine::{Notice, blocking};
+use crate::engine::Notice;
+use crate::store::SessionList;
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct Pinned {
@@ -21,8 +22,8 @@ pub async fn pin(State(app): State<App>, Path(id): Path<String>) -> Result<Json<
     let id = SessionId::parse(&id)?;
     // Only what there is can be pinned.
     app.engine.view(&id).await?;
-    let (home, pinned) = (app.engine.services().home.clone(), id.clone());
-    let pinned = blocking(move || home.pin(&pinned).map(|()| home.pinned())).await?;
+    let services = app.engine.services();
+    let pinned = services.log.enlist(services.claim, &id, SessionList::Pinned).await?;
     changed(&app, &id);
     Ok(Json(Pinned { pinned }))
 }
@@ -32,8 +33,8 @@ pub async fn pin(State(app): State<App>, Path(id): Path<String>) -> Result<Json<
     responses((status = 200, body = Pinned)))]
 pub async fn unpin(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Pinned>, ApiError> {
     let id = SessionId::parse(&id)?;
-    let (home, unpinned) = (app.engine.services().home.clone(), id.clone());
-    let pinned = blocking(move || home.unpin(&unpinned).map(|()| home.pinned())).await?;
+    let services = app.engine.services();
+    let pinned = services.log.delist(services.claim, &id, SessionList::Pinned).await?;
     changed(&app, &id);
     Ok(Json(Pinned { pinned }))
 }

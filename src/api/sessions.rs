@@ -180,8 +180,9 @@ pub async fn list(State(app): State<App>) -> Result<Json<SessionList>, ApiError>
         }
     }
     let sessions = sessions.into_iter().map(|summary| shown(&busy, summary)).collect();
-    let home = app.engine.services().home.clone();
-    let (pinned, put_away) = blocking(move || Ok((home.pinned(), home.put_away()))).await?;
+    let log = &app.engine.services().log;
+    let (pinned, put_away) =
+        (log.listed(store::SessionList::Pinned).await?, log.listed(store::SessionList::Archived).await?);
     Ok(Json(SessionList { sessions, pinned, put_away }))
 }
 

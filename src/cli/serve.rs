@@ -29,7 +29,7 @@ use crate::engine::{ChangedBy, Engine, Notice, Runs, Services};
 use crate::heap;
 use crate::provider::find_local;
 use crate::sandbox::{Interpreter, Level, Sandbox, SandboxConfig, keep_memory_private, open_as_many_files_as_allowed};
-use crate::store::{Home, ROOTS, is_unused};
+use crate::store::{Home, ROOTS, SessionLog, is_unused};
 use crate::tokens::Counter;
 use crate::tools::extraction::Extractor;
 use crate::tools::files::Moment;
@@ -153,8 +153,12 @@ async fn run(folder: PathBuf, config: Config, Bind { address, code }: Bind) -> a
     };
     let registry = materials.registry(&editor, [&memory, &knowledge]);
     let models = materials.models(&hub, &registry);
+    let log = SessionLog::Folder(home.clone());
+    let opened = log.claim().await?;
     let services = Arc::new(Services {
         home: home.clone(),
+        log,
+        claim: opened.claim,
         hub,
         models: models.clone(),
         registry: registry.clone(),
@@ -177,7 +181,7 @@ async fn run(folder: PathBuf, config: Config, Bind { address, code }: Bind) -> a
     if let Err(error) = skills.scan(&home) {
         tracing::error!(%error, "the skills could not be read; the server runs without them");
     }
-    let repaired = engine.recover().await?;
+    let repaired = engine.recover(opened.unsettled).await?;
     if repaired > 0 {
         tracing::warn!(sessions = repaired, "closed what a crash had left open");
     }

@@ -191,7 +191,7 @@ impl Actor {
         if let Some(work) = loaded.session.waiting() {
             services.hub.resume(&id, &work.work_id);
         }
-        let ledger = Ledger::new(id, loaded, services.home.clone(), services.hub.clone());
+        let ledger = Ledger::new(id, loaded, &services);
         Self {
             ledger,
             services,
@@ -330,8 +330,8 @@ impl Actor {
     async fn record(&mut self, entry: Entry) {
         match entry.kind {
             Kind::Preview => self.ledger.preview(entry.event),
-            Kind::Mark => self.ledger.mark(entry.event),
-            Kind::Piece => self.ledger.piece(entry.event),
+            Kind::Mark => self.ledger.mark(entry.event).await,
+            Kind::Piece => self.ledger.piece(entry.event).await,
             Kind::Fact(done) => {
                 let question = matches!(entry.event, Event::ApprovalAsked { .. }).then(|| entry.event.clone());
                 let kept = self.ledger.fact(entry.event).await.map_err(|error| error.to_string());

@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use super::EngineError;
 use super::hub::{Hub, What};
+use super::{EngineError, Services};
 use crate::clock;
 use crate::domain::{Event, Fact, Session, SessionId};
-use crate::store::{Durability, Home, Journal, Loaded, Stamp, StoreError};
+use crate::store::{Claim, Durability, Loaded, Reread, SessionLog, SessionWriter, Stamp, StoreError};
 
 pub struct Ledger {
     pub id: SessionId,
     pub session: Arc<Session>,
     /// Number of the session's last publication.
     pub last: u64,
-    home: Home,
+    log: SessionLog,
+    claim: Claim,
+    writer: SessionWriter,
     hub: Arc<Hub>,
-    /// Absent only while a blocking task writes it.
-    journal: Option<Journal>,
     /// The session's file as we know it; another one means that a person changed it.
     stamp: Option<Stamp>,
     /// The file is another program's, and says something else than we took over from it.
@@ -32,15 +32,16 @@ pub enum OnDisk {
 }
 
 impl Ledger {
-    pub fn new(id: SessionId, loaded: Loaded, home: Home, hub: Arc<Hub>) -> Self {
-        let (journal, last) = (Some(Journal::new(&home, &id)), hub.last());
+    pub fn new(id: SessionId, loaded: Loaded, services: &Services) -> Self {
+        let (log, claim, hub) = (services.log.clone(), services.claim, services.hub.clone());
         Self {
-            id,
             session: Arc::new(loaded.session),
-            last,
-            home,
+            last: hub.last(),
+            writer: log.writer(claim, &id),
+            id,
+            log,
+            claim,
             hub,
-            journal,
             stamp: loaded.stamp,
             unsaved: loaded.unsaved,
         }
@@ -57,41 +58,30 @@ impl Ledger {
     /// Journals a fact, waits for the disk, folds it and tells everybody.
     pub async fn fact(&mut self, event: Event) -> Result<(), EngineError> {
         self.writable()?;
-        if self.unsaved || self.journal.as_ref().is_some_and(|journal| !journal.is_sound()) {
+        if self.unsaved || !self.writer.is_sound() {
             self.renew().await?;
         }
         let fact = self.next_fact(event);
-        let mut journal = self.take_journal();
-        let (journal, fact, written) = tokio::task::spawn_blocking(move || {
-            let written = journal.append(std::slice::from_ref(&fact), Durability::Synced);
-            (journal, fact, written)
-        })
-        .await
-        .map_err(|_| EngineError::Internal("a journal write was cut off"))?;
-        self.journal = Some(journal);
-        written?;
+        self.writer.append(std::slice::from_ref(&fact), Durability::Synced).await?;
         Arc::make_mut(&mut self.session).apply_fact(&fact);
         self.publish(What::Event(fact.event));
         Ok(())
     }
 
     /// Journals a mark without waiting for the disk, folds it and tells everybody.
-    pub fn mark(&mut self, event: Event) {
-        self.append(event.clone());
+    pub async fn mark(&mut self, event: Event) {
+        self.append(event.clone()).await;
         self.publish(What::Event(event));
     }
 
     /// Journals a piece of text without waiting for the disk. Nobody is told: previews said it already.
-    pub fn piece(&mut self, event: Event) {
-        self.append(event);
+    pub async fn piece(&mut self, event: Event) {
+        self.append(event).await;
     }
 
-    fn append(&mut self, event: Event) {
+    async fn append(&mut self, event: Event) {
         let fact = self.next_fact(event);
-        let mut journal = self.take_journal();
-        let written = journal.append(std::slice::from_ref(&fact), Durability::Written);
-        self.journal = Some(journal);
-        match written {
+        match self.writer.append(std::slice::from_ref(&fact), Durability::Written).await {
             Ok(()) => Arc::make_mut(&mut self.session).apply_fact(&fact),
             // It stays in memory, so the snapshot will hold it.
             Err(error) => {
@@ -121,50 +111,31 @@ impl Ledger {
 
     /// Everything to a new snapshot, and a new journal for what follows.
     async fn renew(&mut self) -> Result<(), EngineError> {
-        let (home, id, session, known) = (self.home.clone(), self.id.clone(), self.session.clone(), self.stamp);
-        let mut journal = self.take_journal();
-        let (journal, written) = tokio::task::spawn_blocking(move || {
-            let written = home.settle_session(&id, &session, known).and_then(|stamp| journal.remove().map(|()| stamp));
-            (journal, written)
-        })
-        .await
-        .map_err(|_| EngineError::Internal("the writing of a session's file was cut off"))?;
-        self.journal = Some(journal);
-        (self.stamp, self.unsaved) = (Some(written?), false);
+        let stamp = self.writer.checkpoint(self.session.clone(), self.stamp).await?;
+        (self.stamp, self.unsaved) = (Some(stamp), false);
         Ok(())
     }
 
     /// Looks whether the file is as we know it, and reads it again if not. Only while nothing runs.
     pub async fn refresh(&mut self) -> Result<OnDisk, EngineError> {
-        let (home, id, known) = (self.home.clone(), self.id.clone(), self.stamp);
-        let looked = tokio::task::spawn_blocking(move || -> Result<_, StoreError> {
-            let stamp = home.session_stamp(&id);
-            if stamp == known { Ok(None) } else { Ok(Some((stamp, home.load(&id)?))) }
-        })
-        .await
-        .map_err(|_| EngineError::Internal("reading a session was cut off"))??;
-        match looked {
-            None => Ok(OnDisk::AsKnown),
-            Some((_, Some(loaded))) => {
+        match self.log.reload(self.claim, &self.id, self.stamp).await? {
+            Reread::Unchanged => Ok(OnDisk::AsKnown),
+            Reread::Changed(loaded) => {
                 (self.session, self.stamp) = (Arc::new(loaded.session), loaded.stamp);
                 self.unsaved = loaded.unsaved;
                 Ok(OnDisk::ReadAgain)
             }
-            // It was broken and is aside now: what we know goes on.
-            Some((Some(_), None)) => {
+            // What is in memory goes on.
+            Reread::Quarantined => {
                 self.stamp = None;
                 self.settle().await;
                 Ok(OnDisk::AsKnown)
             }
-            Some((None, None)) => Ok(OnDisk::Gone),
+            Reread::Gone => Ok(OnDisk::Gone),
         }
     }
 
     fn next_fact(&self, event: Event) -> Fact {
         Fact { seq: self.session.seq + 1, at: clock::now(), event }
-    }
-
-    fn take_journal(&mut self) -> Journal {
-        self.journal.take().unwrap_or_else(|| Journal::new(&self.home, &self.id))
     }
 }

@@ -29,13 +29,13 @@ pub use adopt::Cut;
 pub use compress::{Plan, Proposal};
 pub use hub::{EventId, Hub, Published, Subscription, What};
 pub use notice::{ChangedBy, Notice};
-use opening::{Alive, Missing, Turns};
+use opening::{Alive, Missing, Turn, Turns};
 
 use crate::agent::Limits;
 use crate::clock;
 use crate::domain::{Answer, Chosen, Prompt, Session, SessionId, StaysArchived};
 use crate::provider::ProviderError;
-use crate::store::{Home, SessionSummary, StoreError};
+use crate::store::{Claim, Home, SessionLog, SessionSummary, StoreError};
 use crate::tokens::Counter;
 use crate::tools::files::{NoUndo, Undone};
 use crate::tools::library::Library;
@@ -44,6 +44,9 @@ use crate::tools::{Editor, Policy, Registry};
 /// What all sessions share.
 pub struct Services {
     pub home: Home,
+    pub log: SessionLog,
+    /// Proves that this server owns the home.
+    pub claim: Claim,
     pub hub: Arc<Hub>,
     pub models: Arc<models::Models>,
     pub registry: Arc<Registry>,
@@ -138,24 +141,19 @@ impl Engine {
         &self.services
     }
 
-    /// Closes what a crash left open in all sessions, and asks again what waited for a person. Called at the start.
-    pub async fn recover(&self) -> Result<usize, EngineError> {
-        let home = self.services.home.clone();
-        let (closed, waiting) = blocking(move || {
-            let (mut closed, mut waiting) = (0, Vec::new());
-            for id in home.unsettled_sessions()? {
-                // One session that cannot be read must not keep the others from people.
-                match home.load(&id) {
-                    Ok(Some(loaded)) if loaded.session.waiting().is_some() => waiting.push(id),
-                    Ok(_) => closed += 1,
-                    Err(error) => {
-                        tracing::error!(session = %id, %error, "could not close what a crash had left open");
-                    }
+    /// Closes what a crash left open in these sessions, and asks again what waited for a person. Called at the start.
+    pub async fn recover(&self, unsettled: Vec<SessionId>) -> Result<usize, EngineError> {
+        let (mut closed, mut waiting) = (0, Vec::new());
+        for id in unsettled {
+            // One session that cannot be read must not keep the others from people.
+            match self.services.log.load(self.services.claim, &id).await {
+                Ok(Some(loaded)) if loaded.session.waiting().is_some() => waiting.push(id),
+                Ok(_) => closed += 1,
+                Err(error) => {
+                    tracing::error!(session = %id, %error, "could not close what a crash had left open");
                 }
             }
-            Ok((closed, waiting))
-        })
-        .await?;
+        }
         for id in &waiting {
             // Its task asks the person again.
             self.open(id, Missing::IsAnError).await?;
@@ -231,9 +229,8 @@ impl Engine {
     }
 
     pub async fn list(&self) -> Result<Vec<SessionSummary>, EngineError> {
-        let home = self.services.home.clone();
         let in_memory: HashSet<SessionId> = self.lock().sessions.keys().cloned().collect();
-        blocking(move || home.sessions(&in_memory)).await
+        Ok(self.services.log.list(in_memory).await?)
     }
 
     /// Stops the session and moves its file to the archive of deleted ones.
@@ -245,8 +242,7 @@ impl Engine {
             close(&handle, Closing::Deleted).await;
             self.lock().sessions.remove(id);
         }
-        let (home, gone) = (self.services.home.clone(), id.clone());
-        let (deleted, _turn) = blocking(move || Ok((home.delete_session(&gone)?, turn))).await?;
+        let deleted = self.move_session(turn, id, Move::Delete).await?;
         self.services.registry.session_closed(id);
         self.services.hub.remove(id);
         self.services.hub.notice(Notice::SessionsChanged { session_id: id.to_string() });
@@ -255,10 +251,7 @@ impl Engine {
 
     pub async fn restore(&self, id: &SessionId) -> Result<SessionSummary, EngineError> {
         let turn = self.turns.of(id).await;
-        let (home, back) = (self.services.home.clone(), id.clone());
-        let (restored, turn) = blocking(move || Ok((home.restore_session(&back)?, turn))).await?;
-        drop(turn);
-        if !restored {
+        if !self.move_session(turn, id, Move::Restore).await? {
             return Err(EngineError::NoSession(id.clone()));
         }
         self.services.hub.notice(Notice::SessionsChanged { session_id: id.to_string() });
@@ -269,9 +262,21 @@ impl Engine {
     /// Lets a deleted session go for good.
     pub async fn forget(&self, id: &SessionId) -> Result<(), EngineError> {
         let turn = self.turns.of(id).await;
-        let (home, gone) = (self.services.home.clone(), id.clone());
-        let (forgotten, _turn) = blocking(move || Ok((home.forget_session(&gone)?, turn))).await?;
-        if forgotten { Ok(()) } else { Err(EngineError::NoSession(id.clone())) }
+        if self.move_session(turn, id, Move::Forget).await? { Ok(()) } else { Err(EngineError::NoSession(id.clone())) }
+    }
+
+    /// Moves a session's record; `false` when there is none. The turn lasts until it is moved, also when who asked goes away.
+    async fn move_session(&self, turn: Turn, id: &SessionId, how: Move) -> Result<bool, EngineError> {
+        let (log, claim, id) = (self.services.log.clone(), self.services.claim, id.clone());
+        let moving = tokio::spawn(async move {
+            let _turn = turn;
+            match how {
+                Move::Delete => log.delete(claim, &id).await,
+                Move::Restore => log.restore(claim, &id).await,
+                Move::Forget => log.forget(claim, &id).await,
+            }
+        });
+        Ok(moving.await.map_err(|_| EngineError::Internal("the moving of a session was cut off"))??)
     }
 
     /// Stops all runs and writes everything. New asks are refused from now on.
@@ -283,6 +288,7 @@ impl Engine {
         };
         futures_util::future::join_all(sessions.values().map(|handle| close(handle, Closing::Server))).await;
         self.services.models.stop().await;
+        self.services.log.release(self.services.claim);
     }
 
     async fn ask<T>(
@@ -308,6 +314,14 @@ impl Engine {
     pub async fn live_sessions(&self) -> usize {
         self.lock().sessions.values().filter(|handle| !handle.is_closed()).count()
     }
+}
+
+/// Where a session's record goes.
+#[derive(Clone, Copy)]
+enum Move {
+    Delete,
+    Restore,
+    Forget,
 }
 
 async fn close(handle: &mpsc::Sender<Command>, closing: Closing) {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{OwnedMutexGuard, mpsc};
 
 use super::actor::{Actor, Command};
-use super::{Engine, EngineError, Notice, Services, blocking};
+use super::{Engine, EngineError, Notice, Services};
 use crate::clock;
 use crate::domain::{Session, SessionId};
 use crate::store::{Loaded, Stamp};
@@ -89,8 +89,7 @@ impl Engine {
 }
 
 async fn load(services: &Services, id: &SessionId, missing: Missing) -> Result<Loaded, EngineError> {
-    let (home, wanted) = (services.home.clone(), id.clone());
-    match blocking(move || home.load(&wanted)).await? {
+    match services.log.load(services.claim, id).await? {
         Some(loaded) => Ok(loaded),
         None if missing == Missing::IsMade => {
             let session = Session::new("", clock::now());
@@ -102,8 +101,7 @@ async fn load(services: &Services, id: &SessionId, missing: Missing) -> Result<L
 }
 
 async fn save_new(services: &Services, id: &SessionId, session: &Session) -> Result<Option<Stamp>, EngineError> {
-    let (home, new, saved) = (services.home.clone(), id.clone(), session.clone());
-    let stamp = blocking(move || home.save_snapshot(&new, &saved).map(|()| home.session_stamp(&new))).await?;
+    let stamp = services.log.create(services.claim, id, session).await?;
     services.hub.notice(Notice::SessionsChanged { session_id: id.to_string() });
     Ok(stamp)
 }

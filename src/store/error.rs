@@ -24,6 +24,11 @@ pub enum StoreError {
     /// A sync failed, so what was appended to the file may not be on the disk.
     #[error("the disk reported an error and {path} is not written to any more; look at the disk, then try again")]
     Doubtful { path: String },
+    /// This server does not own the home any more; nothing was written.
+    #[error("another server has taken this home over, or it is being closed; nothing was written. Try again")]
+    Fenced,
+    #[error("the server is stopping and did not finish this; start it again, then look at the result")]
+    CutOff,
     #[error("another miniclaw{holder} is running on this home; stop it first, or use another --home")]
     Locked { holder: String },
     #[error("{doing}: {source}")]

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -33,6 +34,8 @@ struct Inner {
     hashes: Mutex<Hashes>,
     seal: Seal,
     troubles: Mutex<Vec<String>>,
+    /// The fence of the claim that may write sessions.
+    fence: AtomicU64,
     _lock: File,
 }
 
@@ -79,6 +82,7 @@ impl Home {
                 hashes: Mutex::default(),
                 seal,
                 troubles: Mutex::default(),
+                fence: AtomicU64::new(0),
                 _lock: lock,
             }),
         };
@@ -135,6 +139,10 @@ impl Home {
 
     pub(super) fn seal(&self) -> &Seal {
         &self.inner.seal
+    }
+
+    pub(super) fn fence(&self) -> &AtomicU64 {
+        &self.inner.fence
     }
 
     pub(super) fn edit_lock(&self) -> std::sync::MutexGuard<'_, ()> {

@@ -26,7 +26,7 @@ pub enum Durability {
 }
 
 /// An open journal. The file is made with the first append.
-pub struct Journal {
+pub(super) struct Journal {
     home: Home,
     session: SessionId,
     name: String,
@@ -51,10 +51,21 @@ impl Journal {
     /// Appends facts; on an error the file is cut back to what it was, and is not sound any more if that fails too or if it
     /// was the disk that failed.
     pub fn append(&mut self, facts: &[Fact], durability: Durability) -> Result<(), StoreError> {
-        let mut bytes = Vec::with_capacity(256 * facts.len());
+        let lines = self.encode(facts);
+        self.append_encoded(&lines, durability)
+    }
+
+    /// The lines of these facts.
+    pub(super) fn encode(&self, facts: &[Fact]) -> Vec<u8> {
+        let mut lines = Vec::with_capacity(256 * facts.len());
         for fact in facts {
-            write_line(&mut bytes, fact, (self.home.seal(), &self.session));
+            write_line(&mut lines, fact, (self.home.seal(), &self.session));
         }
+        lines
+    }
+
+    /// [`Journal::append`] of lines that [`Journal::encode`] made.
+    pub(super) fn append_encoded(&mut self, lines: &[u8], durability: Durability) -> Result<(), StoreError> {
         let doing = format!("writing {}", self.name);
         if self.doubtful {
             return Err(StoreError::Doubtful { path: format!("sessions/{}", self.name) });
@@ -63,7 +74,7 @@ impl Journal {
         self.open()?;
         let length = self.length;
         let file = self.open()?;
-        let written = file.write_all(&bytes);
+        let written = file.write_all(lines);
         let synced = match durability {
             Durability::Synced if written.is_ok() => file.sync_data(),
             Durability::Synced | Durability::Written => Ok(()),
@@ -75,7 +86,7 @@ impl Journal {
             self.doubtful = sync_failed || cut.is_err();
             return Err(StoreError::io(doing)(error));
         }
-        self.length = length + bytes.len() as u64;
+        self.length = length + lines.len() as u64;
         Ok(())
     }
 

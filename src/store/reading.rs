@@ -7,14 +7,13 @@ use serde_json::Value;
 
 use super::error::StoreError;
 use super::home::Home;
+use super::session_log::SessionList;
 use super::{atomic, seal, session_file};
 use crate::clock;
 use crate::domain::{Session, SessionId};
 
 const ARCHIVE: &str = "archive";
 const DELETED: &str = "archive/deleted";
-const PINS: &str = "pinned";
-const AWAY: &str = "put_away";
 /// Enough to find one again; more would be a list, not an answer.
 const MOST_DELETED: usize = 200;
 
@@ -40,14 +39,14 @@ pub struct DeletedSession {
 
 impl Home {
     /// Ids of all sessions that have a file.
-    pub fn session_ids(&self) -> Result<Vec<SessionId>, StoreError> {
+    pub(super) fn session_ids(&self) -> Result<Vec<SessionId>, StoreError> {
         let entries = self.sessions_dir().entries().map_err(StoreError::io("listing sessions/"))?;
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         Ok(names.filter_map(|name| SessionId::parse(name.strip_suffix(".json")?).ok()).collect())
     }
 
     /// A session as its file has it; `None` when there is none that can be read.
-    pub fn stored_session(&self, id: &SessionId) -> Option<Session> {
+    pub(super) fn stored_session(&self, id: &SessionId) -> Option<Session> {
         let bytes = self.sessions_dir().read(format!("{id}.json")).ok()?;
         session_file::parse_foreign(&bytes, clock::now()).ok()
     }
@@ -116,7 +115,7 @@ impl Home {
     }
 
     /// Sessions that can be brought back, the one used last first.
-    pub fn deleted_sessions(&self) -> Vec<DeletedSession> {
+    pub(super) fn deleted_sessions(&self) -> Vec<DeletedSession> {
         let Ok(dir) = self.sessions_dir().open_dir(DELETED) else { return Vec::new() };
         let Ok(entries) = dir.entries() else { return Vec::new() };
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
@@ -137,51 +136,30 @@ impl Home {
         found
     }
 
-    /// The sessions that stand first in the list, in the order they were pinned.
-    pub fn pinned(&self) -> Vec<String> {
-        self.session_list(PINS)
+    /// The ids on a list; none where `config.json` says nothing that can be read.
+    pub(super) fn session_list(&self, list: SessionList) -> Vec<String> {
+        serde_json::from_value(self.settings_file().remove(list.setting()).unwrap_or_default()).unwrap_or_default()
     }
 
-    /// Adds a session to the pinned ones.
-    pub fn pin(&self, id: &SessionId) -> Result<(), StoreError> {
-        self.add_to_list(PINS, id)
-    }
-
-    pub fn unpin(&self, id: &SessionId) -> Result<(), StoreError> {
-        self.take_from_list(PINS, id)
-    }
-
-    /// The sessions that a person took out of the list. An id may be that of a session that is gone.
-    pub fn put_away(&self) -> Vec<String> {
-        self.session_list(AWAY)
-    }
-
-    pub fn put_session_away(&self, id: &SessionId) -> Result<(), StoreError> {
-        self.add_to_list(AWAY, id)
-    }
-
-    pub fn put_session_back(&self, id: &SessionId) -> Result<(), StoreError> {
-        self.take_from_list(AWAY, id)
-    }
-
-    /// Ids that `config.json` has under a name; none where it says nothing that can be read.
-    fn session_list(&self, name: &str) -> Vec<String> {
-        serde_json::from_value(self.settings_file().remove(name).unwrap_or_default()).unwrap_or_default()
-    }
-
-    fn add_to_list(&self, name: &str, id: &SessionId) -> Result<(), StoreError> {
+    /// Puts a session at the end of a list.
+    pub(super) fn enlist_session(&self, list: SessionList, id: &SessionId) -> Result<(), StoreError> {
         let _one_writer = self.edit_lock();
-        let mut ids = self.session_list(name);
+        let mut ids = self.session_list(list);
         ids.retain(|known| known != id.as_str());
         ids.push(id.to_string());
-        self.write_setting(name, ids.into())
+        self.write_setting(list.setting(), ids.into())
     }
 
-    fn take_from_list(&self, name: &str, id: &SessionId) -> Result<(), StoreError> {
+    /// Takes a session from a list. Nothing is written where it is not on it.
+    pub(super) fn delist_session(&self, list: SessionList, id: &SessionId) -> Result<(), StoreError> {
         let _one_writer = self.edit_lock();
-        let mut ids = self.session_list(name);
+        let mut ids = self.session_list(list);
+        let before = ids.len();
         ids.retain(|known| known != id.as_str());
-        self.write_setting(name, ids.into())
+        if ids.len() == before {
+            return Ok(());
+        }
+        self.write_setting(list.setting(), ids.into())
     }
 }
 

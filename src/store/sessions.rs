@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::beginning::{Messages, beginning};
 use super::error::StoreError;
 use super::home::Home;
+use super::journal::Journal;
 use super::journal::Line;
 use super::seal::{Sealed, sha256};
-use super::{Durability, Journal, atomic, journal, session_file};
+use super::{Durability, atomic, journal, session_file};
 use crate::clock;
 use crate::domain::{Fact, Message, Outcome, Session, SessionId, Usage, WorkId};
 
@@ -119,7 +120,7 @@ struct WorkHead {
 impl Home {
     /// All sessions, newest first. Files that did not change since the last call are not read again. A damaged one is moved
     /// aside, unless its session is `in_memory`: then the task that owns it does that, and knows what stood there.
-    pub fn sessions(&self, in_memory: &HashSet<SessionId>) -> Result<Vec<SessionSummary>, StoreError> {
+    pub(super) fn sessions(&self, in_memory: &HashSet<SessionId>) -> Result<Vec<SessionSummary>, StoreError> {
         let doing = || "listing sessions/";
         let mut known = std::mem::take(&mut *self.summaries());
         let mut fresh = SummaryCache::new();
@@ -163,7 +164,7 @@ impl Home {
     }
 
     /// Sessions whose run was cut off by a crash: they have a journal.
-    pub fn unsettled_sessions(&self) -> Result<Vec<SessionId>, StoreError> {
+    pub(super) fn unsettled_sessions(&self) -> Result<Vec<SessionId>, StoreError> {
         let entries = self.sessions_dir().entries().map_err(StoreError::io("listing sessions/"))?;
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         Ok(names.filter_map(|name| SessionId::parse(name.strip_suffix(".journal")?).ok()).collect())
@@ -179,7 +180,7 @@ impl Home {
     ///
     /// # Errors
     /// [`StoreError::Newer`] when its journal says what this version does not know.
-    pub fn load(&self, id: &SessionId) -> Result<Option<Loaded>, StoreError> {
+    pub(super) fn load(&self, id: &SessionId) -> Result<Option<Loaded>, StoreError> {
         // Taken first: an edit made while the file is read is then seen later.
         let stamp = self.session_stamp(id);
         let snapshot = self.read_snapshot(id)?;
@@ -298,7 +299,7 @@ impl Home {
     }
 
     /// Writes `sessions/{id}.json` atomically, with the proof that this home wrote it.
-    pub fn save_snapshot(&self, id: &SessionId, session: &Session) -> Result<(), StoreError> {
+    pub(super) fn save_snapshot(&self, id: &SessionId, session: &Session) -> Result<(), StoreError> {
         let name = file_name(id);
         let bytes = self.seal().close(Sealed::Session, id.as_str(), session_file::encode(session));
         atomic::replace(self.sessions_dir(), &name, &bytes, 0o600)
@@ -306,13 +307,18 @@ impl Home {
     }
 
     /// What a session's file looks like from outside; `None` when there is none.
-    pub fn session_stamp(&self, id: &SessionId) -> Option<Stamp> {
+    pub(super) fn session_stamp(&self, id: &SessionId) -> Option<Stamp> {
         let meta = self.sessions_dir().metadata(file_name(id)).ok()?;
         Some(Stamp { modified: meta.modified().ok()?.into_std(), size: meta.len(), inode: meta.ino() })
     }
 
     /// [`Home::save_snapshot`] over the file that has the stamp `known`; another file is moved aside first.
-    pub fn settle_session(&self, id: &SessionId, session: &Session, known: Option<Stamp>) -> Result<Stamp, StoreError> {
+    pub(super) fn settle_session(
+        &self,
+        id: &SessionId,
+        session: &Session,
+        known: Option<Stamp>,
+    ) -> Result<Stamp, StoreError> {
         let found = self.session_stamp(id);
         if found.is_some() && found != known {
             self.quarantine(&file_name(id), "changed by another program while the session was at work".to_owned())?;
@@ -338,7 +344,7 @@ impl Home {
     }
 
     /// Moves a session to `sessions/archive/deleted/`. `false` when there is none.
-    pub fn delete_session(&self, id: &SessionId) -> Result<bool, StoreError> {
+    pub(super) fn delete_session(&self, id: &SessionId) -> Result<bool, StoreError> {
         let dir = self.archive_dir("archive/deleted")?;
         let name = file_name(id);
         if self.sessions_dir().exists(&name) && dir.exists(&name) {
@@ -367,7 +373,7 @@ impl Home {
     }
 
     /// Brings a deleted session back. `false` when there is none, or when a session of that id exists again.
-    pub fn restore_session(&self, id: &SessionId) -> Result<bool, StoreError> {
+    pub(super) fn restore_session(&self, id: &SessionId) -> Result<bool, StoreError> {
         let dir = self.archive_dir("archive/deleted")?;
         let name = file_name(id);
         if self.sessions_dir().exists(&name) {

@@ -55,7 +55,7 @@ impl Home {
     }
 
     /// Lets a deleted session go for good, with what was kept for it. `false` when there is none of that id.
-    pub fn forget_session(&self, id: &SessionId) -> Result<bool, StoreError> {
+    pub(super) fn forget_session(&self, id: &SessionId) -> Result<bool, StoreError> {
         let doing = || format!("deleting {id} for good");
         let sessions = self.sessions_dir();
         let Ok(archive) = sessions.open_dir("archive") else { return Ok(false) };

@@ -1,7 +1,7 @@
 //! Compression as a proposal: looked at, changed, accepted or not; and undone.
 
 use miniclaw::domain::{Event, Fact, Message, SessionId};
-use miniclaw::store::{Durability, Home, Journal};
+use miniclaw::store::{Durability, Home, SessionLog};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -210,8 +210,11 @@ async fn a_crash_while_messages_come_back_neither_loses_nor_doubles_one() {
         serde_json::from_str(&world.read(&format!("sessions/archive/{archive}"))).unwrap();
     let fact = Fact { seq, at: 5.0, event: Event::Restored { archive, messages, foreign: false } };
     let home = Home::open(&world.home()).unwrap();
-    Journal::new(&home, &SessionId::parse("s").unwrap()).append(&[fact], Durability::Synced).unwrap();
-    drop(home);
+    let log = SessionLog::Folder(home);
+    let claim = log.claim().await.unwrap().claim;
+    let mut writer = log.writer(claim, &SessionId::parse("s").unwrap());
+    writer.append(&[fact], Durability::Synced).await.unwrap();
+    drop((writer, log));
     let line = world.read("sessions/s.journal");
     for snapshot in [compressed.clone(), Value::Null.to_string()] {
         if snapshot != "null" {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use miniclaw::domain::{Fact, Session, SessionId, Taint};
-use miniclaw::store::{Durability, Home, Journal};
+use miniclaw::store::{Claim, Durability, Home, SessionLog};
 use serde_json::{Value, json};
 
 use crate::fold::complaints;
@@ -26,9 +26,29 @@ struct Recorded {
 
 impl Recorded {
     /// An empty home with the key of the one in which it was recorded.
-    fn home(&self, folder: &Path) -> Home {
+    async fn home(&self, folder: &Path) -> Claimed {
         std::fs::write(folder.join("session-key.json"), &self.key).unwrap();
-        Home::open(folder).unwrap()
+        Claimed::open(folder).await
+    }
+}
+
+/// A home whose sessions this test may write.
+struct Claimed {
+    home: Home,
+    log: SessionLog,
+    claim: Claim,
+}
+
+impl Claimed {
+    async fn open(folder: &Path) -> Self {
+        let home = Home::open(folder).unwrap();
+        let log = SessionLog::Folder(home.clone());
+        let claim = log.claim().await.unwrap().claim;
+        Self { home, log, claim }
+    }
+
+    async fn append(&self, name: &str, facts: &[Fact]) {
+        self.log.writer(self.claim, &id(name)).append(facts, Durability::Synced).await.unwrap();
     }
 }
 
@@ -56,9 +76,9 @@ fn id(name: &str) -> SessionId {
 }
 
 /// Loads a session and checks what every load promises.
-#[track_caller]
-fn load(home: &Home, name: &str) -> Session {
-    let loaded = home.load(&id(name)).unwrap_or_else(|error| panic!("{name}: {error}")).expect("there is one").session;
+async fn load(Claimed { home, log, claim }: &Claimed, name: &str) -> Session {
+    let read = log.load(*claim, &id(name)).await;
+    let loaded = read.unwrap_or_else(|error| panic!("{name}: {error}")).expect("there is one").session;
     assert!(loaded.running().is_none() && loaded.repairs().is_empty(), "{name}: something is open");
     assert_eq!(complaints(&loaded), Vec::<String>::new(), "{name}");
     let path = home.path().join(format!("sessions/{name}.json"));
@@ -68,7 +88,10 @@ fn load(home: &Home, name: &str) -> Session {
     assert!(!loaded.taint.contains(&Taint::Imported), "{name}: it is our own");
     assert_eq!(file, serde_json::to_value(&loaded).unwrap(), "{name}: the file is what was loaded");
     assert!(!home.path().join(format!("sessions/{name}.journal")).exists());
-    assert!(home.load(&id(name)).unwrap().unwrap().session == loaded, "{name}: a second look finds the same");
+    assert!(
+        log.load(*claim, &id(name)).await.unwrap().unwrap().session == loaded,
+        "{name}: a second look finds the same"
+    );
     assert_eq!(std::fs::read(&path).unwrap(), bytes, "{name}: and changes nothing");
     loaded
 }
@@ -78,14 +101,14 @@ async fn cut_at_every_byte_the_whole_facts_before_the_cut_are_kept() {
     let recorded = recorded().await;
     let Recorded { snapshot, journal, .. } = &recorded;
     let folder = folder();
-    let home = recorded.home(folder.path());
+    let home = recorded.home(folder.path()).await;
     let put = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join("sessions").join(name), bytes).unwrap();
     let mut before = 0;
     for cut in 0..=journal.len() {
         let name = "s";
         put(&format!("{name}.json"), snapshot);
         put(&format!("{name}.journal"), &journal[..cut]);
-        let session = load(&home, name);
+        let session = load(&home, name).await;
         let whole = journal[..cut].iter().filter(|byte| **byte == b'\n').count() as u64;
         let repairs = if session.works.is_empty() { 0 } else { session.seq - whole };
         assert!(session.seq >= whole && repairs <= 4, "{name}: seq {} of {whole} whole facts", session.seq);
@@ -97,7 +120,7 @@ async fn cut_at_every_byte_the_whole_facts_before_the_cut_are_kept() {
         assert_eq!(kept.map(|path| std::fs::read(path).unwrap()), (torn < cut).then(|| journal[torn..cut].to_vec()));
         aside.iter().for_each(|path| std::fs::remove_file(path).unwrap());
     }
-    let whole = load(&home, "s");
+    let whole = load(&home, "s").await;
     assert_eq!(whole.messages.len(), 3);
     assert_eq!(whole.messages[1].tool_calls.len(), 3);
     assert_eq!(whole.messages[1].content, "I look. 我看看。");
@@ -108,18 +131,18 @@ async fn a_bit_flipped_anywhere_costs_only_what_comes_after_it() {
     let recorded = recorded().await;
     let Recorded { snapshot, journal, .. } = &recorded;
     let folder = folder();
-    let home = recorded.home(folder.path());
+    let home = recorded.home(folder.path()).await;
     for at in 0..journal.len() {
         let mut flipped = journal.clone();
         flipped[at] ^= 1 << (at % 8);
         let name = "s";
         std::fs::write(folder.path().join(format!("sessions/{name}.json")), snapshot).unwrap();
         std::fs::write(folder.path().join(format!("sessions/{name}.journal")), flipped).unwrap();
-        let session = load(&home, name);
+        let session = load(&home, name).await;
         let whole = journal[..at].iter().filter(|byte| **byte == b'\n').count() as u64;
         assert!(session.seq >= whole, "{name}: seq {} of {whole} whole facts", session.seq);
     }
-    assert!(home.quarantined().len() >= journal.len() - 30);
+    assert!(home.home.quarantined().len() >= journal.len() - 30);
 }
 
 #[tokio::test]
@@ -130,14 +153,14 @@ async fn stopped_after_any_fact_with_the_snapshot_of_any_earlier_one_nothing_is_
         .map(|line| serde_json::from_slice(line).expect("a journal's line is JSON"))
         .collect();
     let folder = folder();
-    let home = Home::open(folder.path()).unwrap();
+    let home = Claimed::open(folder.path()).await;
     for last in 0..=facts.len() {
         let mut folded: Session = serde_json::from_slice(&snapshot).unwrap();
         for first in 0..=last {
             let name = format!("p{last}_{first}");
-            home.save_snapshot(&id(&name), &folded).unwrap();
-            Journal::new(&home, &id(&name)).append(&facts[..last], Durability::Synced).unwrap();
-            let session = load(&home, &name);
+            home.log.create(home.claim, &id(&name), &folded).await.unwrap();
+            home.append(&name, &facts[..last]).await;
+            let session = load(&home, &name).await;
             let users = session.messages.iter().filter(|m| m.content == "企鹅会飞吗？").count();
             assert_eq!(users, usize::from(last > 0), "{name}");
             assert_eq!(session.works.len(), usize::from(last > 0), "{name}");
@@ -148,25 +171,25 @@ async fn stopped_after_any_fact_with_the_snapshot_of_any_earlier_one_nothing_is_
     }
 }
 
-#[test]
-fn a_damaged_snapshot_is_set_aside_and_the_journal_beside_it_is_kept() {
+#[tokio::test]
+async fn a_damaged_snapshot_is_set_aside_and_the_journal_beside_it_is_kept() {
     let folder = folder();
-    let home = Home::open(folder.path()).unwrap();
+    let home = Claimed::open(folder.path()).await;
     for (n, damage) in
         ["", "{", "null", "[3]", "{\"messages\": 3}", "\u{feff}{}", "{\"messages\": [{}]}"].iter().enumerate()
     {
         let name = format!("d{n}");
         let path = folder.path().join(format!("sessions/{name}.json"));
         std::fs::write(&path, damage).unwrap();
-        assert!(home.load(&id(&name)).unwrap().is_none(), "{damage}");
+        assert!(home.log.load(home.claim, &id(&name)).await.unwrap().is_none(), "{damage}");
         assert!(!path.exists());
         std::fs::write(&path, damage).unwrap();
         let titled = miniclaw::domain::Event::Titled { title: "kept".to_owned() };
         let fact = Fact { seq: 9, at: 3.0, event: titled };
-        Journal::new(&home, &id(&name)).append(&[fact], Durability::Synced).unwrap();
-        assert_eq!(home.load(&id(&name)).unwrap().unwrap().session.title, "kept");
+        home.append(&name, &[fact]).await;
+        assert_eq!(home.log.load(home.claim, &id(&name)).await.unwrap().unwrap().session.title, "kept");
     }
     let aside = files(&folder.path().join("storage/quarantine"));
-    assert_eq!((home.quarantined().len(), aside.len()), (14, 14));
-    assert!(home.sessions(&Default::default()).unwrap().iter().all(|session| session.title == "kept"));
+    assert_eq!((home.home.quarantined().len(), aside.len()), (14, 14));
+    assert!(home.log.list(Default::default()).await.unwrap().iter().all(|session| session.title == "kept"));
 }

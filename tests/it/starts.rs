@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use miniclaw::domain::{Event, Fact, SessionId, WorkId};
-use miniclaw::store::{Durability, Home, Journal};
+use miniclaw::store::{Durability, Home, SessionLog};
 use serde_json::{Value, json};
 
 use crate::script::{always, call, calls, says, script};
@@ -233,8 +233,11 @@ async fn a_clock_that_goes_back_changes_no_order() {
         .zip(1..)
         .map(|(event, n)| Fact { seq: seq + n, at: AHEAD / (n as f64 + 1.0), event })
         .collect();
-    Journal::new(&home, &SessionId::parse("s").unwrap()).append(&facts, Durability::Synced).unwrap();
-    drop(home);
+    let log = SessionLog::Folder(home);
+    let claim = log.claim().await.unwrap().claim;
+    let mut writer = log.writer(claim, &SessionId::parse("s").unwrap());
+    writer.append(&facts, Durability::Synced).await.unwrap();
+    drop((writer, log));
     let server = world.serve().await;
     server.chat("s", "fourth").await;
     server.settled("s").await;
