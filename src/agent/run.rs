@@ -302,7 +302,7 @@ impl Run {
     async fn keep_found(&self, work_id: &crate::domain::WorkId, search: &Arc<crate::domain::knowledge::Search>) {
         let (home, session) = (self.tasks.home.clone(), self.tasks.session_id.clone());
         let (work_id, search) = (work_id.clone(), search.clone());
-        let kept = tokio::task::spawn_blocking(move || home.keep_found(&session, &work_id, &search)).await;
+        let kept = tokio::task::spawn_blocking(move || home.records().keep_found(&session, &work_id, &search)).await;
         if let Ok(Err(error)) = kept {
             tracing::warn!(%error, "what memory said could not be kept");
         }

@@ -73,7 +73,7 @@ impl Keeper {
         request.dropped = envelope.dropped;
         request.usage = usage;
         request.system.iter_mut().for_each(|part| self.sign(part));
-        self.log(self.home.keep_request(&self.session, envelope.place, &request, &texts));
+        self.log(self.home.records().keep_request(&self.session, envelope.place, &request, &texts));
         Written { request, changes }
     }
 
@@ -106,7 +106,7 @@ impl Keeping {
             } else if usage.is_some() {
                 // Its texts are there: only the record is written again.
                 request.usage = usage;
-                keeper.log(keeper.home.keep_record(&keeper.session, envelope.place, &request));
+                keeper.log(keeper.home.records().keep_record(&keeper.session, envelope.place, &request));
             }
         })
         .await;

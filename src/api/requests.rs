@@ -109,8 +109,9 @@ pub async fn requests(
     let id = SessionId::parse(&id)?;
     let home = app.engine.services().home.clone();
     let requests = blocking(move || {
-        let all = home.sent_requests(&id).into_iter();
-        let all = all.filter_map(|name| home.sent_request(&id, &name).map(|request| summary(&name, &request)));
+        let all = home.records().sent_requests(&id).into_iter();
+        let all =
+            all.filter_map(|name| home.records().sent_request(&id, &name).map(|request| summary(&name, &request)));
         let wanted = |work: &str| query.work_id.as_deref().is_none_or(|wanted| wanted == work);
         Ok(all.filter(|request| wanted(&request.work_id)).collect())
     })
@@ -148,7 +149,7 @@ pub async fn retrieved(
     let home = app.engine.services().home.clone();
     let search = blocking(move || {
         let missing = || StoreError::NotFound { what: format!("what was retrieved for work {work_id}") };
-        home.found(&id, &WorkId::new(work_id.clone())).ok_or_else(missing)
+        home.records().found(&id, &WorkId::new(work_id.clone())).ok_or_else(missing)
     })
     .await?;
     Ok(Json(search))
@@ -164,7 +165,7 @@ pub struct RetrievedWork {
 
 /// Of the works of a session those for which memory was searched, as far as that is kept.
 pub(super) fn retrieved_works(home: &Home, id: &SessionId) -> Vec<RetrievedWork> {
-    let works = home.found_works(id).into_iter();
+    let works = home.records().found_works(id).into_iter();
     works.map(|(work, hits)| RetrievedWork { work_id: work.to_string(), hits }).collect()
 }
 
@@ -192,7 +193,7 @@ pub(super) struct Opened<'a> {
 
 impl Opened<'_> {
     pub fn text(&self, hash: &str) -> Option<String> {
-        self.services.home.sent_text(self.session, hash)
+        self.services.home.records().sent_text(self.session, hash)
     }
 
     pub fn count(&self, text: &str) -> usize {
@@ -268,9 +269,9 @@ fn parse(text: Option<&str>) -> Value {
 
 fn detail(services: &Services, session: &SessionId, name: &str) -> Option<SentDetail> {
     let home = &services.home;
-    let open = |name: &str| Some(Opened { services, session, request: home.sent_request(session, name)? });
+    let open = |name: &str| Some(Opened { services, session, request: home.records().sent_request(session, name)? });
     let opened = open(name)?;
-    let names = home.sent_requests(session);
+    let names = home.records().sent_requests(session);
     let before = names.iter().take_while(|known| *known != name).last();
     let before = before.and_then(|before| Some((before, open(before)?)));
     let pieces = opened.pieces();

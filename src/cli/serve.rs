@@ -208,7 +208,7 @@ async fn run(folder: PathBuf, config: Config, Bind { address, code }: Bind) -> a
     watch::start(&engine, skills, saves);
     index_memory(memory, home.clone());
     tokio::task::spawn_blocking(move || {
-        if let Err(error) = home.sweep_requests() {
+        if let Err(error) = home.records().sweep() {
             tracing::warn!(%error, "old requests could not be let go");
         }
     });

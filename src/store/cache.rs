@@ -11,22 +11,34 @@ use super::home::Home;
 
 const FOLDER: &str = "storage/retrieval";
 
+/// Caches of one home. Cheap to clone.
+#[derive(Clone)]
+pub struct Caches {
+    home: Home,
+}
+
 impl Home {
+    pub fn caches(&self) -> Caches {
+        Caches { home: self.clone() }
+    }
+}
+
+impl Caches {
     /// A folder of its own for a program part that keeps its files itself (tantivy). It is there afterwards.
     ///
     /// # Errors
     /// When it cannot be made.
-    pub fn cache_folder(&self, name: &str) -> Result<PathBuf, StoreError> {
-        self.caches()?.create_dir_all(name).map_err(StoreError::io(format!("creating {FOLDER}/{name}/")))?;
-        Ok(self.path().join(FOLDER).join(name))
+    pub fn folder(&self, name: &str) -> Result<PathBuf, StoreError> {
+        self.dir()?.create_dir_all(name).map_err(StoreError::io(format!("creating {FOLDER}/{name}/")))?;
+        Ok(self.home.path().join(FOLDER).join(name))
     }
 
     /// Removes a cache folder with all it holds.
     ///
     /// # Errors
     /// When it cannot be removed.
-    pub fn clear_cache_folder(&self, name: &str) -> Result<(), StoreError> {
-        match self.caches()?.remove_dir_all(name) {
+    pub fn clear_folder(&self, name: &str) -> Result<(), StoreError> {
+        match self.dir()?.remove_dir_all(name) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(StoreError::io(format!("removing {FOLDER}/{name}/"))(error))
             }
@@ -38,24 +50,24 @@ impl Home {
     ///
     /// # Errors
     /// When it cannot be opened.
-    pub fn cache_file(&self, name: &str) -> Result<File, StoreError> {
+    pub fn file(&self, name: &str) -> Result<File, StoreError> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).mode(0o600);
-        let file = self.caches()?.open_with(name, &options);
+        let file = self.dir()?.open_with(name, &options);
         Ok(file.map_err(StoreError::io(format!("opening {FOLDER}/{name}")))?.into_std())
     }
 
     /// The text of a cache file, where there is one.
-    pub fn cache_text(&self, name: &str) -> Option<String> {
-        self.caches().ok()?.read_to_string(name).ok()
+    pub fn text(&self, name: &str) -> Option<String> {
+        self.dir().ok()?.read_to_string(name).ok()
     }
 
     /// Keeps a text in the place of what was there.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn keep_cache_text(&self, name: &str, text: &str) -> Result<(), StoreError> {
-        atomic::replace(&self.caches()?, name, text.as_bytes(), 0o600)
+    pub fn keep_text(&self, name: &str, text: &str) -> Result<(), StoreError> {
+        atomic::replace(&self.dir()?, name, text.as_bytes(), 0o600)
             .map_err(StoreError::io(format!("writing {FOLDER}/{name}")))
     }
 
@@ -63,20 +75,20 @@ impl Home {
     ///
     /// # Errors
     /// When it cannot be renamed.
-    pub fn rename_cache_file(&self, from: &str, to: &str) -> Result<(), StoreError> {
-        let caches = self.caches()?;
+    pub fn rename(&self, from: &str, to: &str) -> Result<(), StoreError> {
+        let caches = self.dir()?;
         caches.rename(from, &caches, to).map_err(StoreError::io(format!("renaming {FOLDER}/{from}")))
     }
 
     /// The bytes on disk of all caches whose names begin with `prefix`.
-    pub fn cache_size(&self, prefix: &str) -> u64 {
-        self.caches().map(|dir| size(&dir, prefix)).unwrap_or_default()
+    pub fn size(&self, prefix: &str) -> u64 {
+        self.dir().map(|dir| size(&dir, prefix)).unwrap_or_default()
     }
 
-    fn caches(&self) -> Result<Dir, StoreError> {
+    fn dir(&self) -> Result<Dir, StoreError> {
         // The folder may have been deleted while the server runs: it is a cache.
-        self.root().create_dir_all(FOLDER).map_err(StoreError::io(format!("creating {FOLDER}/")))?;
-        self.root().open_dir(FOLDER).map_err(StoreError::io(format!("opening {FOLDER}/")))
+        self.home.root().create_dir_all(FOLDER).map_err(StoreError::io(format!("creating {FOLDER}/")))?;
+        self.home.root().open_dir(FOLDER).map_err(StoreError::io(format!("opening {FOLDER}/")))
     }
 }
 
@@ -101,20 +113,20 @@ mod tests {
     fn caches_are_made_measured_replaced_and_cleared() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::open(folder.path()).unwrap();
-        let inner = home.cache_folder("knowledge").unwrap();
+        let inner = home.caches().folder("knowledge").unwrap();
         std::fs::write(inner.join("a"), "12345").unwrap();
-        home.cache_file("knowledge-m.vectors").unwrap().write_all(b"123").unwrap();
-        assert_eq!((home.cache_size("knowledge"), home.cache_size("memory")), (8, 0));
-        assert_eq!(home.cache_text("new"), None);
-        home.keep_cache_text("new", "x").unwrap();
-        assert_eq!(home.cache_text("new").as_deref(), Some("x"));
-        home.keep_cache_text("new", "").unwrap();
-        home.rename_cache_file("new", "knowledge-m.vectors").unwrap();
-        assert_eq!(home.cache_size("knowledge"), 5);
-        home.clear_cache_folder("knowledge").unwrap();
-        home.clear_cache_folder("knowledge").unwrap();
-        assert_eq!(home.cache_size("knowledge"), 0);
+        home.caches().file("knowledge-m.vectors").unwrap().write_all(b"123").unwrap();
+        assert_eq!((home.caches().size("knowledge"), home.caches().size("memory")), (8, 0));
+        assert_eq!(home.caches().text("new"), None);
+        home.caches().keep_text("new", "x").unwrap();
+        assert_eq!(home.caches().text("new").as_deref(), Some("x"));
+        home.caches().keep_text("new", "").unwrap();
+        home.caches().rename("new", "knowledge-m.vectors").unwrap();
+        assert_eq!(home.caches().size("knowledge"), 5);
+        home.caches().clear_folder("knowledge").unwrap();
+        home.caches().clear_folder("knowledge").unwrap();
+        assert_eq!(home.caches().size("knowledge"), 0);
         std::fs::remove_dir_all(folder.path().join("storage")).unwrap();
-        assert!(home.cache_folder("knowledge").unwrap().is_dir());
+        assert!(home.caches().folder("knowledge").unwrap().is_dir());
     }
 }

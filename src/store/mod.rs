@@ -31,6 +31,7 @@ mod usage;
 mod variables;
 mod weights;
 
+pub use cache::Caches;
 pub use changes::KeptChange;
 pub use error::StoreError;
 pub use files::{Expect, ROOTS, SNAPSHOT, TextFile, etag};
@@ -40,6 +41,7 @@ pub use listing::{FileEntry, Look, Unlisted, WhyUnlisted, is_too_deep};
 pub use pictures::picture_hash;
 pub use quarantine::Quarantined;
 pub use reading::{Archive, DeletedSession};
+pub use requests::Records;
 pub use session_log::{Claim, Opened, Reread, SessionList, SessionLog, SessionWriter, StoredSession};
 pub use sessions::{KeptArchive, Loaded, SessionSummary, Stamp};
 pub use settings::{Settings, config_text, script_text};

@@ -37,7 +37,19 @@ struct Limits {
     bytes: u64,
 }
 
+/// What is kept for people to look at: requests as they were sent, and what was retrieved. It decides nothing, and may be lost.
+#[derive(Clone)]
+pub struct Records {
+    home: Home,
+}
+
 impl Home {
+    pub fn records(&self) -> Records {
+        Records { home: self.clone() }
+    }
+}
+
+impl Records {
     /// Keeps a request, and of its texts those that are not there yet. `at` is its place: the session's fact number, the
     /// exchange inside the run, the attempt.
     ///
@@ -84,7 +96,7 @@ impl Home {
 
     /// Names of a session's requests, oldest first.
     pub fn sent_requests(&self, session: &SessionId) -> Vec<String> {
-        self.sessions_dir().open_dir(format!("{FOLDER}/{session}")).map(|dir| names(&dir)).unwrap_or_default()
+        self.home.sessions_dir().open_dir(format!("{FOLDER}/{session}")).map(|dir| names(&dir)).unwrap_or_default()
     }
 
     /// One of them; `None` when there is none of that name that can be read.
@@ -92,7 +104,7 @@ impl Home {
         if !is_name(name) {
             return None;
         }
-        let bytes = self.sessions_dir().read(format!("{FOLDER}/{session}/{name}.json")).ok()?;
+        let bytes = self.home.sessions_dir().read(format!("{FOLDER}/{session}/{name}.json")).ok()?;
         serde_json::from_slice(&bytes).ok()
     }
 
@@ -101,7 +113,7 @@ impl Home {
         if hash.is_empty() || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return None;
         }
-        let bytes = self.sessions_dir().read(format!("{FOLDER}/{session}/{TEXTS}/{hash}")).ok()?;
+        let bytes = self.home.sessions_dir().read(format!("{FOLDER}/{session}/{TEXTS}/{hash}")).ok()?;
         (etag(&bytes) == hash).then(|| String::from_utf8(bytes).ok()).flatten()
     }
 
@@ -120,7 +132,9 @@ impl Home {
 
     /// For which works something was looked for, and how many passages each was given.
     pub fn found_works(&self, session: &SessionId) -> Vec<(WorkId, usize)> {
-        let Ok(dir) = self.sessions_dir().open_dir(format!("{FOLDER}/{session}/{FOUND}")) else { return Vec::new() };
+        let Ok(dir) = self.home.sessions_dir().open_dir(format!("{FOLDER}/{session}/{FOUND}")) else {
+            return Vec::new();
+        };
         all_names(&dir).iter().filter_map(|name| work_of(name)).collect()
     }
 
@@ -128,30 +142,30 @@ impl Home {
     pub fn found(&self, session: &SessionId, work: &WorkId) -> Option<Search> {
         let hits = self.found_works(session).into_iter().find(|(known, _)| known == work)?.1;
         let name = found_name(work, hits);
-        let bytes = self.sessions_dir().read(format!("{FOLDER}/{session}/{FOUND}/{name}")).ok()?;
+        let bytes = self.home.sessions_dir().read(format!("{FOLDER}/{session}/{FOUND}/{name}")).ok()?;
         serde_json::from_slice(&bytes).ok()
     }
 
     /// The requests of a deleted session go where its file goes.
-    pub(super) fn put_requests_aside(&self, session: &SessionId) -> io::Result<()> {
-        aside::put(self.sessions_dir(), FOLDER, session)
+    pub(super) fn set_aside(&self, session: &SessionId) -> io::Result<()> {
+        aside::put(self.home.sessions_dir(), FOLDER, session)
     }
 
     /// And come back with it.
-    pub(super) fn bring_requests_back(&self, session: &SessionId) -> io::Result<()> {
-        aside::bring_back(self.sessions_dir(), FOLDER, session)
+    pub(super) fn bring_back(&self, session: &SessionId) -> io::Result<()> {
+        aside::bring_back(self.home.sessions_dir(), FOLDER, session)
     }
 
     /// Lets go of the sessions' requests that were not added to for longest, until all together are within their limit.
     ///
     /// # Errors
     /// When the folder cannot be read.
-    pub fn sweep_requests(&self) -> Result<(), StoreError> {
+    pub fn sweep(&self) -> Result<(), StoreError> {
         self.sweep_all(MOST_IN_ALL).map_err(StoreError::io("looking at sessions/requests/"))
     }
 
     fn sweep_all(&self, most: u64) -> io::Result<()> {
-        let dir = match self.sessions_dir().open_dir(FOLDER) {
+        let dir = match self.home.sessions_dir().open_dir(FOLDER) {
             Ok(dir) => dir,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(error),
@@ -177,9 +191,9 @@ impl Home {
     fn requests_of(&self, session: &SessionId) -> io::Result<Dir> {
         let folder = format!("{FOLDER}/{session}");
         for inner in [TEXTS, FOUND] {
-            self.sessions_dir().create_dir_all(format!("{folder}/{inner}"))?;
+            self.home.sessions_dir().create_dir_all(format!("{folder}/{inner}"))?;
         }
-        self.sessions_dir().open_dir(folder)
+        self.home.sessions_dir().open_dir(folder)
     }
 }
 
@@ -332,29 +346,25 @@ mod tests {
         let (soul, one, two) = (text("You are kind."), text("one"), text("two"));
         for (seq, other) in [(1, &one), (12, &two)] {
             let texts = [soul.clone(), other.clone()];
-            home.keep_request(&session, (seq, 0, 0), &request("w", &texts), &texts).unwrap();
+            home.records().keep_request(&session, (seq, 0, 0), &request("w", &texts), &texts).unwrap();
         }
         assert_eq!(texts_on_disk(&folder), 3);
-        assert_eq!(home.sent_requests(&session), ["00000001-000-0", "00000012-000-0"]);
-        let read = home.sent_request(&session, "00000012-000-0").unwrap();
+        assert_eq!(home.records().sent_requests(&session), ["00000001-000-0", "00000012-000-0"]);
+        let read = home.records().sent_request(&session, "00000012-000-0").unwrap();
         assert_eq!(read, request("w", &[soul.clone(), two]));
-        assert_eq!(home.sent_text(&session, &soul.hash).as_deref(), Some("You are kind."));
+        assert_eq!(home.records().sent_text(&session, &soul.hash).as_deref(), Some("You are kind."));
         // A text that was damaged is none, and the next request that holds it puts it right.
         let file = folder.path().join("sessions/requests/s/texts").join(&soul.hash);
         std::fs::write(&file, "You are mean.").unwrap();
-        assert_eq!(home.sent_text(&session, &soul.hash), None);
+        assert_eq!(home.records().sent_text(&session, &soul.hash), None);
         std::fs::write(&file, "").unwrap();
-        home.keep_request(
-            &session,
-            (13, 0, 0),
-            &request("w", std::slice::from_ref(&soul)),
-            std::slice::from_ref(&soul),
-        )
-        .unwrap();
-        assert_eq!(home.sent_text(&session, &soul.hash).as_deref(), Some("You are kind."));
+        home.records()
+            .keep_request(&session, (13, 0, 0), &request("w", std::slice::from_ref(&soul)), std::slice::from_ref(&soul))
+            .unwrap();
+        assert_eq!(home.records().sent_text(&session, &soul.hash).as_deref(), Some("You are kind."));
         for odd in ["", "../../x", "..", "a", "00000001-000-0.json"] {
-            assert_eq!(home.sent_request(&session, odd), None, "{odd}");
-            assert_eq!(home.sent_text(&session, odd), None, "{odd}");
+            assert_eq!(home.records().sent_request(&session, odd), None, "{odd}");
+            assert_eq!(home.records().sent_text(&session, odd), None, "{odd}");
         }
     }
 
@@ -370,22 +380,22 @@ mod tests {
         for n in 0..=MOST {
             let texts = [soul.clone(), text(&n.to_string())];
             let work = format!("w{n}");
-            home.keep_found(&session, &WorkId::new(work.clone()), &search).unwrap();
-            home.keep_request(&session, (n as u64, 0, 0), &request(&work, &texts), &texts).unwrap();
+            home.records().keep_found(&session, &WorkId::new(work.clone()), &search).unwrap();
+            home.records().keep_request(&session, (n as u64, 0, 0), &request(&work, &texts), &texts).unwrap();
         }
         let left = MOST + 1 - MOST / 10;
-        let names = home.sent_requests(&session);
+        let names = home.records().sent_requests(&session);
         assert_eq!((names.len(), names[0].as_str()), (left, "00000020-000-0"));
         assert_eq!(texts_on_disk(&folder), left + 1, "the soul is in all of them");
-        assert_eq!(home.found_works(&session).len(), left);
-        assert_eq!(home.found(&session, &WorkId::new("w0")), None);
-        assert_eq!(home.found(&session, &WorkId::new("w200")), Some(search));
+        assert_eq!(home.records().found_works(&session).len(), left);
+        assert_eq!(home.records().found(&session, &WorkId::new("w0")), None);
+        assert_eq!(home.records().found(&session, &WorkId::new("w200")), Some(search));
 
-        let dir = home.requests_of(&session).unwrap();
+        let dir = home.records().requests_of(&session).unwrap();
         std::fs::write(folder.path().join("sessions/requests/s/.part-x"), "half").unwrap();
         sweep(&dir, Limits { requests: MOST, bytes: 30 }).unwrap();
         assert!(size(&dir.open_dir(TEXTS).unwrap()) <= 30);
-        assert_eq!(home.sent_requests(&session).last().unwrap(), "00000200-000-0", "the newest stays");
+        assert_eq!(home.records().sent_requests(&session).last().unwrap(), "00000200-000-0", "the newest stays");
         assert!(!folder.path().join("sessions/requests/s/.part-x").exists());
     }
 
@@ -395,16 +405,16 @@ mod tests {
         for (n, id) in ["a", "b", "c"].into_iter().enumerate() {
             let texts = [text(&"x".repeat(1000))];
             let session = SessionId::parse(id).unwrap();
-            home.keep_request(&session, (1, 0, 0), &request("w", &texts), &texts).unwrap();
+            home.records().keep_request(&session, (1, 0, 0), &request("w", &texts), &texts).unwrap();
             let file = std::fs::File::open(folder.path().join("sessions/requests").join(id)).unwrap();
             let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs([200, 100, 300][n]);
             file.set_modified(at).unwrap();
         }
-        home.sweep_all(3000).unwrap();
-        assert_eq!(home.sent_requests(&SessionId::parse("b").unwrap()), Vec::<String>::new());
-        assert_eq!(home.sent_requests(&SessionId::parse("a").unwrap()).len(), 1);
-        home.sweep_all(u64::MAX).unwrap();
-        assert_eq!(home.sent_requests(&SessionId::parse("c").unwrap()).len(), 1);
+        home.records().sweep_all(3000).unwrap();
+        assert_eq!(home.records().sent_requests(&SessionId::parse("b").unwrap()), Vec::<String>::new());
+        assert_eq!(home.records().sent_requests(&SessionId::parse("a").unwrap()).len(), 1);
+        home.records().sweep_all(u64::MAX).unwrap();
+        assert_eq!(home.records().sent_requests(&SessionId::parse("c").unwrap()).len(), 1);
     }
 
     #[test]

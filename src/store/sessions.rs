@@ -362,7 +362,7 @@ impl Home {
             // It holds what could not be written into the file: it goes along.
             self.sessions_dir().rename(&journal, &dir, &journal).map_err(StoreError::io(format!("deleting {id}")))?;
         }
-        if let Err(error) = self.put_requests_aside(id) {
+        if let Err(error) = self.records().set_aside(id) {
             tracing::warn!(session = %id, %error, "what was sent to the model for a deleted session stays where it was");
         }
         if let Err(error) = self.put_pictures_aside(id) {
@@ -388,7 +388,7 @@ impl Home {
         if dir.exists(&journal) {
             dir.rename(&journal, self.sessions_dir(), &journal).map_err(StoreError::io(format!("restoring {id}")))?;
         }
-        if let Err(error) = self.bring_requests_back(id) {
+        if let Err(error) = self.records().bring_back(id) {
             tracing::warn!(session = %id, %error, "what was sent to the model for a restored session stays aside");
         }
         if let Err(error) = self.bring_pictures_back(id) {

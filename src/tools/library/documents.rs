@@ -111,7 +111,7 @@ impl Library {
         if files != self.refused().files {
             let refused = Refused { version: VERSION, files };
             let text = serde_json::to_string(&refused).expect("codes and texts are JSON");
-            if let Err(error) = self.home.keep_cache_text(&self.refused_name(), &text) {
+            if let Err(error) = self.home.caches().keep_text(&self.refused_name(), &text) {
                 tracing::warn!(folder = self.settings.folder, %error, "which files are unreadable could not be kept");
             }
         }
@@ -121,7 +121,7 @@ impl Library {
     /// As it was at the first use: what is found later, the index knows.
     fn refused(&self) -> &Refused {
         self.refused.get_or_init(|| {
-            let text = self.home.cache_text(&self.refused_name()).unwrap_or_default();
+            let text = self.home.caches().text(&self.refused_name()).unwrap_or_default();
             let kept: Refused = serde_json::from_str(&text).unwrap_or_default();
             if kept.version == VERSION { kept } else { Refused::default() }
         })

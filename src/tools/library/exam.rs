@@ -147,11 +147,11 @@ impl Library {
 
     /// The last run, where there was one.
     pub fn last_report(&self) -> Option<Report> {
-        serde_json::from_str(&self.home.cache_text(&self.report_name())?).ok()
+        serde_json::from_str(&self.home.caches().text(&self.report_name())?).ok()
     }
 
     fn remember(&self, report: &Report) -> Result<(), Box<dyn std::error::Error>> {
-        Ok(self.home.keep_cache_text(&self.report_name(), &serde_json::to_string_pretty(report)?)?)
+        Ok(self.home.caches().keep_text(&self.report_name(), &serde_json::to_string_pretty(report)?)?)
     }
 
     fn report_name(&self) -> String {

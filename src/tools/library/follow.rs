@@ -98,7 +98,7 @@ impl Library {
             return Ok(FolderIndex::in_memory(limits)?);
         }
         let name = self.settings.folder;
-        let first = FolderIndex::on_disk(&self.home.cache_folder(name)?, limits);
+        let first = FolderIndex::on_disk(&self.home.caches().folder(name)?, limits);
         let error = match first {
             Ok(index) => return Ok(index),
             Err(error) => error,
@@ -106,8 +106,8 @@ impl Library {
         if !matches!(error, ShelfError::Outdated) {
             tracing::warn!(folder = name, %error, "the index on disk cannot be used and is made anew");
         }
-        self.home.clear_cache_folder(name)?;
-        FolderIndex::on_disk(&self.home.cache_folder(name)?, limits).or_else(|error| {
+        self.home.caches().clear_folder(name)?;
+        FolderIndex::on_disk(&self.home.caches().folder(name)?, limits).or_else(|error| {
             tracing::warn!(folder = name, %error, "the index cannot be kept on disk and is kept in memory");
             Ok(FolderIndex::in_memory(limits)?)
         })

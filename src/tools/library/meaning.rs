@@ -148,7 +148,7 @@ impl Library {
         let embedder = (self.settings.embedder)()?;
         let broken =
             |error: &dyn std::fmt::Display| EmbedError::Unavailable(format!("The vectors cannot be kept: {error}."));
-        let file = self.home.cache_file(&self.cache_name(&*embedder)).map_err(|error| broken(&error))?;
+        let file = self.home.caches().file(&self.cache_name(&*embedder)).map_err(|error| broken(&error))?;
         let vectors = Vectors::open(file, embedder.id(), embedder.dimension()).map_err(|error| broken(&error))?;
         let model = ModelName { id: embedder.id().to_owned(), dimension: embedder.dimension() as u32 };
         Ok(Arc::new(Store { model, embedder, vectors: RwLock::new(vectors) }))
@@ -259,9 +259,9 @@ impl Library {
         let next = format!("{name}.next");
         let fresh = {
             let keys = snapshot.keys().map(|(_, key)| key);
-            store.read().copy(keys, self.home.cache_file(&next)?, &store.model.id)?
+            store.read().copy(keys, self.home.caches().file(&next)?, &store.model.id)?
         };
-        self.home.rename_cache_file(&next, &name)?;
+        self.home.caches().rename(&next, &name)?;
         let store = Arc::new(Store {
             model: store.model.clone(),
             embedder: store.embedder.clone(),

@@ -347,7 +347,7 @@ impl Library {
             progress: *self.lock(&self.progress),
             model: view.store.as_ref().map(|store| store.model.clone()),
             no_model,
-            bytes_on_disk: self.home.cache_size(self.settings.folder),
+            bytes_on_disk: self.home.caches().size(self.settings.folder),
         }
     }
 

@@ -62,7 +62,7 @@ impl Library {
 
     fn open_pieces(&self) -> Result<Option<Arc<PieceStore>>, EmbedError> {
         let Some(embedder) = (self.settings.tokens)()? else { return Ok(None) };
-        let file = self.home.cache_file(&self.pieces_name(&*embedder)).map_err(|error| kept(&error))?;
+        let file = self.home.caches().file(&self.pieces_name(&*embedder)).map_err(|error| kept(&error))?;
         let tokens = Tokens::open(file, embedder.id(), embedder.dimension()).map_err(|error| kept(&error))?;
         Ok(Some(Arc::new(PieceStore { embedder, tokens: RwLock::new(tokens) })))
     }
@@ -115,10 +115,10 @@ impl Library {
         }
         let name = self.pieces_name(&*store.embedder);
         let next = format!("{name}.next");
-        let file = self.home.cache_file(&next).map_err(|error| kept(&error))?;
+        let file = self.home.caches().file(&next).map_err(|error| kept(&error))?;
         let keys = snapshot.keys().map(|(_, key)| key);
         let fresh = tokens.copy(keys, file, store.embedder.id()).map_err(|error| kept(&error))?;
-        self.home.rename_cache_file(&next, &name).map_err(|error| kept(&error))?;
+        self.home.caches().rename(&next, &name).map_err(|error| kept(&error))?;
         *tokens = fresh;
         Ok(())
     }
