@@ -9,14 +9,12 @@ use super::access::{Access, PageSecret};
 use crate::domain::About;
 use crate::engine::Engine;
 use crate::engine::skills::Skills;
-use crate::engine::watch::Saves;
 
 /// What every handler can reach. Cheap to clone.
 #[derive(Clone)]
 pub struct App {
     pub engine: Arc<Engine>,
     pub skills: Arc<Skills>,
-    pub saves: Arc<Saves>,
     pub access: Arc<Access>,
     /// What answers to questions are proved with.
     pub secret: PageSecret,

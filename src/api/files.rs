@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::app::App;
 use super::error::{ApiError, ErrorBody};
 use crate::domain::HomePath;
-use crate::engine::skills::look_again;
-use crate::engine::{ChangedBy, blocking};
+use crate::engine::blocking;
+use crate::engine::documents::FileVersion;
 use crate::skills::Skill;
-use crate::store::{Expect, PINNED, ROOTS, StoreError, TrustedBy, Untrusted};
+use crate::store::{Expect, ROOTS, StoreError, Untrusted};
 
 #[derive(Deserialize, utoipa::IntoParams)]
 pub struct FileQuery {
@@ -115,26 +115,11 @@ pub async fn save(
     let path = HomePath::parse(&request.path)?;
     let expect = expectation(&headers)?;
     let services = app.engine.services();
-    let (home, tokens, saves) = (services.home.clone(), services.tokens.clone(), app.saves.clone());
-    let (memory, knowledge) = (services.memory.clone(), services.knowledge.clone());
-    let is_pinned = path.root() == PINNED;
-    let saved = blocking(move || {
-        // First, so that whoever sees the new version knows whose it is.
-        home.trust(&path, request.content.as_bytes(), TrustedBy::Editor)?;
-        // Noted before the write, so that the watcher knows whose change it sees.
-        saves.note(&path, &crate::store::etag(request.content.as_bytes()), ChangedBy::Editor);
-        let etag = home.save_text(&path, &request.content, &expect)?;
-        for library in [&memory, &knowledge].into_iter().filter(|library| library.folder() == path.root()) {
-            library.follow_if_open();
-        }
-        let tokens = tokens.count_cached(&request.content);
-        Ok(Saved { path: path.to_string(), etag, size: request.content.len(), tokens, saved: true })
-    })
-    .await?;
-    if is_pinned {
-        look_again(&app.engine, &app.skills).await?;
-    }
-    Ok(Json(saved))
+    let text: std::sync::Arc<str> = request.content.into();
+    let FileVersion { path, etag } = services.documents.save(&path, text.clone(), expect).await?;
+    let (tokens, size) = (services.tokens.clone(), text.len());
+    let tokens = blocking(move || Ok(tokens.count_cached(&text))).await?;
+    Ok(Json(Saved { path: path.to_string(), etag, size, tokens, saved: true }))
 }
 
 /// The files under one of the four folders, with their token counts.

@@ -1,7 +1,5 @@
 //! Files under another name, in the trash, and back.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{Query, State};
@@ -12,10 +10,7 @@ use super::app::App;
 use super::error::{ApiError, ErrorBody};
 use super::files::{FileQuery, expectation};
 use crate::domain::HomePath;
-use crate::engine::watch::Saves;
-use crate::engine::{ChangedBy, blocking};
-use crate::store::{Home, TrustedBy, etag};
-use crate::tools::library::Library;
+use crate::engine::documents::FileVersion;
 
 #[derive(Deserialize, utoipa::ToSchema)]
 pub struct RenameFile {
@@ -55,21 +50,8 @@ pub async fn rename(
     let Json(request) = request?;
     let (from, to) = (HomePath::parse(&request.from)?, HomePath::parse(&request.to)?);
     let expect = expectation(&headers)?;
-    let (home, saves, libraries) = parts(&app);
-    let renamed = blocking(move || {
-        let bytes = home.read_bytes(&from)?;
-        let etag = etag(&bytes);
-        if home.trusts(&from, &bytes) {
-            home.trust(&to, &bytes, TrustedBy::Editor)?;
-        }
-        saves.note(&to, &etag, ChangedBy::Editor);
-        saves.note(&from, "", ChangedBy::Editor);
-        home.rename_text(&from, &to, &expect)?;
-        follow(&libraries, &[&from, &to]);
-        Ok(Renamed { path: to.to_string(), etag })
-    })
-    .await?;
-    Ok(Json(renamed))
+    let FileVersion { path, etag } = app.engine.services().documents.rename(&from, &to, expect).await?;
+    Ok(Json(Renamed { path: path.to_string(), etag }))
 }
 
 /// Moves a file to `storage/trash/`, which keeps the last 200.
@@ -83,15 +65,8 @@ pub async fn delete(
 ) -> Result<Json<TrashedFile>, ApiError> {
     let path = HomePath::parse(&query.path)?;
     let expect = expectation(&headers)?;
-    let (home, saves, libraries) = parts(&app);
-    let trashed = blocking(move || {
-        saves.note(&path, "", ChangedBy::Editor);
-        let trash = home.trash_text(&path, &expect)?;
-        follow(&libraries, &[&path]);
-        Ok(TrashedFile { path: path.to_string(), trash })
-    })
-    .await?;
-    Ok(Json(trashed))
+    let trash = app.engine.services().documents.delete(&path, expect).await?;
+    Ok(Json(TrashedFile { path: path.to_string(), trash }))
 }
 
 /// Brings a deleted file back to where it was; 409 `exists` when there is another by now.
@@ -102,30 +77,6 @@ pub async fn restore(
     request: Result<Json<RestoreFile>, JsonRejection>,
 ) -> Result<Json<Renamed>, ApiError> {
     let Json(request) = request?;
-    let (home, saves, libraries) = parts(&app);
-    let restored = blocking(move || {
-        let path = home.restore_text(&request.trash)?;
-        let etag = home.hash(&path)?;
-        saves.note(&path, &etag, ChangedBy::Editor);
-        follow(&libraries, &[&path]);
-        Ok(Renamed { path: path.to_string(), etag })
-    })
-    .await?;
-    Ok(Json(restored))
-}
-
-type Parts = (Home, Arc<Saves>, [Arc<Library>; 2]);
-
-fn parts(app: &App) -> Parts {
-    let services = app.engine.services();
-    (services.home.clone(), app.saves.clone(), [services.memory.clone(), services.knowledge.clone()])
-}
-
-/// The next search finds what was moved.
-fn follow(libraries: &[Arc<Library>], paths: &[&HomePath]) {
-    for library in libraries {
-        if paths.iter().any(|path| path.root() == library.folder()) {
-            library.follow_if_open();
-        }
-    }
+    let FileVersion { path, etag } = app.engine.services().documents.restore(request.trash).await?;
+    Ok(Json(Renamed { path: path.to_string(), etag }))
 }

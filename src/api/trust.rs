@@ -12,8 +12,8 @@ use super::error::{ApiError, ErrorBody};
 use super::files::FileQuery;
 use crate::domain::HomePath;
 use crate::engine::blocking;
-use crate::engine::skills::look_again;
-use crate::store::{PINNED, StoreError, TrustedBy, etag, is_too_deep};
+use crate::engine::documents::FileVersion;
+use crate::store::{PINNED, TrustedBy, etag, is_too_deep};
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct Trust {
@@ -73,17 +73,8 @@ pub async fn trust(
     is_the_page(&app, &headers)?;
     let Json(TrustVersion { path, etag: seen }) = request?;
     let path = pinned(&path)?;
-    let (home, trusted) = (app.engine.services().home.clone(), path.to_string());
-    blocking(move || {
-        let bytes = home.read_bytes(&path)?;
-        let now = etag(&bytes);
-        if now != seen {
-            return Err(StoreError::Changed { path: path.to_string(), etag: Some(now) });
-        }
-        home.trust(&path, &bytes, TrustedBy::Person)
-    })
-    .await?;
-    look_again(&app.engine, &app.skills).await?;
+    let trusted = path.to_string();
+    app.engine.services().documents.trust(FileVersion { path, etag: seen }).await?;
     trust_of(State(app), Query(FileQuery { path: trusted })).await
 }
 

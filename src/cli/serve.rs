@@ -19,20 +19,20 @@ use crate::config::Config;
 use crate::domain::EmbedError;
 use crate::egress::{Guard, Proxy, system_lookup};
 use crate::engine::approvals::Approvals;
+use crate::engine::documents::{Documents, Listeners};
 use crate::engine::embedder::Embedders;
 use crate::engine::hub::Hub;
 use crate::engine::local_model::{LocalModel, LocalModelFiles};
 use crate::engine::models::{EMBEDDED, Models};
 use crate::engine::skills::Skills;
-use crate::engine::watch::{self, Saves};
-use crate::engine::{ChangedBy, Engine, Notice, Runs, Services};
+use crate::engine::watch::{self, FileAuthors};
+use crate::engine::{Engine, Notice, Runs, Services};
 use crate::heap;
 use crate::provider::find_local;
 use crate::sandbox::{Interpreter, Level, Sandbox, SandboxConfig, keep_memory_private, open_as_many_files_as_allowed};
 use crate::store::{Home, ROOTS, SessionLog, is_unused};
 use crate::tokens::Counter;
 use crate::tools::extraction::Extractor;
-use crate::tools::files::Moment;
 use crate::tools::library::{self, Keep, Library};
 use crate::tools::{
     Editor, FetchConfig, FetchUrl, FileTool, KNOWLEDGE, PythonRepl, ReadFile, Registry, SearchTool, Terminal, Tool,
@@ -141,8 +141,9 @@ async fn run(folder: PathBuf, config: Config, Bind { address, code }: Bind) -> a
         let (hub, folder) = (hub.clone(), library.folder());
         library.on_progress(move |progress| hub.notice(Notice::IndexChanged { folder, progress }));
     }
-    let saves = Arc::new(Saves::default());
-    let editor = editor(&home, &saves, [&memory, &knowledge]);
+    let authors = Arc::new(FileAuthors::default());
+    let editor = Documents::editor(&home, &authors, [&memory, &knowledge]);
+    let skills: Arc<Skills> = Arc::default();
     let materials = Materials {
         config: &config,
         home: &home,
@@ -153,6 +154,14 @@ async fn run(folder: PathBuf, config: Config, Bind { address, code }: Bind) -> a
     };
     let registry = materials.registry(&editor, [&memory, &knowledge]);
     let models = materials.models(&hub, &registry);
+    let listeners = Listeners {
+        authors: authors.clone(),
+        libraries: [memory.clone(), knowledge.clone()],
+        skills: skills.clone(),
+        hub: hub.clone(),
+        models: models.clone(),
+    };
+    let documents = Documents::new(home.clone(), listeners);
     let log = SessionLog::Folder(home.clone());
     let opened = log.claim().await?;
     let services = Arc::new(Services {
@@ -168,12 +177,12 @@ async fn run(folder: PathBuf, config: Config, Bind { address, code }: Bind) -> a
         limits: config.limits,
         policy: Arc::new(config.policy.clone()),
         editor,
-        saves: saves.clone(),
+        authors: authors.clone(),
         runs: Runs::default(),
         approvals: Approvals::default(),
-        skills: Arc::default(),
+        skills: skills.clone(),
+        documents,
     });
-    let skills: Arc<Skills> = services.skills.clone();
     let engine = Engine::new(services);
     if let Err(error) = home.begin_trusting(&init::skills()) {
         tracing::error!(%error, "which skills are trusted could not be kept; those that are not known are asked about");
@@ -190,7 +199,6 @@ async fn run(folder: PathBuf, config: Config, Bind { address, code }: Bind) -> a
     let app = App {
         engine: engine.clone(),
         skills: skills.clone(),
-        saves: saves.clone(),
         secret: PageSecret::new(),
         access: Arc::new(access),
         problems: Arc::new(problems(&config, &home, &sandbox)),
@@ -205,7 +213,7 @@ async fn run(folder: PathBuf, config: Config, Bind { address, code }: Bind) -> a
         println!("open http://{}/#code={code} (works once, for ten minutes)", SocketAddr::new(here, bound.port()));
     }
     choose_model(&models, config);
-    watch::start(&engine, skills, saves);
+    watch::start(&engine, skills, authors);
     index_memory(memory, home.clone());
     tokio::task::spawn_blocking(move || {
         if let Err(error) = home.records().sweep() {
@@ -260,19 +268,6 @@ pub fn library(of: &Shelves, folder: &'static str) -> Arc<Library> {
         extractor: extractor.clone(),
     };
     Arc::new(Library::new(home.clone(), settings))
-}
-
-/// Changes that the agent makes: tabs are told whose they are, and searches find them at once.
-fn editor(home: &Home, saves: &Arc<Saves>, libraries: [&Arc<Library>; 2]) -> Editor {
-    let (saves, libraries) = (saves.clone(), libraries.map(Arc::clone));
-    Editor::new(home.clone(), move |path, moment| match moment {
-        Moment::Before(hash) => saves.note(path, hash.unwrap_or_default(), ChangedBy::Run),
-        Moment::After => {
-            for library in libraries.iter().filter(|library| library.folder() == path.root()) {
-                library.follow_if_open();
-            }
-        }
-    })
 }
 
 /// So that the first question finds memory indexed and, in RAG mode, the embedding model loaded.

@@ -5,6 +5,7 @@ mod adopt;
 pub mod approvals;
 mod away;
 mod compress;
+pub mod documents;
 pub mod embedder;
 pub mod hub;
 mod ledger;
@@ -27,6 +28,7 @@ use actor::{Closing, Command, Reply};
 pub use actor::{Compression, Started, View};
 pub use adopt::Cut;
 pub use compress::{Plan, Proposal};
+use documents::Documents;
 pub use hub::{EventId, Hub, Published, Subscription, What};
 pub use notice::{ChangedBy, Notice};
 use opening::{Alive, Missing, Turn, Turns};
@@ -58,8 +60,9 @@ pub struct Services {
     pub limits: Limits,
     pub policy: Arc<Policy>,
     pub editor: Editor,
+    pub documents: Documents,
     /// Who wrote which version of a file.
-    pub saves: Arc<watch::Saves>,
+    pub authors: Arc<watch::FileAuthors>,
     pub runs: Runs,
     pub approvals: approvals::Approvals,
     pub skills: Arc<skills::Skills>,

@@ -1,9 +1,9 @@
 //! The skills as they were last read, and what the model is told of them.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::Services;
 use super::notice::Notice;
-use super::{Engine, EngineError, Services, blocking};
 use crate::domain::visible::visible;
 use crate::domain::{HomePath, Taint};
 use crate::skills::{Skill, snapshot};
@@ -151,17 +151,4 @@ pub fn refresh_before_request(services: &Services) -> Option<Taint> {
         }
     }
     services.skills.known().listed_untrusted().map(|path| Taint::Skill(path.to_string()))
-}
-
-/// Reads the skills again at once, because a person has trusted something; everybody is told where that changed something.
-///
-/// # Errors
-/// As [`Skills::scan`].
-pub async fn look_again(engine: &Engine, skills: &Arc<Skills>) -> Result<(), EngineError> {
-    let (reading, home) = (skills.clone(), engine.services().home.clone());
-    if blocking(move || reading.scan(&home)).await? {
-        engine.services().hub.notice(Notice::SkillsChanged);
-        engine.services().models.prefix_changed().await;
-    }
-    Ok(())
 }

@@ -20,18 +20,18 @@ const QUIET: Duration = Duration::from_millis(60);
 const SWEEP: Duration = Duration::from_secs(30);
 
 /// Follows the home until the engine is gone. Changes it cannot see by events are found by a regular look.
-pub fn start(engine: &Arc<Engine>, skills: Arc<Skills>, saves: Arc<Saves>) {
+pub fn start(engine: &Arc<Engine>, skills: Arc<Skills>, authors: Arc<FileAuthors>) {
     let (to, events) = mpsc::channel::<Vec<PathBuf>>(256);
     let home = engine.services().home.clone();
     let watcher = watcher(&home, to);
-    let state = Follow { engine: Arc::downgrade(engine), home, skills, saves, seen: BTreeMap::new() };
+    let state = Follow { engine: Arc::downgrade(engine), home, skills, authors, seen: BTreeMap::new() };
     tokio::spawn(state.run(events, watcher));
 }
 
-/// Saves made through the API, so that the change they cause on disk is not announced as somebody else's; and what other
+/// FileAuthors made through the API, so that the change they cause on disk is not announced as somebody else's; and what other
 /// programs were seen to change.
 #[derive(Default)]
-pub struct Saves {
+pub struct FileAuthors {
     ours: Mutex<Versions>,
     others: Mutex<Versions>,
 }
@@ -39,7 +39,7 @@ pub struct Saves {
 /// By path: the hash of a version, and who wrote it. A file that is gone has no hash.
 type Versions = BTreeMap<String, (String, ChangedBy)>;
 
-impl Saves {
+impl FileAuthors {
     pub fn note(&self, path: &HomePath, etag: &str, by: ChangedBy) {
         put(&self.ours, path, (etag.to_owned(), by));
     }
@@ -95,7 +95,7 @@ struct Follow {
     engine: std::sync::Weak<Engine>,
     home: Home,
     skills: Arc<Skills>,
-    saves: Arc<Saves>,
+    authors: Arc<FileAuthors>,
     seen: Seen,
 }
 
@@ -167,7 +167,7 @@ impl Follow {
             tokio::task::spawn_blocking(move || library.follow_if_open());
         }
         for (path, etag) in changed {
-            let by = self.saves.author(&path, etag.as_deref());
+            let by = self.authors.author(&path, etag.as_deref());
             services.hub.notice(Notice::FileChanged { path: path.to_string(), etag, by });
         }
         if prompt {

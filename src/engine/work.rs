@@ -57,7 +57,7 @@ pub async fn work(
             return Ok(Ending::Outcome(Outcome::Error { error: error.to_string(), code, retryable, about }));
         }
     };
-    let saves = services.saves.clone();
+    let authors = services.authors.clone();
     let models = services.models.clone();
     let fallback: Fallback = Arc::new(move |asked| {
         let (models, chosen) = (models.clone(), chosen.clone());
@@ -69,7 +69,7 @@ pub async fn work(
         fallback,
         memory: services.memory.clone(),
         tokens: services.tokens.clone(),
-        writers: Arc::new(move |path, etag| saves.known(path, etag)),
+        writers: Arc::new(move |path, etag| authors.known(path, etag)),
     };
     run(&run_now, &mut recorder, first).await.map_err(|error| error.0)
 }

@@ -90,3 +90,30 @@ async fn what_a_text_would_cost_is_counted_as_it_would_be_sent_and_saved_nowhere
     assert_eq!(cost("../x", "x").await.refused().0, 400);
     assert_eq!(world.read("workspace/SOUL.md"), "You are the soul of a test.\n");
 }
+
+#[tokio::test]
+async fn renamed_deleted_and_restored_skill_is_listed_accordingly_at_once() {
+    let skill = "---\nname: tidy\ndescription: Tidies up.\n---\nTidy.\n";
+    let world = World::new(script([])).await.with_file("skills/tidy/SKILL.md", skill);
+    let server = world.serve().await;
+    let listed = async || {
+        let skills = server.get("/api/skills").await.ok()["skills"].clone();
+        skills
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|skill| skill["location"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let (before, after) = ("skills/tidy/SKILL.md", "skills/neat/SKILL.md");
+    assert!(listed().await.contains(&before.to_owned()));
+    server.post("/api/files/rename", json!({"from": before, "to": after})).await.ok();
+    let moved = listed().await;
+    assert!(moved.contains(&after.to_owned()) && !moved.contains(&before.to_owned()), "{moved:?}");
+    let trash = server.delete(&format!("/api/files?path={after}")).await.ok()["trash"].clone();
+    assert!(!listed().await.contains(&after.to_owned()));
+    let prompt = server.get("/api/prompt").await.ok().to_string();
+    assert!(!prompt.contains("Tidies up."), "a deleted skill is not in the next prompt");
+    server.post("/api/files/restore", json!({"trash": trash})).await.ok();
+    assert!(listed().await.contains(&after.to_owned()));
+}
