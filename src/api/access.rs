@@ -9,7 +9,7 @@ use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::tries::Tries;
+use super::login_limiter::LoginLimiter;
 use crate::clock;
 
 /// How long the one-time link works.
@@ -31,7 +31,7 @@ pub struct Access {
     token: Option<SecretString>,
     /// The digest of the one-time code that was not used yet, and until when it may be.
     code: Mutex<Option<([u8; 32], Instant)>>,
-    tries: Tries,
+    limiter: LoginLimiter,
 }
 
 /// How long a browser stays signed in, in seconds: 30 days.
@@ -53,7 +53,7 @@ impl Access {
                 hosts.iter().filter_map(|host| host.strip_suffix(":80").map(str::to_owned)).collect();
             hosts.extend(bare);
         }
-        Self { hosts, port, token, code: Mutex::default(), tries: Tries::default() }
+        Self { hosts, port, token, code: Mutex::default(), limiter: LoginLimiter::default() }
     }
 
     pub fn is_our_host(&self, host: &str) -> bool {
@@ -88,13 +88,13 @@ impl Access {
     pub fn accepts(&self, given: Given<'_>, source: IpAddr) -> Result<bool, u64> {
         let Some(token) = &self.token else { return Ok(true) };
         let now = Instant::now();
-        self.tries.may_try(source, now)?;
+        self.limiter.check(source, now)?;
         let right = match given {
             Given::Token(given) => equal(token.expose_secret(), given),
             Given::Code(given) => self.takes(given, now),
         };
         if !right {
-            self.tries.was_wrong(source, now);
+            self.limiter.record_failure(source, now);
         }
         Ok(right)
     }

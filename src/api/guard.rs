@@ -50,7 +50,7 @@ fn check(app: &App, request: &Request) -> Result<(), ApiError> {
         let message = "send a JSON body with Content-Type: application/json";
         return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", message));
     }
-    if !app.access.needs_token() || is_open(request) { Ok(()) } else { authorised(app, request) }
+    if !app.access.needs_token() || is_public(request) { Ok(()) } else { authorised(app, request) }
 }
 
 /// A bearer token, which then alone decides, or the cookie of a browser that has signed in.
@@ -91,10 +91,39 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
-/// What may be had without the token: the health check, signing in, and the UI's own files, which hold no data.
-fn is_open(request: &Request) -> bool {
-    let path = request.uri().path();
-    path == "/health" || path == "/api/login" || !path.starts_with("/api/")
+/// What can be had without a credential. Everything else needs one, whether there is such a route or not: a new route is closed
+/// until it is listed here.
+enum Public {
+    /// `GET` and `HEAD` of this path.
+    Page(&'static str),
+    /// `GET` and `HEAD` of every path below.
+    PagesBelow(&'static str),
+    /// `POST` to this path.
+    Action(&'static str),
+}
+
+const PUBLIC: &[Public] = &[
+    Public::Page("/health"),
+    Public::Action("/api/login"),
+    // The page and its files, which hold no data, and the addresses that the page has.
+    Public::Page("/"),
+    Public::Page("/index.html"),
+    Public::Page("/boot.js"),
+    Public::Page("/icon.svg"),
+    Public::Page("/playground"),
+    Public::PagesBelow("/assets/"),
+    Public::PagesBelow("/f/"),
+    Public::PagesBelow("/s/"),
+];
+
+fn is_public(request: &Request) -> bool {
+    let (path, method) = (request.uri().path(), request.method());
+    let reads = matches!(*method, Method::GET | Method::HEAD);
+    PUBLIC.iter().any(|public| match public {
+        Public::Page(known) => reads && path == *known,
+        Public::PagesBelow(folder) => reads && path.starts_with(folder),
+        Public::Action(known) => *method == Method::POST && path == *known,
+    })
 }
 
 /// Whether the page that asks may use the API.
@@ -130,4 +159,28 @@ fn harden(mut answer: Response) -> Response {
     }
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::web;
+    use super::*;
+
+    fn request(method: Method, path: &str) -> Request {
+        let request = axum::http::Request::builder().method(method).uri(path);
+        request.body(axum::body::Body::empty()).unwrap()
+    }
+
+    #[test]
+    fn files_of_the_page_are_public_and_unlisted_paths_are_not() {
+        for file in web::files() {
+            assert!(is_public(&request(Method::GET, &format!("/{file}"))), "{file}");
+        }
+        for path in ["/ws", "/v1/models", "/api/status", "/boot.js/x", "/f", "/new-door"] {
+            assert!(!is_public(&request(Method::GET, path)), "{path}");
+        }
+        assert!(!is_public(&request(Method::GET, "/api/login")));
+        assert!(is_public(&request(Method::POST, "/api/login")));
+        assert!(!is_public(&request(Method::POST, "/")));
+    }
 }

@@ -49,6 +49,13 @@ pub async fn asset(State(app): State<App>, uri: Uri, headers: HeaderMap) -> Resp
     }
 }
 
+/// The paths of the embedded files; compressed copies of them are answered under the same paths.
+#[cfg(test)]
+pub(super) fn files() -> impl Iterator<Item = String> {
+    let names = Dist::iter().map(std::borrow::Cow::into_owned);
+    names.filter(|name| !name.ends_with(".br") && !name.ends_with(".gz"))
+}
+
 fn file_answer(path: &str, file: EmbeddedFile) -> Response {
     let kind = mime(path);
     let cache = if path.starts_with("assets/") { "public, max-age=31536000, immutable" } else { "no-cache" };

@@ -256,14 +256,21 @@ async fn a_bind_beyond_this_machine_without_a_token_is_refused_with_a_reason() {
 }
 
 #[tokio::test]
-async fn with_a_token_everything_but_health_and_the_page_needs_it() {
+async fn unlisted_paths_need_the_token() {
     const TOKEN: &str = "a-long-random-word-0123456789";
     let world = World::new(script([])).await.with_env("MINICLAW_TOKEN", TOKEN);
     let mut server = world.serve_with(&["--port", "0", "--host", "0.0.0.0"]).await;
     let routes = server.get("/api/openapi.json").await;
     assert_eq!(routes.status(), 401, "also the description of the API");
-    for open in ["/health", "/", "/any/page"] {
+    for open in ["/health", "/", "/s/20260101-abc/m/m1", "/f/memory/MEMORY.md", "/playground"] {
         assert_eq!(server.get(open).await.status(), 200, "{open}");
+    }
+    for closed in ["/ws", "/v1/models", "/mcp", "/any/page", "/api", "/s", "/S/x", "//", "/health/x", "/assets"] {
+        let answer = server.get(closed).await;
+        assert_eq!(answer.refused(), (401, "signed_out".to_owned()), "{closed} is not listed as public");
+    }
+    for path in ["/", "/health", "/s/x", "/assets/x.js", "/v1/chat/completions"] {
+        assert_eq!(server.post(path, json!({})).await.refused().0, 401, "POST {path}");
     }
     server.token = Some("wrong".to_owned());
     assert_eq!(server.get("/api/status").await.refused(), (401, "signed_out".to_owned()));
