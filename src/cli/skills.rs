@@ -55,7 +55,8 @@ pub fn skills(arguments: &SkillsArguments) -> anyhow::Result<ExitCode> {
 }
 
 fn list(home: &Home) -> anyhow::Result<ExitCode> {
-    let SkillFiles { files, untrusted, unlisted } = home.skill_files()?;
+    let found = home.skill_files()?;
+    let SkillFiles { files, untrusted, unlisted } = &*found;
     for file in files {
         let state = match untrusted.iter().find(|untrusted| untrusted.path == file.path) {
             None => "trusted",
@@ -64,7 +65,7 @@ fn list(home: &Home) -> anyhow::Result<ExitCode> {
         };
         println!("{state:<8} {}", file.path);
     }
-    for unlisted in &unlisted {
+    for unlisted in unlisted {
         println!("refused  {} ({})", visible(&unlisted.path), unlisted.why.sentence());
     }
     Ok(if untrusted.is_empty() && unlisted.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

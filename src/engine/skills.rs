@@ -1,6 +1,6 @@
 //! The skills as they were last read, and what the model is told of them.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Services;
 use super::notice::Notice;
@@ -19,7 +19,7 @@ pub struct Skills {
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Known {
     skills: Vec<Skill>,
-    files: SkillFiles,
+    files: Arc<SkillFiles>,
     /// What SKILLS_SNAPSHOT.md holds.
     snapshot: String,
 }
@@ -72,7 +72,7 @@ impl Skills {
         write_snapshot(home, &snapshot).map(|()| false)
     }
 
-    fn read(&self, home: &Home, files: SkillFiles) -> Result<bool, StoreError> {
+    fn read(&self, home: &Home, files: Arc<SkillFiles>) -> Result<bool, StoreError> {
         let mut skills = Vec::new();
         let is_hidden = |path: &HomePath| path.as_str().split('/').any(|name| name.starts_with('.'));
         let paths = files.files.iter().map(|file| &file.path).filter(|path| !is_hidden(path));

@@ -14,7 +14,7 @@ use super::error::StoreError;
 use super::quarantine::Quarantined;
 use super::seal::{self, Key, Seal};
 use super::sessions::SummaryCache;
-use super::trusted::{Hashes, TEXTS};
+use super::trusted::{TEXTS, Trust};
 use super::{atomic, files};
 
 /// A home opened by one server. Cheap to clone; the lock is held until the last clone is dropped.
@@ -31,7 +31,7 @@ struct Inner {
     edit: Mutex<()>,
     summaries: Mutex<SummaryCache>,
     quarantined: Mutex<Vec<Quarantined>>,
-    hashes: Mutex<Hashes>,
+    trust: Mutex<Trust>,
     seal: Seal,
     troubles: Mutex<Vec<String>>,
     /// The fence of the claim that may write sessions.
@@ -79,7 +79,7 @@ impl Home {
                 edit: Mutex::new(()),
                 summaries: Mutex::default(),
                 quarantined: Mutex::default(),
-                hashes: Mutex::default(),
+                trust: Mutex::default(),
                 seal,
                 troubles: Mutex::default(),
                 fence: AtomicU64::new(0),
@@ -153,8 +153,8 @@ impl Home {
         lock(&self.inner.summaries)
     }
 
-    pub(super) fn hash_cache(&self) -> &Mutex<Hashes> {
-        &self.inner.hashes
+    pub(super) fn trust_cache(&self) -> std::sync::MutexGuard<'_, Trust> {
+        lock(&self.inner.trust)
     }
 
     pub(super) fn report(&self, entry: Quarantined) {

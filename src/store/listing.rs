@@ -339,7 +339,7 @@ fn seen(dir: &Dir, file: &File) -> Option<(FileStamp, u64, f64)> {
     meta.is_file().then(|| (stamp(&meta), meta.len(), modified))
 }
 
-fn stamp(meta: &Metadata) -> FileStamp {
+pub(super) fn stamp(meta: &Metadata) -> FileStamp {
     let (modified, changed) = ((meta.mtime(), meta.mtime_nsec()), (meta.ctime(), meta.ctime_nsec()));
     FileStamp::of(meta.len(), modified, changed, (meta.dev(), meta.ino()))
 }

@@ -7,17 +7,18 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Read};
+use std::sync::Arc;
 use std::time::Duration;
 
-use cap_std::fs::{Dir, DirBuilder, DirBuilderExt};
+use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, Metadata, MetadataExt};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::atomic;
 use super::error::StoreError;
-use super::home::{Home, lock};
-use super::listing::{FileEntry, Look, Unlisted, is_too_deep};
+use super::home::Home;
+use super::listing::{self, FileEntry, Look, Unlisted, is_too_deep};
 use crate::clock;
 use crate::domain::{FileStamp, HomePath};
 
@@ -96,8 +97,20 @@ impl SkillFiles {
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Book(BTreeMap<String, Vec<TrustedVersion>>);
 
-/// Hashes of files that are as they were when they were hashed.
-pub(super) type Hashes = HashMap<HomePath, (FileStamp, String)>;
+/// What the last look at skills/ found, so that the next one reads what has changed and nothing else.
+pub(super) struct Trust {
+    look: Look,
+    /// Hashes of files that are as they were when they were hashed.
+    hashes: HashMap<HomePath, (FileStamp, String)>,
+    book: Option<(FileStamp, Arc<Book>)>,
+    found: Option<(Arc<Book>, Arc<SkillFiles>)>,
+}
+
+impl Default for Trust {
+    fn default() -> Self {
+        Self { look: Look::with_hidden(), hashes: HashMap::new(), book: None, found: None }
+    }
+}
 
 impl Book {
     fn knows(&self, path: &HomePath, sha256: &str) -> bool {
@@ -148,7 +161,9 @@ impl Home {
             },
         };
         let came: BTreeMap<&HomePath, String> = shipped.iter().map(|(path, bytes)| (path, sha256(bytes))).collect();
-        for file in self.look_at_skills()?.files() {
+        let mut look = Look::with_hidden();
+        self.look(PINNED, &mut look)?;
+        for file in look.files() {
             let Ok(hash) = self.hash_whole(&file.path) else { continue };
             let by = match (came.get(&file.path) == Some(&hash), &known) {
                 (true, _) => TrustedBy::Starter,
@@ -220,43 +235,71 @@ impl Home {
     /// # Errors
     /// When the folder cannot be listed.
     pub fn untrusted(&self) -> Result<Vec<Untrusted>, StoreError> {
-        Ok(self.skill_files()?.untrusted)
-    }
-
-    fn look_at_skills(&self) -> Result<Look, StoreError> {
-        let mut look = Look::with_hidden();
-        self.look(PINNED, &mut look)?;
-        Ok(look)
+        Ok(self.skill_files()?.untrusted.clone())
     }
 
     /// What lies in skills/ and whether it is trusted.
     ///
     /// # Errors
     /// When the folder cannot be listed.
-    pub fn skill_files(&self) -> Result<SkillFiles, StoreError> {
-        let (look, book) = (self.look_at_skills()?, self.book());
-        let files = look.files();
-        let mut hashes = self.hashes();
-        let before = std::mem::take(&mut *hashes);
-        let mut found = Vec::new();
+    pub fn skill_files(&self) -> Result<Arc<SkillFiles>, StoreError> {
+        let mut trust = self.trust_cache();
+        let changed = match self.look(PINNED, &mut trust.look) {
+            Ok(changed) => changed,
+            Err(error) => {
+                *trust = Trust::default();
+                return Err(error);
+            }
+        };
+        let (unlisted, book) = (trust.look.unlisted(), self.book_cached(&mut trust.book));
+        if let Some((with, found)) = &trust.found
+            && !changed
+            && Arc::ptr_eq(with, &book)
+            && found.unlisted == unlisted
+            && !found.is_settling()
+        {
+            return Ok(found.clone());
+        }
+        let files = trust.look.files();
+        let before = std::mem::take(&mut trust.hashes);
+        let mut untrusted = Vec::new();
         for file in &files {
             let known = before.get(&file.path).filter(|(stamp, _)| *stamp == file.stamp);
             // What cannot be read cannot be trusted either.
             let hash = known.map(|(_, hash)| hash.clone()).or_else(|| self.hash_whole(&file.path).ok());
             if hash.as_ref().is_none_or(|hash| !book.knows(&file.path, hash)) {
-                found.push(Untrusted { path: file.path.clone(), changed: !book.versions(&file.path).is_empty() });
+                untrusted.push(Untrusted { path: file.path.clone(), changed: !book.versions(&file.path).is_empty() });
             }
             if let Some(hash) = hash.filter(|_| clock::now() - file.modified > SETTLED.as_secs_f64()) {
-                hashes.insert(file.path.clone(), (file.stamp, hash));
+                trust.hashes.insert(file.path.clone(), (file.stamp, hash));
             }
         }
-        Ok(SkillFiles { unlisted: look.unlisted(), untrusted: found, files })
+        // A file that could not be read may be readable the next time, under the same stamp.
+        let found = Arc::new(SkillFiles { unlisted, untrusted, files });
+        let all_hashed = trust.hashes.len() == found.files.len();
+        trust.found = all_hashed.then(|| (book, found.clone()));
+        Ok(found)
     }
 
-    /// Read afresh each time; what cannot be read trusts nothing.
-    fn book(&self) -> Book {
+    /// What cannot be read trusts nothing.
+    fn book(&self) -> Arc<Book> {
+        self.book_cached(&mut self.trust_cache().book)
+    }
+
+    /// Reads the file again unless its stamp, older than any clock is coarse, says that it is the same.
+    fn book_cached(&self, known: &mut Option<(FileStamp, Arc<Book>)>) -> Arc<Book> {
+        let meta = self.root().symlink_metadata(FILE).ok();
+        let stamp = meta.as_ref().map(listing::stamp);
+        if let (Some(stamp), Some((of, book))) = (stamp, known.as_ref())
+            && stamp == *of
+        {
+            return book.clone();
+        }
         let bytes = self.book_file().ok().flatten().unwrap_or_default();
-        Book::parse(&bytes).unwrap_or_default()
+        let book = Arc::new(Book::parse(&bytes).unwrap_or_default());
+        let is_settled = |meta: &Metadata| clock::now() - meta.ctime() as f64 > SETTLED.as_secs_f64() + 1.0;
+        *known = stamp.filter(|_| meta.is_some_and(|meta| is_settled(&meta))).map(|stamp| (stamp, book.clone()));
+        book
     }
 
     fn book_file(&self) -> Result<Option<Vec<u8>>, StoreError> {
@@ -317,10 +360,6 @@ impl Home {
                 let _ = texts.remove_file(entry.file_name());
             }
         }
-    }
-
-    fn hashes(&self) -> std::sync::MutexGuard<'_, Hashes> {
-        lock(self.hash_cache())
     }
 }
 
