@@ -2,7 +2,7 @@ import { render, screen, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { describe, expect, it } from 'vitest'
 import { RetrievalCard } from '@/features/chat/RetrievalCard'
-import { SearchResult } from '@/features/chat/SearchResult'
+import { rendererOfTool } from '@/features/chat/tools'
 import type { Step } from '@/thread/model'
 import { search } from '../unit/searches'
 
@@ -66,23 +66,30 @@ const step = (tool: string, result: unknown): Step => ({
   undone: false,
 })
 
-describe('the result of a search tool', () => {
-  it('shows the passages', async () => {
+describe('search tool', () => {
+  const details = (id: string, call: Step) => {
+    const { Details } = rendererOfTool(call.tool)
+    return <Details id={id} step={call} />
+  }
+
+  it('search_tool_shows_passages', async () => {
     const { query, hits, weights, near_misses } = search()
     const data = { query, hits, weights, near_misses }
-    render(<SearchResult id="t1" step={step('search_memory', { status: 0, data })} />)
+    render(details('t1', step('search_memory', { status: 0, data })))
     expect(await screen.findByRole('link', { name: 'knowledge/words.md:1–5' })).toBeTruthy()
     expect(screen.getByText('2 near misses')).toBeTruthy()
   })
-  it('is nothing for other tools, older servers and shapes it does not know', () => {
+  it('passages_are_absent_for_other_tools_and_unknown_shapes', () => {
     for (const [tool, result] of [
       ['terminal', { data: { hits: [] } }],
       ['search_memory', undefined],
       ['search_memory', { data: {} }],
       ['search_memory', { data: { hits: [1] } }],
     ] as const) {
-      const { container } = render(<SearchResult id="t2" step={step(tool, result)} />)
-      expect(container.textContent).toBe('')
+      const { unmount } = render(details('t2', step(tool, result)))
+      expect(screen.getByRole('region', { name: 'Output' })).toBeTruthy()
+      expect(screen.queryByRole('region', { name: 'Passages' })).toBeNull()
+      unmount()
     }
   })
 })

@@ -1,21 +1,16 @@
 import { GitBranch, RefreshCw, ScanSearch } from 'lucide-react'
 import { memo } from 'react'
-import type { InputProgress } from '@/api/types'
 import { useHint } from '@/app/hint'
-import { Markdown } from '@/components/markdown/Markdown'
 import { IconButton } from '@/components/ui/Button'
 import { CopyButton } from '@/components/ui/CopyButton'
-import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
 import { showXray } from '@/stores/ui'
 import type { Activity, AssistantEntry, Segment } from '@/thread/model'
 import { ChangedFiles } from './ChangedFiles'
 import { type Change, changesOf } from './changes'
 import { OutcomeLine } from './OutcomeLine'
-import { RetrievalCard, RetrievedCard } from './RetrievalCard'
 import { StatusLine } from './StatusLine'
-import { Thinking } from './Thinking'
-import { ToolChain } from './ToolChain'
+import { SegmentView } from './segments/SegmentView'
 
 interface Props {
   entry: AssistantEntry
@@ -120,31 +115,3 @@ export const AnswerBubble = memo(function AnswerBubble(props: Props) {
 
 export const plainText = (entry: AssistantEntry): string =>
   entry.segments.flatMap(s => (s.kind === 'text' ? [s.text] : [])).join('\n\n')
-
-interface SegmentProps {
-  id: string
-  workId: string
-  segment: Segment
-  live: boolean
-  running: boolean
-  writing: InputProgress | null
-}
-
-function SegmentView({ id, workId, segment, live, running, writing }: SegmentProps) {
-  switch (segment.kind) {
-    case 'retrieval':
-      return <RetrievalCard id={id} query={segment.query} hits={segment.hits} search={segment.search} />
-    case 'retrieved':
-      return <RetrievedCard id={id} sessionId={segment.sessionId} workId={workId} hits={segment.hits} />
-    case 'thinking':
-      return <Thinking id={id} text={segment.text} streaming={live} />
-    case 'tools':
-      return <ToolChain {...{ id, workId, running, writing }} steps={segment.steps} />
-    case 'text':
-      return (
-        <div className={cn(live && 'with-caret')}>
-          <Markdown text={segment.text} streaming={live} />
-        </div>
-      )
-  }
-}

@@ -1,17 +1,13 @@
 import { Ban, Check, CircleX, Pencil, ShieldQuestion, ShieldX, Unplug } from 'lucide-react'
 import type { ReactNode } from 'react'
 import type { InputProgress } from '@/api/types'
-import { Cited } from '@/components/Cited'
 import { Badge } from '@/components/ui/Badge'
-import { CopyButton } from '@/components/ui/CopyButton'
 import { Disclosure } from '@/components/ui/Disclosure'
-import { searchedFolder } from '@/features/retrieval/data'
-import { duration, kilobytes, prettyJson } from '@/lib/format'
+import { duration, kilobytes } from '@/lib/format'
 import { type Key, useLang, useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
 import type { Step, StepStatus } from '@/thread/model'
-import { Contacts } from './Contacts'
-import { SearchResult } from './SearchResult'
+import { rendererOfTool } from './tools'
 import { Verdict } from './Verdict'
 
 const STATE: Record<StepStatus, { word: Key; icon: ReactNode }> = {
@@ -32,23 +28,11 @@ const STATE: Record<StepStatus, { word: Key; icon: ReactNode }> = {
   interrupted: { word: 'stepInterrupted', icon: <Unplug size={14} aria-hidden className="text-warn" /> },
 }
 
-/** The whole input: what the model sent, as JSON when it is an object, or the one string. */
-function fullInput(step: Step): string {
-  if (typeof step.arguments === 'object' && step.arguments !== null)
-    return JSON.stringify(step.arguments, null, 2)
-  return prettyJson(typeof step.arguments === 'string' ? step.arguments : step.input)
-}
-
-/** What tells one call from another in a line: the file it is about rather than all that it says of it. */
-function brief({ arguments: given, input }: Step): string {
-  const path = typeof given === 'object' && given !== null && 'path' in given ? given.path : null
-  return typeof path === 'string' ? path : input
-}
-
 export function ToolStep({ id, step }: { id: string; step: Step }) {
   const t = useT()
   const [open, setOpen] = useFold(id, false)
   const { word, icon } = STATE[step.status]
+  const { summary, Details } = rendererOfTool(step.tool)
   return (
     <Disclosure
       open={open}
@@ -62,7 +46,7 @@ export function ToolStep({ id, step }: { id: string; step: Step }) {
           </span>
           <code className="shrink-0 font-mono text-[12px]">{step.tool}</code>
           <span className="min-w-0 flex-1 truncate font-mono text-[12px] text-fg-3">
-            {brief(step).replace(/\s+/g, ' ')}
+            {summary(step).replace(/\s+/g, ' ')}
           </span>
           <StateBadge step={step} />
           {step.durationMs !== null && (
@@ -73,15 +57,7 @@ export function ToolStep({ id, step }: { id: string; step: Step }) {
     >
       <div className="ms-6 me-1 my-1 space-y-2">
         <Verdict verdict={step.verdict} />
-        <Text name={t('input')} text={fullInput(step)} />
-        <SearchResult id={id} step={step} />
-        <Contacts result={step.result} />
-        <Text
-          name={t('output')}
-          text={prettyJson(step.output)}
-          cited={searchedFolder(step) !== null}
-          empty={t(step.status === 'running' || step.status === 'approval' ? 'stillRunning' : 'noOutput')}
-        />
+        <Details id={id} step={step} />
       </div>
     </Disclosure>
   )
@@ -108,26 +84,4 @@ function StateBadge({ step: { status, verdict } }: { step: Step }) {
   if (verdict?.decision === 'expired') return <Badge>{t('expired')}</Badge>
   if (status === 'denied') return <Badge tone="bad">{t('stepDenied')}</Badge>
   return status === 'cancelled' ? <Badge>{t('stepCancelled')}</Badge> : null
-}
-
-interface TextProps {
-  name: string
-  text: string
-  empty?: string
-  /** The places that it names are links. */
-  cited?: boolean
-}
-
-function Text({ name, text, empty, cited = false }: TextProps) {
-  return (
-    <section aria-label={name} className="overflow-hidden rounded-md border bg-code">
-      <div className="flex items-center justify-between border-b py-0.5 ps-2.5 pe-1 text-fg-2 text-meta">
-        {name}
-        {text && <CopyButton text={() => text} label={name} />}
-      </div>
-      <pre tabIndex={0} className="scroll plain max-h-80 whitespace-pre-wrap p-2.5 [overflow-wrap:anywhere]">
-        {text ? cited ? <Cited text={text} /> : text : <span className="text-fg-3">{empty}</span>}
-      </pre>
-    </section>
-  )
 }

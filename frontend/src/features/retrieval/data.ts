@@ -1,10 +1,6 @@
 /** What a search tool answered, read from its result; anything of another shape is no search. */
-import type { SearchData, SearchFolder } from '@/api/retrieval'
+import type { SearchData } from '@/api/retrieval'
 import type { Step } from '@/thread/model'
-
-const FOLDERS: Record<string, SearchFolder> = { search_knowledge_base: 'knowledge', search_memory: 'memory' }
-
-export const searchedFolder = (step: Step): SearchFolder | null => FOLDERS[step.tool] ?? null
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null

@@ -1,0 +1,23 @@
+import type { Step } from '@/thread/model'
+import { Contacts } from '../Contacts'
+import { CallInput, CallOutput } from './CallText'
+import type { ToolDetailsProps, ToolRenderer } from './renderer'
+
+/** The path that a call is about, or else its whole input. */
+export function pathOrInput({ arguments: given, input }: Step): string {
+  const path = typeof given === 'object' && given !== null && 'path' in given ? given.path : null
+  return typeof path === 'string' ? path : input
+}
+
+function Details({ step }: ToolDetailsProps) {
+  return (
+    <>
+      <CallInput step={step} />
+      <Contacts result={step.result} />
+      <CallOutput step={step} format="plain" />
+    </>
+  )
+}
+
+/** Shows a tool of which the page knows nothing but its name. */
+export const defaultTool: ToolRenderer = { summary: pathOrInput, Details }

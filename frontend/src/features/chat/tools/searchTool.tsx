@@ -1,0 +1,54 @@
+import type { SearchFolder } from '@/api/retrieval'
+import { onDemand } from '@/components/onDemand'
+import { Pending } from '@/components/ui/Skeleton'
+import { searchDataOf } from '@/features/retrieval/data'
+import { useT } from '@/lib/i18n'
+import type { Step } from '@/thread/model'
+import { Contacts } from '../Contacts'
+import { CallInput, CallOutput } from './CallText'
+import { pathOrInput } from './defaultTool'
+import type { ToolRenderer } from './renderer'
+
+const Found = onDemand(() => import('@/features/retrieval/Found'), Pending)
+
+interface Props {
+  id: string
+  step: Step
+  folder: SearchFolder
+}
+
+/** The passages that a search found; nothing where an older server answered with text only. */
+function SearchResult({ id, step, folder }: Props) {
+  const t = useT()
+  const data = searchDataOf(step)
+  if (!data) return null
+  return (
+    <section
+      aria-label={t('passages')}
+      className="space-y-1.5 rounded-md border border-rag-line bg-rag-soft p-2 text-rag"
+    >
+      <Found
+        id={id}
+        query={data.query}
+        folder={folder}
+        hits={data.hits}
+        weights={data.weights ?? null}
+        misses={data.near_misses ?? []}
+        took={null}
+      />
+    </section>
+  )
+}
+
+/** Shows a tool that searches `folder`: its passages, and links to the places that its output names. */
+export const searchTool = (folder: SearchFolder): ToolRenderer => ({
+  summary: pathOrInput,
+  Details: ({ id, step }) => (
+    <>
+      <CallInput step={step} />
+      <SearchResult id={id} step={step} folder={folder} />
+      <Contacts result={step.result} />
+      <CallOutput step={step} format="cited" />
+    </>
+  ),
+})

@@ -1,0 +1,51 @@
+import { render, screen } from '@testing-library/react'
+import { expect, test } from 'vitest'
+import { SegmentView } from '@/features/chat/segments/SegmentView'
+import { rendererOfTool } from '@/features/chat/tools'
+import { defaultTool } from '@/features/chat/tools/defaultTool'
+import type { Step } from '@/thread/model'
+
+const step: Step = {
+  id: 'c1',
+  tool: 'mcp_weather',
+  input: 'Lisbon',
+  arguments: { city: 'Lisbon' },
+  output: '21 degrees',
+  result: undefined,
+  status: 'done',
+  durationMs: 4,
+  verdict: null,
+  undone: false,
+}
+
+test.each(['mcp_weather', 'constructor', '__proto__', ''])('tool_%s_without_entry_uses_default', tool => {
+  expect(rendererOfTool(tool)).toBe(defaultTool)
+})
+
+test('search_tools_have_their_own_renderers', () => {
+  const renderers = ['search_memory', 'search_knowledge_base'].map(rendererOfTool)
+  expect(renderers).not.toContain(defaultTool)
+  expect(renderers[0]).not.toBe(renderers[1])
+})
+
+test('default_tool_shows_input_and_output', () => {
+  render(<defaultTool.Details id="c1" step={step} />)
+  expect(screen.getByRole('region', { name: 'Input' }).textContent).toContain('"city": "Lisbon"')
+  expect(screen.getByRole('region', { name: 'Output' }).textContent).toContain('21 degrees')
+})
+
+test('summary_prefers_the_path_of_a_call', () => {
+  expect(defaultTool.summary(step)).toBe('Lisbon')
+  expect(defaultTool.summary({ ...step, arguments: { path: 'memory/a.md' } })).toBe('memory/a.md')
+})
+
+test('live_text_segment_has_a_caret', () => {
+  const shared = { id: 's', workId: 'w', running: true, writing: null }
+  const { container } = render(
+    <>
+      <SegmentView {...shared} segment={{ kind: 'text', text: 'done' }} live={false} />
+      <SegmentView {...shared} segment={{ kind: 'text', text: 'growing' }} live />
+    </>,
+  )
+  expect([...container.querySelectorAll('.with-caret')].map(e => e.textContent)).toEqual(['growing'])
+})
