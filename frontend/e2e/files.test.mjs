@@ -217,7 +217,7 @@ test('files come in by button and by drop, and never over another', async () => 
   await close()
 })
 
-test('while a file is typed its cost is shown, and where a long one is cut', async () => {
+test('cost_is_estimated_while_typing_and_exact_when_saved', async () => {
   const path = join(app.home, 'workspace/USER.md')
   const long = `${'A line of the user profile that goes on.\n'.repeat(487)}THE CUT IS NEAR.\n${'Never sent.\n'.repeat(40)}`
   await writeFile(path, long)
@@ -231,10 +231,47 @@ test('while a file is typed its cost is shown, and where a long one is cut', asy
   await inspector(page).getByText('Cut here: each request holds the first').waitFor()
   await page.keyboard.type('More.')
   await inspector(page).locator('[data-budget=guess]').getByText(/≈/).waitFor()
+  await page.keyboard.press('Control+s')
   await budget.waitFor()
   await shot(page, 'budget-cut')
   await openFile(page, 'Knowledge', /\.md/)
   await budget.getByText(/Passages are taken in/).waitFor()
+  await close()
+})
+
+test('undo_cursor_and_scroll_survive_a_switch_of_files', async () => {
+  await writeFile(join(app.home, 'workspace/LONG.md'), 'A line of a long file.\n'.repeat(400))
+  const counts = []
+  const { page, close } = await openPage(browser, app)
+  page.on('request', request => {
+    if (request.url().endsWith('/api/tokens/text')) counts.push(JSON.parse(request.postData()).text)
+  })
+  await openFile(page, 'Workspace', /LONG\.md/)
+  await text(page).click()
+  await page.keyboard.press('Control+End')
+  await page.keyboard.type('Typed before.')
+  // The scroll position settles when lines have been measured.
+  const isAtEnd = () => {
+    const { scrollTop, clientHeight, scrollHeight } = document.querySelector('.cm-scroller')
+    return scrollTop > 1000 && scrollTop + clientHeight > scrollHeight - 40
+  }
+  await text(page).getByText('Typed before.').waitFor()
+  await page.waitForFunction(isAtEnd)
+  await openFile(page, 'Knowledge', /\.md/)
+  await openFile(page, 'Workspace', /LONG\.md/)
+  await text(page).getByText('Typed before.').waitFor()
+  await page.waitForFunction(isAtEnd)
+  await page.evaluate(() => document.querySelector('.cm-content').focus())
+  await page.keyboard.type(' Typed after.')
+  await text(page).getByText('Typed before. Typed after.').waitFor()
+  await page.keyboard.press('Control+z')
+  await page.keyboard.press('Control+z')
+  await text(page).getByText('Typed').waitFor({ state: 'detached' })
+  assert.deepEqual(
+    counts.filter(sent => sent !== ''),
+    [],
+    'a file that is in no request is not sent to be counted',
+  )
   await close()
 })
 

@@ -14,6 +14,7 @@ const nothing = () => {}
 const editor = (compareWith: string | null, other: 'disk' | 'earlier' = 'disk') => (
   <CodeEditor
     path="workspace/a.txt"
+    model={{}}
     text={'one\ntwo\n'}
     revision={0}
     label="Text"

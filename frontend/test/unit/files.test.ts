@@ -53,7 +53,7 @@ it('the cut is where the server cuts: after so many characters of the text witho
   expect(at('🐧🐧🐧', 2)).toBe(4)
 })
 
-it('a budget is exact for the text that was counted, and a guess for another', () => {
+it('budget_is_exact_for_counted_text_and_estimated_for_another', () => {
   const answer: TextTokens = {
     tokens: 3,
     characters: 12,
@@ -66,7 +66,23 @@ it('a budget is exact for the text that was counted, and a guess for another', (
   expect(budgetOf('twelve chars', null)).toBeNull()
   expect(budgetOf('twelve chars', counted)).toMatchObject({ tokens: 8, exact: true, truncated: false })
   const longer = budgetOf('x'.repeat(40), counted)
-  expect(longer).toMatchObject({ tokens: 5, exact: false, characters: 40, truncated: true })
-  const elsewhere = budgetOf('字'.repeat(40), { text: '', answer: { ...answer, share: 'found' } })
-  expect(elsewhere).toMatchObject({ tokens: 40, exact: false, truncated: false })
+  expect(longer).toMatchObject({ tokens: 10, exact: false, characters: 40, truncated: true })
+  const empty = { text: '', answer: { ...answer, tokens: 0, share: 'found' as const } }
+  expect(budgetOf('字'.repeat(40), empty)).toMatchObject({ tokens: 40, exact: false, truncated: false })
+})
+
+it('estimate_changes_only_by_the_changed_stretch', () => {
+  const saved = 'A line that the server counted.\n'.repeat(1000)
+  const answer: TextTokens = {
+    tokens: 7001,
+    characters: saved.length,
+    prompt_tokens: 0,
+    share: 'found',
+    limit: 20_000,
+    truncated: false,
+  }
+  const tokens = (text: string) => budgetOf(text, { text: saved, answer })?.tokens
+  expect(tokens(`${saved}more`)).toBe(7002)
+  expect(tokens(saved.slice(0, -4))).toBe(7000)
+  expect(tokens('')).toBe(0)
 })

@@ -10,7 +10,7 @@ const WORDS: Record<Budget['share'], Key> = {
   read: 'budgetRead',
 }
 
-/** What the text costs, while it is typed: guessed at first (≈), counted by the server once the typing rests. */
+/** What the text costs: counted by the server for the saved version, estimated (≈) for what was typed since. */
 export function BudgetLine({ budget }: { budget: Budget | null }) {
   const t = useT()
   if (!budget) return null

@@ -1,7 +1,7 @@
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands'
 import { bracketMatching, foldGutter, indentOnInput, syntaxHighlighting } from '@codemirror/language'
 import { highlightSelectionMatches, searchKeymap } from '@codemirror/search'
-import { Compartment, EditorState, type Extension } from '@codemirror/state'
+import { Compartment, type Extension } from '@codemirror/state'
 import {
   drawSelection,
   EditorView,
@@ -10,22 +10,25 @@ import {
   keymap,
   lineNumbers,
 } from '@codemirror/view'
-import { useEffect, useRef } from 'react'
+import { useEffect, useLayoutEffect, useRef } from 'react'
 import { t, useLang } from '@/lib/i18n'
 import { cspNonce } from '@/lib/nonce'
 import { type Reveal, useUi } from '@/stores/ui'
 import { cutLine, cutMark } from './cut'
+import { collectExtensions, type EditorExtension, useEditorExtensions } from './extensions'
 import { keysOfApp } from './keys'
 import { languageIfLoaded, languageOf } from './languages'
 import { MARKED_MS, marks, showLines, unmark } from './marks'
 import type { Other } from './merge'
+import { changeTo, keepModel, type ModelKey, openModel } from './models'
 import { phrases } from './phrases'
-import { smallestChange } from './replace'
 import { highlightStyle } from './theme'
 import { unseenIn } from './unseen'
 
 interface Props {
   path: string
+  /** What survives of an earlier view of the file is kept under it. */
+  model: ModelKey
   text: string
   /** Grows when `text` was replaced from outside. */
   revision: number
@@ -62,6 +65,20 @@ const base: Extension = [
   keymap.of([...defaultKeymap, ...historyKeymap, ...searchKeymap]),
 ]
 
+/** What every file gets, before what features register. */
+const OWN: readonly EditorExtension[] = [
+  { id: 'unseen', extensionOf: unseenIn },
+  { id: 'language', extensionOf: path => languageIfLoaded(path) ?? languageOf(path) },
+]
+
+/** Parts of a state that are set anew while it lives; each view of a file sets all of them. */
+const contributed = new Compartment()
+const merge = new Compartment()
+const cutting = new Compartment()
+const wrapping = new Compartment()
+const speaking = new Compartment()
+const hosting = new Compartment()
+
 const wrapped = (wrap: boolean): Extension => (wrap ? EditorView.lineWrapping : [])
 
 const cutAt = (limit: number | null): Extension =>
@@ -82,9 +99,10 @@ function useUpdate(change: () => void, value: unknown): void {
   })
 }
 
-/** One file, one editor: give it the path as key. */
+/** One file, one editor: give it the path as key. What it shows is kept under `model` for the next one. */
 export default function CodeEditor({
   path,
+  model,
   text,
   revision,
   label,
@@ -97,13 +115,9 @@ export default function CodeEditor({
 }: Props) {
   const parent = useRef<HTMLDivElement>(null)
   const view = useRef<EditorView>(null)
-  const language = useRef(new Compartment()).current
-  const merge = useRef(new Compartment()).current
-  const cutting = useRef(new Compartment()).current
-  const wrapping = useRef(new Compartment()).current
-  const speaking = useRef(new Compartment()).current
   const lang = useLang()
   const wrap = useUi(ui => ui.wrap)
+  const registered = useEditorExtensions(({ list }) => list)
   const calls = useRef({ onEdit, onLeave })
   useEffect(() => {
     calls.current = { onEdit, onLeave }
@@ -111,33 +125,44 @@ export default function CodeEditor({
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: the text is taken once, later versions come by revision
   useEffect(() => {
-    const known = languageIfLoaded(path)
-    const extensions = [
-      base,
-      unseenIn(path),
-      language.of(known ?? []),
-      merge.of([]),
-      cutting.of(cutAt(cut)),
-      wrapping.of(wrapped(wrap)),
-      speaking.of(spoken(label)),
+    const { now, complete } = collectExtensions([...OWN, ...registered], path)
+    const host = [
       EditorView.domEventHandlers({ blur: () => calls.current.onLeave() }),
       EditorView.updateListener.of(update => {
         if (update.docChanged) calls.current.onEdit(update.state.doc.toString())
       }),
     ]
-    const editor = new EditorView({
-      parent: parent.current ?? undefined,
-      state: EditorState.create({ doc: text, extensions }),
+    const parts: readonly [Compartment, Extension][] = [
+      [contributed, now],
+      [merge, []],
+      [cutting, cutAt(cut)],
+      [wrapping, wrapped(wrap)],
+      [speaking, spoken(label)],
+      [hosting, host],
+    ]
+    const opened = openModel(model, {
+      text,
+      extensions: () => [base, parts.map(([part, extension]) => part.of(extension))],
+      effects: () => [unmark, ...parts.map(([part, extension]) => part.reconfigure(extension))],
     })
+    const editor = new EditorView({ parent: parent.current ?? undefined, ...opened })
     view.current = editor
-    if (!known) void languageOf(path).then(found => editor.dispatch({ effects: language.reconfigure(found) }))
-    return () => editor.destroy()
+    void complete?.then(all => {
+      if (view.current === editor) editor.dispatch({ effects: contributed.reconfigure(all) })
+    })
+    return () => {
+      view.current = null
+      editor.destroy()
+    }
   }, [path])
+
+  // A layout effect ends while the text is still in the document, where it is scrolled.
+  useLayoutEffect(() => () => void (view.current && keepModel(model, view.current)), [model])
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: only a new revision replaces what is typed
   useEffect(() => {
     const editor = view.current
-    const change = editor && smallestChange(editor.state.doc.toString(), text)
+    const change = editor && changeTo(editor.state, text)
     if (change) editor.dispatch({ changes: change })
   }, [revision])
 
@@ -157,6 +182,15 @@ export default function CodeEditor({
     }
   }, [compareWith, lang])
 
+  useUpdate(() => {
+    const editor = view.current
+    const { now, complete } = collectExtensions([...OWN, ...registered], path)
+    if (!complete) return editor?.dispatch({ effects: contributed.reconfigure(now) })
+    void complete.then(all => {
+      const isLatest = useEditorExtensions.getState().list === registered && view.current === editor
+      if (isLatest) editor?.dispatch({ effects: contributed.reconfigure(all) })
+    })
+  }, registered)
   useUpdate(() => view.current?.dispatch({ effects: wrapping.reconfigure(wrapped(wrap)) }), wrap)
   useUpdate(() => view.current?.dispatch({ effects: cutting.reconfigure(cutAt(cut)) }), cut)
   useUpdate(() => {

@@ -21,7 +21,7 @@ interface Props {
 export default function OpenEditor({ buffer, comparing, reveal, untrusted }: Props) {
   const t = useT()
   const { path } = buffer
-  const budget = useBudget(path, buffer.text)
+  const budget = useBudget(buffer)
   const disk = comparing?.path === path ? comparing.disk : null
   return (
     <>
@@ -46,6 +46,7 @@ export default function OpenEditor({ buffer, comparing, reveal, untrusted }: Pro
       <div className="min-h-0 flex-1">
         <CodeEditor
           path={path}
+          model={buffer.model}
           text={buffer.text}
           revision={buffer.revision}
           label={t('editorLabel', { path })}

@@ -1,20 +1,23 @@
-/** What a file costs in a request, while it is typed. */
-import { useEffect, useState } from 'react'
+/**
+ * What a file costs in a request, while it is typed. The server counts the version that is saved, and only where the file
+ * is part of each request; what has been typed since is estimated here from the changed stretch alone.
+ */
+import { useEffect, useMemo, useState } from 'react'
 import { countText } from '@/api/endpoints'
 import type { TextTokens } from '@/api/types'
+import type { Buffer } from './buffer'
+import { smallestChange } from './replace'
 
 export interface Budget {
   share: TextTokens['share']
   /** In each request where the file is part of it, of the whole text elsewhere. */
   tokens: number
-  /** Counted by the server, and not guessed from what it counted last. */
+  /** Counted by the server, and not estimated from what it counted last. */
   exact: boolean
   characters: number
   limit: number
   truncated: boolean
 }
-
-const REST = 400
 
 /** A rough count by kind of letter: good to a tenth for prose, and only to show which way it goes. */
 export function guessTokens(text: string): number {
@@ -32,38 +35,57 @@ export function charactersOf(text: string): number {
 
 const trimmed = (text: string): string => text.replace(/^\ufeff+/, '').trim()
 
+export interface Counted {
+  text: string
+  answer: TextTokens
+}
+
 /** What was counted for `counted`, carried on to `text`. */
-export function budgetOf(text: string, counted: { text: string; answer: TextTokens } | null): Budget | null {
+export function budgetOf(text: string, counted: Counted | null): Budget | null {
   if (!counted) return null
   const { answer } = counted
   const { share, limit } = answer
   const each = share === 'each'
+  const known = each ? answer.prompt_tokens : answer.tokens
   if (counted.text === text) {
-    const tokens = each ? answer.prompt_tokens : answer.tokens
-    return { share, tokens, exact: true, characters: answer.characters, limit, truncated: answer.truncated }
+    const { characters, truncated } = answer
+    return { share, tokens: known, exact: true, characters, limit, truncated }
   }
   const whole = each ? trimmed(text) : text
   const characters = charactersOf(whole)
   const truncated = each && characters > limit
-  const sent = truncated ? [...whole].slice(0, limit).join('') : whole
-  return { share, tokens: guessTokens(sent), exact: false, characters, limit, truncated }
+  const sent = (from: string) => (each ? [...trimmed(from)].slice(0, limit).join('') : from)
+  const tokens = carriedOn(known, sent(counted.text), sent(text))
+  return { share, tokens, exact: false, characters, limit, truncated }
 }
 
-export function useBudget(path: string, text: string): Budget | null {
-  const [counted, setCounted] = useState<{ text: string; answer: TextTokens } | null>(null)
+/** Tokens of `to`, from those of `from`: the error is that of the guess for the stretch in which they differ. */
+function carriedOn(tokens: number, from: string, to: string): number {
+  const change = smallestChange(from, to)
+  if (!change) return tokens
+  const gone = guessTokens(from.slice(change.from, change.to))
+  return Math.max(change.insert === '' ? 0 : 1, tokens - gone + guessTokens(change.insert))
+}
+
+/** Counts a saved version. Its whole text is sent only where it is part of each request, or where a save told no count. */
+async function countSaved(path: string, text: string, saved: number | null): Promise<TextTokens> {
+  const rule = await countText(path, '')
+  if (rule.share === 'each' || saved === null) return countText(path, text)
+  return { ...rule, tokens: saved, characters: charactersOf(text) }
+}
+
+export function useBudget({ path, text, base: { content }, tokens }: Buffer): Budget | null {
+  const [counted, setCounted] = useState<Counted | null>(null)
   useEffect(() => {
     let left = false
-    const ask = () =>
-      countText(path, text).then(
-        answer => left || setCounted({ text, answer }),
-        // The guess stays until the next pause.
-        () => undefined,
-      )
-    const timer = setTimeout(ask, REST)
+    countSaved(path, content, tokens).then(
+      answer => left || setCounted({ text: content, answer }),
+      // The estimate goes on from the version before.
+      () => undefined,
+    )
     return () => {
       left = true
-      clearTimeout(timer)
     }
-  }, [path, text])
-  return budgetOf(text, counted)
+  }, [path, content, tokens])
+  return useMemo(() => budgetOf(text, counted), [text, counted])
 }

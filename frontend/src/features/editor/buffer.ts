@@ -3,6 +3,7 @@
  * Nothing here writes; the rules are those of a compare-and-swap on the file's content hash.
  */
 import { sameEtag } from '@/api/endpoints'
+import type { ModelKey } from './models'
 
 export type Writer = 'disk' | 'editor' | 'run'
 
@@ -16,6 +17,8 @@ export type BufferState =
 
 export interface Buffer {
   path: string
+  /** Undo history, cursor and scroll position are kept under it. */
+  model: ModelKey
   /** The version the text was made from; an empty etag means that the file is not there. */
   base: { content: string; etag: string }
   text: string
@@ -40,6 +43,7 @@ export type BufferEvent =
 
 export const openBuffer = (path: string, content: string, etag: string, tokens: number | null): Buffer => ({
   path,
+  model: {},
   base: { content, etag },
   text: content,
   state: { kind: 'clean' },
@@ -90,6 +94,7 @@ export function advanceBuffer(buffer: Buffer, event: BufferEvent): Buffer {
     case 'disk_loaded':
       return {
         ...openBuffer(buffer.path, event.content, event.etag, event.tokens),
+        model: buffer.model,
         savedAt: buffer.savedAt,
         revision: buffer.revision + 1,
       }

@@ -78,6 +78,6 @@ export const files = {
   budgetRead: 'In no request until it is read; {n} {n|token|tokens} then',
   budgetCut: '{n} {n|character|characters}; what comes after {limit} is not sent',
   budgetExact: 'Counted by the server',
-  budgetGuess: 'Guessed while you type; the server counts when you pause',
+  budgetGuess: 'Estimated while you type; counted again when you save',
   cutHere: 'Cut here: each request holds the first {limit} {limit|character|characters} of this file',
 }

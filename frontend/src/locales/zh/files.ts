@@ -76,6 +76,6 @@ export const files: Record<keyof typeof en, string> = {
   budgetRead: '读取之前不在请求中；读取时为 {n} 词元',
   budgetCut: '共 {n} 个字符，{limit} 之后的不会发送',
   budgetExact: '由服务器计数',
-  budgetGuess: '输入时为估算，停顿后由服务器计数',
+  budgetGuess: '输入时为估算，保存后重新计数',
   cutHere: '在此截断：每次请求只含此文件的前 {limit} 个字符',
 }

@@ -1,0 +1,56 @@
+/**
+ * The editor's model of an open file outlives its view: text, undo history, cursor and scroll position survive a switch
+ * to another file and a change of the file's name. A model lives as long as the buffer that it belongs to.
+ */
+import { isolateHistory } from '@codemirror/commands'
+import { EditorState, type Extension, type StateEffect, type Text } from '@codemirror/state'
+import type { EditorView } from '@codemirror/view'
+import { smallestChange } from './replace'
+
+/** Identifies the model of a buffer. Each `openBuffer` makes a new one; a renamed buffer keeps its own. */
+export type ModelKey = Readonly<Record<never, never>>
+
+interface Model {
+  state: EditorState
+  scroll: StateEffect<unknown>
+}
+
+const models = new WeakMap<ModelKey, Model>()
+
+/** Keeps what a view shows. Call it while the view is in the document: afterwards its scroll position is lost. */
+export function keepModel(key: ModelKey, view: EditorView): void {
+  models.set(key, { state: view.state, scroll: view.scrollSnapshot() })
+}
+
+export interface Opening {
+  text: string
+  /** What the state is made of when there is no model yet. */
+  extensions: () => Extension
+  /** What has to be set anew in a kept state, because it belonged to the view before. */
+  effects: () => readonly StateEffect<unknown>[]
+}
+
+export interface Opened {
+  state: EditorState
+  scrollTo?: StateEffect<unknown>
+}
+
+/** The state that a new view of the buffer begins with. A text that was replaced meanwhile is one more step to undo. */
+export function openModel(key: ModelKey, { text, extensions, effects }: Opening): Opened {
+  const kept = models.get(key)
+  if (!kept) return { state: EditorState.create({ doc: text, extensions: extensions() }) }
+  const change = changeTo(kept.state, text)
+  const { state, changes } = kept.state.update({
+    changes: change ?? [],
+    effects: effects(),
+    annotations: isolateHistory.of('full'),
+  })
+  const scrollTo = kept.scroll.map(changes)
+  return scrollTo ? { state, scrollTo } : { state }
+}
+
+/** The smallest change that makes `text` the text of a state; null where it is, whatever its line breaks are. */
+export function changeTo(state: EditorState, text: string): ReturnType<typeof smallestChange> {
+  const wanted: Text = state.toText(text)
+  return wanted.eq(state.doc) ? null : smallestChange(state.doc.toString(), wanted.toString())
+}
