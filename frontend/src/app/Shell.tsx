@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'react'
+import { useCallback, useEffect, useRef } from 'react'
 import { useLocation, useRoute } from 'wouter'
 import { useApprovals, useSessions } from '@/api/queries'
 import { Guard } from '@/components/Guard'
@@ -19,7 +19,6 @@ import { Dialogs } from './Dialogs'
 import { SafetyBanners } from './SafetyBanners'
 import { StatusRegion } from './StatusRegion'
 import { ensureThread } from './threads'
-import { useCommands } from './useCommands'
 import { useFileAddress } from './useFileAddress'
 import { useShortcuts } from './useShortcuts'
 
@@ -41,8 +40,11 @@ export function Shell() {
   const [, place] = useRoute<{ id: string; message: string }>('/s/:id/m/:message')
   const sessionId = params?.id ?? place?.id ?? null
   const input = useRef<HTMLTextAreaElement>(null)
-  const commands = useCommands({ sessionId, width, input })
-  useShortcuts(commands)
+  const context = { sessionId, width, input, navigate }
+  const run = useShortcuts(context)
+  const newChat = useCallback(() => run('newChat'), [run])
+  const toggleSessions = useCallback(() => run('toggleSessions'), [run])
+  const toggleInspector = useCallback(() => run('toggleInspector'), [run])
   useFileAddress()
 
   const sessions = useSessions().data
@@ -98,7 +100,7 @@ export function Shell() {
             href="/"
             onClick={event => {
               event.preventDefault()
-              commands.focusComposer()
+              run('focusComposer')
             }}
             className="sr-only focus:not-sr-only focus:absolute focus:z-50 focus:m-2 focus:rounded-md focus:bg-card focus:p-2"
           >
@@ -110,7 +112,7 @@ export function Shell() {
               style={width === 'wide' ? { width: ui.left } : undefined}
             >
               <Guard>
-                <Sidebar sessionId={sessionId} onNew={commands.newChat} />
+                <Sidebar sessionId={sessionId} onNew={newChat} />
               </Guard>
             </div>
           )}
@@ -122,26 +124,22 @@ export function Shell() {
               label={t('resizeSessions')}
               controls="pane-left"
               onChange={left => ui.set({ left })}
-              onCollapse={commands.toggleSessions}
+              onCollapse={toggleSessions}
             />
           )}
           {showChat && (
             <div className={cn('flex-1', playing && width === 'wide' ? 'min-w-[420px]' : 'min-w-0')}>
               <Guard of={playing ? PLAYGROUND : sessionId}>
                 {playing ? (
-                  <Playground
-                    width={width}
-                    onLeft={commands.toggleSessions}
-                    onRight={commands.toggleInspector}
-                  />
+                  <Playground width={width} onLeft={toggleSessions} onRight={toggleInspector} />
                 ) : (
                   <ChatPane
                     sessionId={sessionId}
                     message={place?.message ?? null}
                     input={input}
                     width={width}
-                    onLeft={commands.toggleSessions}
-                    onRight={commands.toggleInspector}
+                    onLeft={toggleSessions}
+                    onRight={toggleInspector}
                   />
                 )}
               </Guard>
@@ -155,7 +153,7 @@ export function Shell() {
               label={t('resizeInspector')}
               controls="pane-right"
               onChange={side.onChange}
-              onCollapse={commands.toggleInspector}
+              onCollapse={toggleInspector}
             />
           )}
           {showRight && (
@@ -180,11 +178,7 @@ export function Shell() {
         <Dialogs sessionId={sessionId} />
       </Guard>
       {(ui.dialog === 'palette' || ui.dialog === 'files') && (
-        <Palette
-          only={ui.dialog === 'files' ? 'files' : null}
-          commands={commands}
-          onOpenSession={id => navigate(`/s/${id}`)}
-        />
+        <Palette only={ui.dialog === 'files' ? 'files' : null} context={context} />
       )}
       <Toasts />
       <StatusRegion />

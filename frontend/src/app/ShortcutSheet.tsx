@@ -5,7 +5,9 @@ import { Dialog } from '@/components/ui/Dialog'
 import { Kbd } from '@/components/ui/Kbd'
 import { useT } from '@/lib/i18n'
 import { chordOf, keysOf, useChords } from './chords'
-import { type Chord, type CommandId, SHORTCUTS, WRITING_KEYS } from './shortcuts'
+import type { Chord } from './command'
+import { COMMANDS, type CommandId } from './commands'
+import { WRITING_KEYS } from './shortcuts'
 import { useRecording } from './useRecording'
 
 interface Props {
@@ -27,9 +29,9 @@ export default function ShortcutSheet({ open, onOpenChange }: Props) {
   return (
     <Dialog open={open} onOpenChange={onOpenChange} title={t('shortcuts')} description={t('keysHint')}>
       <dl className="divide-y text-[13px]">
-        {SHORTCUTS.map(shortcut => {
-          const { command, label } = shortcut
-          const chord = chordOf(shortcut, chosen)
+        {COMMANDS.filter(({ keys }) => keys !== null).map(listed => {
+          const { id: command, label } = listed
+          const chord = chordOf(listed, chosen)
           const name = t(label)
           return (
             <div key={command} className="flex items-center gap-2 py-1">

@@ -2,7 +2,8 @@
 import { create } from 'zustand'
 import { ALT, MOD, SHIFT } from '@/lib/platform'
 import { store, stored } from '@/lib/storage'
-import type { Chord, CommandId, Shortcut } from './shortcuts'
+import type { Chord, Command } from './command'
+import type { CommandId } from './commands'
 
 /** Null: the command has no keys. */
 type Chosen = Partial<Record<CommandId, Chord | null>>
@@ -20,9 +21,9 @@ export const useChords = create<{ chosen: Chosen }>(() => ({ chosen: kept() }))
 useChords.subscribe(({ chosen }) => store('mc.keys', JSON.stringify(chosen)))
 
 /** The keys of a command as they are now; null where it has none. */
-export function chordOf(shortcut: Shortcut, { chosen } = useChords.getState()): Chord | null {
-  const own = chosen[shortcut.command]
-  return own === undefined ? shortcut : own
+export function chordOf(command: Command<CommandId>, { chosen } = useChords.getState()): Chord | null {
+  const own = chosen[command.id]
+  return own === undefined ? command.keys : own
 }
 
 const NAMES: Record<string, string> = {

@@ -1,12 +1,11 @@
 import { chordOf, keysOf, useChords } from './chords'
-import { type CommandId, SHORTCUTS } from './shortcuts'
+import { type CommandId, commandOf } from './commands'
 
 /** A tooltip: words, and the keys that do the same. */
-export function useHint(): (words: string, command: CommandId) => string {
+export function useHint(): (words: string, id: CommandId) => string {
   const chosen = useChords()
-  return (words, command) => {
-    const shortcut = SHORTCUTS.find(shortcut => shortcut.command === command)
-    const chord = shortcut && chordOf(shortcut, chosen)
+  return (words, id) => {
+    const chord = chordOf(commandOf(id), chosen)
     return chord ? `${words} (${keysOf(chord).join(' ')})` : words
   }
 }

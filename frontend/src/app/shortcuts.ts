@@ -1,94 +1,15 @@
-/** Every key of the application, in one list: it feeds the handler, the help sheet, the tooltips and the palette. */
+/** Finds the command that keys stand for. */
+import { approvalCards } from '@/features/approvals/cards'
 import type { Key } from '@/lib/i18n'
 import { isMod } from '@/lib/platform'
 import { chordOf } from './chords'
-
-export type CommandId =
-  | 'palette'
-  | 'openFile'
-  | 'newChat'
-  | 'toggleSessions'
-  | 'toggleInspector'
-  | 'nextPane'
-  | 'previousPane'
-  | 'previousSession'
-  | 'nextSession'
-  | 'stopWork'
-  | 'saveFile'
-  | 'diffFile'
-  | 'wrapLines'
-  | 'findInChat'
-  | 'copyLastCode'
-  | 'foldChains'
-  | 'focusComposer'
-  | 'shortcuts'
-  | 'settings'
-  | 'allowOldest'
-  | 'denyOldest'
-  | 'previousMessage'
-  | 'nextMessage'
-  | 'copyMessage'
-  | 'editMessage'
-  | 'regenerate'
-  | 'branchHere'
-
-/** Keys that are pressed together. */
-export interface Chord {
-  /** Physical key: what is printed on it, and what Shift makes of it, differ between layouts. */
-  code: string
-  mod?: true
-  shift?: true
-  alt?: true
-}
-
-export interface Shortcut extends Chord {
-  command: CommandId
-  label: Key
-  /** `outside text`: a single letter must not fire while somebody writes. `chat`: only with the focus in the
-   * chat. `run`: there too, and not while a call waits for an answer. `message`: only with the focus on a message.
-   * `uncovered`: not while a dialog or a menu is open. */
-  when?: 'outside text' | 'uncovered' | 'chat' | 'run' | 'message'
-}
-
-const mod = true
-const shift = true
-const alt = true
-
-/** As they are until somebody chooses others. */
-export const SHORTCUTS: readonly Shortcut[] = [
-  { command: 'palette', label: 'palette', code: 'KeyK', mod },
-  { command: 'openFile', label: 'openFileByName', code: 'KeyP', mod },
-  { command: 'newChat', label: 'newChat', code: 'KeyO', mod, shift },
-  { command: 'focusComposer', label: 'focusComposer', code: 'Slash', when: 'outside text' },
-  { command: 'stopWork', label: 'stopWork', code: 'Escape', when: 'run' },
-  { command: 'findInChat', label: 'findInChat', code: 'KeyF', mod, when: 'chat' },
-  { command: 'copyLastCode', label: 'copyLastCode', code: 'Semicolon', mod, shift },
-  { command: 'foldChains', label: 'foldChains', code: 'KeyC', alt },
-  { command: 'saveFile', label: 'saveFile', code: 'KeyS', mod },
-  { command: 'diffFile', label: 'compareBeforeSave', code: 'KeyD', alt },
-  { command: 'wrapLines', label: 'wrapLines', code: 'KeyZ', alt },
-  { command: 'previousSession', label: 'previousSession', code: 'ArrowUp', alt },
-  { command: 'nextSession', label: 'nextSession', code: 'ArrowDown', alt },
-  { command: 'toggleSessions', label: 'toggleSessions', code: 'KeyB', mod },
-  { command: 'toggleInspector', label: 'toggleInspector', code: 'KeyB', mod, alt },
-  { command: 'nextPane', label: 'nextPane', code: 'F6' },
-  { command: 'previousPane', label: 'previousPane', code: 'F6', shift },
-  { command: 'allowOldest', label: 'allowOldest', code: 'Enter', mod, alt, when: 'uncovered' },
-  { command: 'denyOldest', label: 'denyOldest', code: 'Backspace', mod, alt, when: 'uncovered' },
-  { command: 'settings', label: 'settings', code: 'Comma', mod },
-  { command: 'shortcuts', label: 'shortcuts', code: 'Slash', mod },
-  { command: 'previousMessage', label: 'previousMessage', code: 'ArrowUp', when: 'message' },
-  { command: 'nextMessage', label: 'nextMessage', code: 'ArrowDown', when: 'message' },
-  { command: 'copyMessage', label: 'copyMessage', code: 'KeyC', when: 'message' },
-  { command: 'editMessage', label: 'editMessage', code: 'KeyE', when: 'message' },
-  { command: 'regenerate', label: 'regenerate', code: 'KeyR', when: 'message' },
-  { command: 'branchHere', label: 'branchHere', code: 'KeyB', when: 'message' },
-]
+import type { Chord, Command } from './command'
+import { COMMANDS, type CommandId } from './commands'
 
 /** Keys of the text field itself; the help sheet names them too. */
 export const WRITING_KEYS: readonly (Chord & { label: Key })[] = [
   { label: 'sendMessage', code: 'Enter' },
-  { label: 'newLine', code: 'Enter', shift },
+  { label: 'newLine', code: 'Enter', shift: true },
   { label: 'editLast', code: 'ArrowUp' },
 ]
 
@@ -100,7 +21,7 @@ const isCovered = (): boolean =>
   document.querySelector('[role=dialog], [role=alertdialog], [role=menu]') !== null
 
 /** Esc stops a run, and that would deny what waits for an answer: then it does nothing. */
-const isAsked = (): boolean => document.querySelector('[data-approval]') !== null
+const isAsked = (): boolean => approvalCards.all().length > 0
 
 const inChat = (target: EventTarget | null): boolean =>
   target === document.body || (target instanceof Element && target.closest('#pane-chat') !== null)
@@ -109,12 +30,12 @@ const inChat = (target: EventTarget | null): boolean =>
 const onMessage = (target: EventTarget | null): boolean =>
   target instanceof Element && target.matches('[role=log] article, #pane-chat')
 
-function applies({ when }: Shortcut, target: EventTarget | null): boolean {
-  if (when === 'outside text') return !isText(target) && !isCovered()
-  if (when === 'uncovered') return !isCovered()
-  if (when === 'chat') return inChat(target) && !isCovered()
-  if (when === 'run') return inChat(target) && !isCovered() && !isAsked()
-  if (when === 'message') return onMessage(target) && !isCovered()
+function applies({ scope }: Command, target: EventTarget | null): boolean {
+  if (scope === 'outside text') return !isText(target) && !isCovered()
+  if (scope === 'uncovered') return !isCovered()
+  if (scope === 'chat') return inChat(target) && !isCovered()
+  if (scope === 'run') return inChat(target) && !isCovered() && !isAsked()
+  if (scope === 'message') return onMessage(target) && !isCovered()
   return true
 }
 
@@ -126,12 +47,12 @@ export const isChord = (chord: Chord, event: KeyboardEvent): boolean =>
   Boolean(chord.shift) === event.shiftKey &&
   Boolean(chord.alt) === event.altKey
 
-/** The shortcut that a key event stands for, if any. */
-export function shortcutOf(event: KeyboardEvent): Shortcut | null {
+/** The command that a key event stands for, if any. */
+export function shortcutOf(event: KeyboardEvent): Command<CommandId> | null {
   if (event.isComposing || event.keyCode === 229) return null
-  const fits = (shortcut: Shortcut): boolean => {
-    const chord = chordOf(shortcut)
-    return chord !== null && isChord(chord, event) && applies(shortcut, event.target)
+  const fits = (command: Command<CommandId>): boolean => {
+    const chord = chordOf(command)
+    return chord !== null && isChord(chord, event) && applies(command, event.target)
   }
-  return SHORTCUTS.find(fits) ?? null
+  return COMMANDS.find(fits) ?? null
 }

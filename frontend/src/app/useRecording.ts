@@ -2,7 +2,9 @@ import { useEffect, useRef, useState } from 'react'
 import { useT } from '@/lib/i18n'
 import { ALT, isMod, MOD } from '@/lib/platform'
 import { chordOf, keysOf } from './chords'
-import { type Chord, type CommandId, isChord, SHORTCUTS } from './shortcuts'
+import type { Chord } from './command'
+import { COMMANDS, type CommandId, commandOf } from './commands'
+import { isChord } from './shortcuts'
 
 const MODIFIER = /^(Control|Meta|Alt|Shift|OS)/
 
@@ -21,7 +23,7 @@ export function useRecording(
   useEffect(() => {
     setProblem(null)
     if (command === null) return
-    const when = SHORTCUTS.find(shortcut => shortcut.command === command)?.when
+    const { scope } = commandOf(command)
     const onKey = (event: KeyboardEvent) => {
       event.preventDefault()
       event.stopImmediatePropagation()
@@ -35,15 +37,15 @@ export function useRecording(
         ...(shiftKey && { shift: true as const }),
         ...(altKey && { alt: true as const }),
       }
-      const harmless = mod || altKey || /^F\d/.test(code) || when === 'outside text' || when === 'message'
+      const harmless = mod || altKey || /^F\d/.test(code) || scope === 'outside text' || scope === 'message'
       if (!harmless) return setProblem(t('keysBare', { mod: MOD, alt: ALT }))
-      const taken = SHORTCUTS.find(other => {
+      const taken = COMMANDS.find(other => {
         const own = chordOf(other)
         return (
-          other.command !== command &&
+          other.id !== command &&
           own &&
           isChord(own, event) &&
-          (other.when === when || !other.when || !when)
+          (other.scope === scope || !other.scope || !scope)
         )
       })
       if (!taken) return done.current(chord)

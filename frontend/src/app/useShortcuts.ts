@@ -1,21 +1,23 @@
-import { useEffect, useRef } from 'react'
-import { type CommandId, shortcutOf } from './shortcuts'
+import { useCallback, useEffect, useRef } from 'react'
+import type { CommandContext } from './command'
+import { type CommandId, isEnabled, runCommand } from './commands'
+import { shortcutOf } from './shortcuts'
 
-export type Commands = Record<CommandId, () => void>
-
-export function useShortcuts(commands: Commands): void {
-  const latest = useRef(commands)
+/** Runs the commands of the keys that are pressed. The returned function runs one by its id, and stays the same. */
+export function useShortcuts(context: CommandContext): (id: CommandId) => void {
+  const latest = useRef(context)
   useEffect(() => {
-    latest.current = commands
+    latest.current = context
   })
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      const shortcut = shortcutOf(event)
-      if (!shortcut) return
+      const command = shortcutOf(event)
+      if (!command || !isEnabled(command, latest.current)) return
       event.preventDefault()
-      latest.current[shortcut.command]()
+      command.run(latest.current)
     }
     window.addEventListener('keydown', onKey)
     return () => window.removeEventListener('keydown', onKey)
   }, [])
+  return useCallback(id => runCommand(id, latest.current), [])
 }

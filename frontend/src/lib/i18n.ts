@@ -42,6 +42,9 @@ export async function setLang(lang: Lang): Promise<void> {
   for (const listener of listeners) listener()
 }
 
+/** Changes to the language after the current one. */
+export const nextLang = (): Promise<void> => setLang(current === 'zh' ? 'en' : 'zh')
+
 /** `{n|file|files}`: the first where `n` is one, else the second, which may have places of its own. */
 const FORMS = /\{(\w+)\|([^|]*)\|((?:[^{}]|\{\w+\})*)\}/g
 

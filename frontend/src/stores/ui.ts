@@ -148,3 +148,7 @@ export const showChunks = (): void =>
 
 /** Shows the requests that made the answer of a work, or the next request. */
 export const showXray = (work: string | null): void => useUi.setState({ dialog: 'xray', xrayOf: work })
+
+/** Opens a dialog, or closes it where it is open. */
+export const toggleDialog = (name: DialogName): void =>
+  useUi.setState(({ dialog }) => ({ dialog: dialog === name ? null : name }))

@@ -2,14 +2,10 @@ import { QueryClientProvider } from '@tanstack/react-query'
 import { act, fireEvent, render, screen } from '@testing-library/react'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { keys, queryClient } from '@/api/queries'
-import { SHORTCUTS } from '@/app/shortcuts'
-import type { Commands } from '@/app/useShortcuts'
 import Palette from '@/features/palette/Palette'
 import { getLang, setLang } from '@/lib/i18n'
 import { getTheme, setTheme } from '@/lib/theme'
 import { useUi } from '@/stores/ui'
-
-const commands = Object.fromEntries(SHORTCUTS.map(({ command }) => [command, vi.fn()])) as unknown as Commands
 
 function show(path = '/', rag_mode: boolean | null = true) {
   history.replaceState(null, '', path)
@@ -18,7 +14,15 @@ function show(path = '/', rag_mode: boolean | null = true) {
   useUi.setState({ dialog: 'palette' })
   return render(
     <QueryClientProvider client={queryClient}>
-      <Palette only={null} commands={commands} onOpenSession={() => {}} />
+      <Palette
+        only={null}
+        context={{
+          sessionId: path.split('/')[2] ?? null,
+          width: 'wide',
+          input: { current: null },
+          navigate: () => {},
+        }}
+      />
     </QueryClientProvider>,
   )
 }

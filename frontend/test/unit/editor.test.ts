@@ -3,7 +3,7 @@ import { EditorState, type Extension } from '@codemirror/state'
 import { EditorView, keymap } from '@codemirror/view'
 import { afterEach, describe, expect, it } from 'vitest'
 import { useChords } from '@/app/chords'
-import { SHORTCUTS } from '@/app/shortcuts'
+import { COMMANDS } from '@/app/commands'
 import { keysOfApp } from '@/features/editor/keys'
 import { type CHOICES, compared } from '@/features/editor/merge'
 import { PHRASES, phrases } from '@/features/editor/phrases'
@@ -49,8 +49,9 @@ describe('a key of the application', () => {
   })
 
   it('is never the editor’s, whichever it is', () => {
-    for (const { code, mod, shift, alt, when } of SHORTCUTS) {
-      if (when !== undefined) continue
+    for (const { keys, scope } of COMMANDS) {
+      if (keys === null || scope !== undefined) continue
+      const { code, mod, shift, alt } = keys
       let reached = false
       const asks = EditorView.domEventHandlers({ keydown: () => (reached = true) })
       press(show('x', [asks, keysOfApp]), { code, ctrlKey: !!mod, shiftKey: !!shift, altKey: !!alt })

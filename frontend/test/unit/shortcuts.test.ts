@@ -1,16 +1,19 @@
 import { expect, it } from 'vitest'
 import { keysOf, useChords } from '@/app/chords'
-import { lastCode } from '@/app/messages'
-import { SHORTCUTS, shortcutOf } from '@/app/shortcuts'
+import { COMMANDS } from '@/app/commands'
+import { shortcutOf } from '@/app/shortcuts'
+import { messageActions } from '@/features/chat/messageActions'
+import { actOnFocused, lastCode } from '@/features/chat/messages'
 
 const key = (init: KeyboardEventInit, target: HTMLElement = document.body): string | undefined => {
   const event = new KeyboardEvent('keydown', { ...init, bubbles: true })
   target.dispatchEvent(event)
-  return shortcutOf(event)?.command
+  return shortcutOf(event)?.id
 }
 
-it('no two shortcuts share their keys', () => {
-  const chords = SHORTCUTS.map(s => [s.code, s.mod, s.shift, s.alt].join())
+it('no two commands share their id or their keys', () => {
+  const chords = COMMANDS.flatMap(({ keys: k }) => (k ? [[k.code, k.mod, k.shift, k.alt].join()] : []))
+  expect(new Set(COMMANDS.map(({ id }) => id)).size).toBe(COMMANDS.length)
   expect(new Set(chords).size).toBe(chords.length)
 })
 
@@ -65,6 +68,26 @@ it('letters work on a message only while it has the focus', () => {
   expect(key({ code: 'KeyC' }, article as HTMLElement)).toBe('copyMessage')
   expect(key({ code: 'KeyC' }, button as HTMLElement)).toBeUndefined()
   expect(key({ code: 'KeyC' })).toBeUndefined()
+  log.remove()
+})
+
+it('a command for a message acts on the one with the focus, whatever its buttons are called', () => {
+  const log = document.createElement('div')
+  log.setAttribute('role', 'log')
+  log.innerHTML = '<article tabindex="-1" data-message="m1"></article>'
+  document.body.append(log)
+  const done: string[] = []
+  const offered = { copyMessage: () => void done.push('copied'), regenerate: null }
+  messageActions.set('m1', offered)
+  actOnFocused('copyMessage')
+  expect(done).toEqual([])
+  log.querySelector('article')?.focus()
+  actOnFocused('copyMessage')
+  actOnFocused('regenerate')
+  expect(done).toEqual(['copied'])
+  messageActions.delete('m1', offered)
+  actOnFocused('copyMessage')
+  expect(done).toEqual(['copied'])
   log.remove()
 })
 

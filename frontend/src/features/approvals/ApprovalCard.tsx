@@ -5,8 +5,10 @@ import type { Approval } from '@/api/types'
 import { Button } from '@/components/ui/Button'
 import { Kbd } from '@/components/ui/Kbd'
 import { useSay, useT } from '@/lib/i18n'
+import { useMounted } from '@/lib/mounted'
 import { becauseIn } from '@/lib/server'
 import { Countdown } from './Countdown'
+import { approvalCards } from './cards'
 import { DenyForm } from './DenyForm'
 import { InputForm } from './InputForm'
 import { ShownCall } from './ShownCall'
@@ -16,6 +18,9 @@ import { canBeAlways, titleOf } from './title'
 const UNREAD_MS = 700
 
 type Mode = 'asking' | 'editing' | 'denying'
+
+/** What the form of each mode answers. */
+const FORMS = { asking: null, editing: 'approve', denying: 'deny' } as const
 
 interface Props {
   approval: Approval
@@ -30,6 +35,7 @@ export function ApprovalCard({ approval, onAnswer, takesFocus }: Props) {
   const reason = becauseIn(useSay(), approval.because) ?? approval.reason
   const title = useId()
   const card = useRef<HTMLDivElement>(null)
+  const form = useRef<HTMLFormElement>(null)
   const seenAt = useRef(0)
   const [mode, setMode] = useState<Mode>('asking')
   const [busy, setBusy] = useState(false)
@@ -42,6 +48,11 @@ export function ApprovalCard({ approval, onAnswer, takesFocus }: Props) {
     if (takesFocus()) card.current?.focus({ preventScroll: true })
   }, [])
 
+  useMounted(approvalCards, approval.id, {
+    element: () => card.current,
+    form: FORMS[mode],
+    submit: () => form.current?.requestSubmit(),
+  })
   const give = async (answer: Answer) => {
     if (busy) return
     setBusy(true)
@@ -118,9 +129,9 @@ export function ApprovalCard({ approval, onAnswer, takesFocus }: Props) {
         </div>
       )}
       {mode === 'editing' && (
-        <InputForm args={approval.arguments} busy={busy} onAnswer={give} onBack={back} />
+        <InputForm form={form} args={approval.arguments} busy={busy} onAnswer={give} onBack={back} />
       )}
-      {mode === 'denying' && <DenyForm busy={busy} onAnswer={give} onBack={back} />}
+      {mode === 'denying' && <DenyForm form={form} busy={busy} onAnswer={give} onBack={back} />}
       {problem !== null && (
         <p role="alert" className="text-bad [overflow-wrap:anywhere]">
           {t('notDone', { reason: problem })}

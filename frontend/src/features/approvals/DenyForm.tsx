@@ -1,15 +1,16 @@
-import { type FormEvent, useState } from 'react'
+import { type FormEvent, type RefObject, useState } from 'react'
 import type { Answer } from '@/api/approvals'
 import { Button } from '@/components/ui/Button'
 import { useT } from '@/lib/i18n'
 
 interface Props {
+  form: RefObject<HTMLFormElement | null>
   busy: boolean
   onAnswer: (answer: Answer) => void
   onBack: () => void
 }
 
-export function DenyForm({ busy, onAnswer, onBack }: Props) {
+export function DenyForm({ form, busy, onAnswer, onBack }: Props) {
   const t = useT()
   const [reason, setReason] = useState('')
   const submit = (event: FormEvent) => {
@@ -17,7 +18,7 @@ export function DenyForm({ busy, onAnswer, onBack }: Props) {
     onAnswer({ decision: 'deny', reason: reason.trim() })
   }
   return (
-    <form onSubmit={submit} data-decision="deny" className="space-y-2">
+    <form onSubmit={submit} ref={form} className="space-y-2">
       <label className="block text-fg-2 text-small">
         {t('denyReason')}
         <textarea

@@ -1,10 +1,11 @@
-import { type FormEvent, useState } from 'react'
+import { type FormEvent, type RefObject, useState } from 'react'
 import type { Answer } from '@/api/approvals'
 import { Button } from '@/components/ui/Button'
 import { useT } from '@/lib/i18n'
 import { argumentsOf, fieldsOf } from './fields'
 
 interface Props {
+  form: RefObject<HTMLFormElement | null>
   args: unknown
   busy: boolean
   onAnswer: (answer: Answer) => void
@@ -12,7 +13,7 @@ interface Props {
 }
 
 /** The input, to be changed before it is allowed. What was changed is shown as such afterwards. */
-export function InputForm({ args, busy, onAnswer, onBack }: Props) {
+export function InputForm({ form, args, busy, onAnswer, onBack }: Props) {
   const t = useT()
   const [fields, setFields] = useState(() => fieldsOf(args))
   const [wrong, setWrong] = useState(false)
@@ -23,7 +24,7 @@ export function InputForm({ args, busy, onAnswer, onBack }: Props) {
     if (made) onAnswer({ decision: 'approve', arguments: made.value })
   }
   return (
-    <form onSubmit={submit} data-decision="approve" className="space-y-2">
+    <form onSubmit={submit} ref={form} className="space-y-2">
       {fields.map((field, at) => (
         <label key={field.name} className="block text-fg-2 text-small">
           <span className="font-mono">{field.name || t('input')}</span>

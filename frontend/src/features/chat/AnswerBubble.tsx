@@ -2,12 +2,15 @@ import { GitBranch, RefreshCw, ScanSearch } from 'lucide-react'
 import { memo } from 'react'
 import { useHint } from '@/app/hint'
 import { IconButton } from '@/components/ui/Button'
-import { CopyButton } from '@/components/ui/CopyButton'
+import { CopyingButton, useCopy } from '@/components/ui/CopyButton'
+import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
+import { useMounted } from '@/lib/mounted'
 import { showXray } from '@/stores/ui'
 import type { Activity, AssistantEntry, Segment } from '@/thread/model'
 import { ChangedFiles } from './ChangedFiles'
 import { type Change, changesOf } from './changes'
+import { messageActions } from './messageActions'
 import { OutcomeLine } from './OutcomeLine'
 import { StatusLine } from './StatusLine'
 import { SegmentView } from './segments/SegmentView'
@@ -42,6 +45,12 @@ export const AnswerBubble = memo(function AnswerBubble(props: Props) {
   const t = useT()
   const hint = useHint()
   const running = entry.outcome.kind === 'running'
+  const copying = useCopy(() => plainText(entry))
+  useMounted(messageActions, entry.id, {
+    copyMessage: running ? null : copying.copy,
+    regenerate: running ? null : onRegenerate,
+    branchHere: running ? null : onBranch,
+  })
   const writing = running ? (activity?.writing ?? null) : null
   const segments =
     writing && entry.segments.at(-1)?.kind !== 'tools' ? [...entry.segments, NO_STEPS] : entry.segments
@@ -73,10 +82,10 @@ export const AnswerBubble = memo(function AnswerBubble(props: Props) {
       {!running && (
         <div className="mt-1 flex items-center gap-2">
           <div className="flex opacity-0 transition-opacity group-focus-within:opacity-100 group-hover:opacity-100 pointer-coarse:opacity-100">
-            <CopyButton
+            <CopyingButton
               label={t('copyMessage')}
               title={hint(t('copyMessage'), 'copyMessage')}
-              text={() => plainText(entry)}
+              copying={copying}
             />
             {onRegenerate && (
               <IconButton

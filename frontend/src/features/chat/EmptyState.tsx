@@ -1,7 +1,8 @@
 import { ArrowUpRight } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { chordOf, keysOf, useChords } from '@/app/chords'
-import { SHORTCUTS, WRITING_KEYS } from '@/app/shortcuts'
+import { commandOf } from '@/app/commands'
+import { WRITING_KEYS } from '@/app/shortcuts'
 import { Kbd } from '@/components/ui/Kbd'
 import { useT } from '@/lib/i18n'
 
@@ -46,7 +47,7 @@ export function EmptyState({ onPick, first }: Props) {
 }
 
 const NEW_LINE = WRITING_KEYS.filter(({ label }) => label === 'newLine')
-const COMMANDS = SHORTCUTS.filter(({ command }) => command === 'palette' || command === 'shortcuts')
+const COMMANDS = ['palette', 'shortcuts'] as const
 
 /** A few keys to begin with, as they are now. A finger has no use for them. */
 function Hints() {
@@ -54,7 +55,7 @@ function Hints() {
   const chosen = useChords()
   const hints = [
     ...NEW_LINE.map(key => ({ label: key.label, chord: key })),
-    ...COMMANDS.map(shortcut => ({ label: shortcut.label, chord: chordOf(shortcut, chosen) })),
+    ...COMMANDS.map(commandOf).map(command => ({ label: command.label, chord: chordOf(command, chosen) })),
   ]
   return (
     <dl className="mt-5 flex flex-wrap justify-center gap-x-5 gap-y-1.5 text-fg-3 text-small pointer-coarse:hidden">

@@ -4,8 +4,10 @@ import { onDemand } from '@/components/onDemand'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { duration } from '@/lib/format'
 import { useT } from '@/lib/i18n'
+import { useMounted } from '@/lib/mounted'
 import { useFold } from '@/stores/folds'
 import type { Step } from '@/thread/model'
+import { chains } from './messageActions'
 import { InputStep, ToolStep } from './ToolStep'
 
 const Waiting = onDemand(() => import('@/features/approvals/Waiting'))
@@ -34,6 +36,7 @@ function Chain({ id, steps, running, writing }: Props) {
   const t = useT()
   const failed = steps.filter(step => step.status === 'error').length
   const [open, setOpen] = useFold(id, running || failed > 0)
+  useMounted(chains, id, { open, setOpen })
   const total = steps.reduce((sum, step) => sum + (step.durationMs ?? 0), 0)
   const active = writing !== null || steps.some(step => step.status === 'running')
   return (

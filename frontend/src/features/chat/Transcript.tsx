@@ -130,6 +130,7 @@ export const Transcript = memo(function Transcript({ rows, sent, target, sought 
                   ref={list.measureElement}
                   tabIndex={-1}
                   data-index={item.index}
+                  data-message={row.key}
                   data-target={row.key === target || undefined}
                   aria-label={row.label}
                   aria-posinset={item.index + 1}

@@ -4,11 +4,13 @@ import { useHint } from '@/app/hint'
 import type { Anew } from '@/app/threads'
 import { onDemand } from '@/components/onDemand'
 import { IconButton } from '@/components/ui/Button'
-import { CopyButton } from '@/components/ui/CopyButton'
+import { CopyingButton, useCopy } from '@/components/ui/CopyButton'
 import { SentFiles } from '@/features/attach/SentFiles'
 import { useT } from '@/lib/i18n'
+import { useMounted } from '@/lib/mounted'
 import { useUi } from '@/stores/ui'
 import type { Attachment } from '@/thread/model'
+import { messageActions } from './messageActions'
 import { Siblings } from './Siblings'
 
 const EditForm = onDemand(() => import('./EditForm'))
@@ -31,6 +33,12 @@ export const UserBubble = memo(function UserBubble(props: Props) {
   const hint = useHint()
   const editing = useUi(s => s.editing === id)
   const setEditing = (on: boolean) => useUi.setState({ editing: on ? id : null })
+  const copying = useCopy(() => content)
+  const idle = !editing || !onEdit
+  useMounted(messageActions, id, {
+    editMessage: onEdit && idle ? () => setEditing(true) : null,
+    copyMessage: content !== '' && idle ? copying.copy : null,
+  })
   if (editing && onEdit) {
     return (
       <EditForm
@@ -65,10 +73,10 @@ export const UserBubble = memo(function UserBubble(props: Props) {
             </IconButton>
           )}
           {content !== '' && (
-            <CopyButton
+            <CopyingButton
               label={t('copyMessage')}
               title={hint(t('copyMessage'), 'copyMessage')}
-              text={() => content}
+              copying={copying}
             />
           )}
         </div>

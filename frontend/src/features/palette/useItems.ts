@@ -1,18 +1,17 @@
-import { useFiles, useSessions } from '@/api/queries'
+import { useFiles, useSessions, useStatus } from '@/api/queries'
 import { chordOf, keysOf, useChords } from '@/app/chords'
-import { SHORTCUTS } from '@/app/shortcuts'
-import type { Commands } from '@/app/useShortcuts'
+import type { CommandContext } from '@/app/command'
+import { COMMANDS, isEnabled } from '@/app/commands'
 import { useT } from '@/lib/i18n'
 import { openFile } from '@/stores/ui'
 import type { Item } from './item'
 import { matches } from './match'
-import { useMore } from './useMore'
 
 /** More of one kind than this is a list, not an answer; before anything is asked for, a look at each kind. */
 const MOST = 12
 const FIRST = 5
 
-export function useItems(query: string, commands: Commands, onOpenSession: (id: string) => void): Item[] {
+export function useItems(query: string, context: CommandContext): Item[] {
   const t = useT()
   const chosen = useChords()
   const sessions = useSessions().data ?? []
@@ -20,25 +19,28 @@ export function useItems(query: string, commands: Commands, onOpenSession: (id: 
   const workspace = useFiles('workspace').data ?? []
   const skills = useFiles('skills').data ?? []
   const knowledge = useFiles('knowledge').data ?? []
+  // Some commands depend on the status: what they offer is made again when it changes.
+  useStatus()
   const all: Item[] = [
-    // What belongs to the message with the focus has nothing to work on here.
-    ...SHORTCUTS.filter(s => s.command !== 'palette' && s.when !== 'message').map(s => {
-      const chord = chordOf(s, chosen)
+    // A command of the message with the focus has no message to work on here.
+    ...COMMANDS.filter(
+      command => command.id !== 'palette' && command.scope !== 'message' && isEnabled(command, context),
+    ).map(command => {
+      const chord = chordOf(command, chosen)
       return {
-        id: s.command,
+        id: command.id,
         group: 'commands' as const,
-        text: t(s.label),
+        text: t(command.label, command.name && { name: t(command.name) }),
         keys: chord ? keysOf(chord) : [],
-        run: commands[s.command],
+        run: () => command.run(context),
       }
     }),
-    ...useMore(),
     ...sessions.map(s => ({
       id: s.id,
       group: 'sessions' as const,
       text: s.title || s.begins || t('untitled'),
       keys: [],
-      run: () => onOpenSession(s.id),
+      run: () => context.navigate(`/s/${s.id}`),
     })),
     ...[...memory, ...skills, ...workspace, ...knowledge].map(f => ({
       id: f.path,

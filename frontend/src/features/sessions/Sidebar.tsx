@@ -8,7 +8,7 @@ import { onDemand } from '@/components/onDemand'
 import { Button, IconButton } from '@/components/ui/Button'
 import { Kbd } from '@/components/ui/Kbd'
 import { Menu, MenuItem } from '@/components/ui/Menu'
-import { setLang, useLang, useT } from '@/lib/i18n'
+import { nextLang, useT } from '@/lib/i18n'
 import { MOD } from '@/lib/platform'
 import { useAsked } from '@/lib/useAsked'
 import { useLive } from '@/stores/live'
@@ -31,7 +31,6 @@ interface Props {
 export default function Sidebar({ sessionId, onNew }: Props) {
   const t = useT()
   const hint = useHint()
-  const lang = useLang()
   const [, navigate] = useLocation()
   const { view, set } = useUi()
   const sessions = useSessions()
@@ -73,7 +72,7 @@ export default function Sidebar({ sessionId, onNew }: Props) {
         </span>
         <strong className="font-semibold text-[15px]">miniclaw</strong>
         <span className="ms-auto flex">
-          <IconButton label={t('language')} onClick={() => void setLang(lang === 'zh' ? 'en' : 'zh')}>
+          <IconButton label={t('language')} onClick={() => void nextLang()}>
             <Languages size={16} aria-hidden />
           </IconButton>
           <ThemeMenu />

@@ -1,9 +1,10 @@
 /** What keys do with the messages of the open conversation. */
 import { copyText } from '@/lib/clipboard'
-import { type Key, t } from '@/lib/i18n'
+import { t } from '@/lib/i18n'
 import { useLive } from '@/stores/live'
 import { toast } from '@/stores/toasts'
 import { shownThread } from '@/thread/loaded'
+import { chains, type MessageAction, messageActions } from './messageActions'
 
 const shown = (): HTMLElement[] => [...document.querySelectorAll<HTMLElement>('[role=log] article')]
 const placeOf = (article: HTMLElement): number => Number(article.getAttribute('aria-posinset'))
@@ -17,12 +18,10 @@ export function step(by: 1 | -1): void {
   next?.scrollIntoView({ block: 'nearest' })
 }
 
-/** Presses a button of the message that has the focus, where it has that button just now. */
-export function press(label: Key): void {
-  const message = document.activeElement?.closest('[role=log] article')
-  const buttons = message?.querySelectorAll<HTMLElement>('button') ?? []
-  const wanted = [...buttons].find(button => button.getAttribute('aria-label') === t(label))
-  wanted?.click()
+/** Does something to the message that has the focus, where that can be done just now. */
+export function actOnFocused(action: MessageAction): void {
+  const article = document.activeElement?.closest<HTMLElement>('[role=log] article')
+  messageActions.get(article?.dataset.message ?? '')?.[action]?.()
 }
 
 const FENCE = /^(`{3,}|~{3,})[^\n]*\n([\s\S]*?)^\1/gm
@@ -42,7 +41,7 @@ export async function copyLastCode(session: string | null): Promise<void> {
 
 /** Folds every chain that is open, or opens all of them. */
 export function foldChains(): void {
-  const all = [...document.querySelectorAll<HTMLDetailsElement>('[role=log] details.chain')]
+  const all = chains.all()
   const open = all.filter(chain => chain.open)
-  for (const chain of open.length > 0 ? open : all) chain.querySelector('summary')?.click()
+  for (const chain of open.length > 0 ? open : all) chain.setOpen(open.length === 0)
 }

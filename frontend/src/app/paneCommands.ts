@@ -1,0 +1,41 @@
+import { useUi } from '@/stores/ui'
+import { type CommandContext, defineCommands } from './command'
+
+const PANES = ['pane-left', 'pane-chat', 'pane-play', 'pane-right'] as const
+
+/** Moves the focus to the next pane that is on the screen. */
+function cyclePane(step: 1 | -1): void {
+  const shown = PANES.map(id => document.getElementById(id)).filter(pane => pane !== null)
+  const at = shown.findIndex(pane => pane.contains(document.activeElement))
+  shown[(at + step + shown.length) % shown.length]?.focus()
+}
+
+function toggleSessions({ width }: CommandContext): void {
+  const { set, pane, leftOpen } = useUi.getState()
+  if (width === 'narrow') set({ pane: pane === 'left' ? 'chat' : 'left' })
+  else set({ leftOpen: !leftOpen })
+}
+
+function toggleInspector({ width }: CommandContext): void {
+  const { set, pane, sheetOpen, rightOpen } = useUi.getState()
+  if (width === 'narrow') set({ pane: pane === 'right' ? 'chat' : 'right' })
+  else if (width === 'medium') set({ sheetOpen: !sheetOpen })
+  else set({ rightOpen: !rightOpen })
+}
+
+export const paneCommands = defineCommands([
+  {
+    id: 'toggleSessions',
+    label: 'toggleSessions',
+    keys: { code: 'KeyB', mod: true },
+    run: toggleSessions,
+  },
+  {
+    id: 'toggleInspector',
+    label: 'toggleInspector',
+    keys: { code: 'KeyB', mod: true, alt: true },
+    run: toggleInspector,
+  },
+  { id: 'nextPane', label: 'nextPane', keys: { code: 'F6' }, run: () => cyclePane(1) },
+  { id: 'previousPane', label: 'previousPane', keys: { code: 'F6', shift: true }, run: () => cyclePane(-1) },
+])

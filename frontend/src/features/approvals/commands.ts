@@ -1,0 +1,59 @@
+import type { Answer } from '@/api/approvals'
+import { keys, queryClient } from '@/api/queries'
+import type { Approval } from '@/api/types'
+import { type CommandContext, defineCommands } from '@/app/command'
+import { t } from '@/lib/i18n'
+import { toast } from '@/stores/toasts'
+import { useUi } from '@/stores/ui'
+import { answer } from './actions'
+import { approvalCards } from './cards'
+
+/** All of it can be read, or as much as there is room for, to its end. */
+function isInSight(card: HTMLElement): boolean {
+  const box = card.closest('[role=log]')?.getBoundingClientRect()
+  if (!box) return true
+  const { top, bottom, height } = card.getBoundingClientRect()
+  return bottom > box.top && bottom <= box.bottom + 1 && (top >= box.top - 1 || height > box.height)
+}
+
+async function give(approval: Approval, given: Answer): Promise<void> {
+  const reason = await answer(approval, given)
+  if (reason !== null) toast(t('notDone', { reason }), { tone: 'bad' })
+}
+
+/** What cannot be read just now is shown first: nobody allows what they do not see. */
+const answerOldest =
+  (given: Answer) =>
+  ({ sessionId, navigate }: CommandContext): void => {
+    const oldest = queryClient.getQueryData<Approval[]>(keys.approvals)?.[0]
+    if (!oldest) return
+    const card = approvalCards.get(oldest.id)
+    const element = card?.element()
+    if (oldest.session_id !== sessionId || !card || !element) {
+      navigate(`/s/${oldest.session_id}`)
+      useUi.setState({ pane: 'chat', view: 'chat' })
+      return
+    }
+    // A person who changes the input, or writes why not, answers with that.
+    if (card.form === given.decision) card.submit()
+    else if (card.form && given.decision === 'approve') return
+    else if (!isInSight(element)) element.scrollIntoView({ block: 'end' })
+    else void give(oldest, given)
+  }
+
+export const approvalCommands = defineCommands([
+  {
+    id: 'allowOldest',
+    label: 'allowOldest',
+    keys: { code: 'Enter', mod: true, alt: true },
+    scope: 'uncovered',
+    run: answerOldest({ decision: 'approve' }),
+  },
+  {
+    id: 'denyOldest',
+    label: 'denyOldest',
+    keys: { code: 'Backspace', mod: true, alt: true },
+    scope: 'uncovered',
+    run: answerOldest({ decision: 'deny' }),
+  },
+])

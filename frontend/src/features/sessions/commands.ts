@@ -1,0 +1,37 @@
+import { keys, queryClient } from '@/api/queries'
+import type { SessionList } from '@/api/types'
+import { type CommandContext, defineCommands } from '@/app/command'
+import { exportSession } from './transfer'
+
+/** Steps through the sessions that are not archived. */
+const step =
+  (by: 1 | -1) =>
+  ({ sessionId, navigate }: CommandContext): void => {
+    const list = queryClient.getQueryData<SessionList>(keys.sessions)
+    const listed = (list?.sessions ?? []).filter(({ id }) => id === sessionId || !list?.put_away.includes(id))
+    const at = listed.findIndex(session => session.id === sessionId)
+    const next = listed[at < 0 ? 0 : at + by]
+    if (next) navigate(`/s/${next.id}`)
+  }
+
+export const sessionCommands = defineCommands([
+  {
+    id: 'previousSession',
+    label: 'previousSession',
+    keys: { code: 'ArrowUp', alt: true },
+    run: step(-1),
+  },
+  { id: 'nextSession', label: 'nextSession', keys: { code: 'ArrowDown', alt: true }, run: step(1) },
+])
+
+const isOpen = ({ sessionId }: CommandContext): boolean => sessionId !== null
+const exportAs =
+  (format: 'md' | 'json') =>
+  ({ sessionId }: CommandContext): void => {
+    if (sessionId) exportSession(sessionId, format)
+  }
+
+export const exportCommands = defineCommands([
+  { id: 'exportMd', label: 'exportMd', keys: null, enabled: isOpen, run: exportAs('md') },
+  { id: 'exportJson', label: 'exportJson', keys: null, enabled: isOpen, run: exportAs('json') },
+])
