@@ -58,3 +58,20 @@ test('the token is typed once and no script can read it afterwards', async () =>
   assert.ok(!cookies[0].value.includes(TOKEN))
   await close()
 })
+
+test('a session that ends while the page is open shows the sign-in, and the page goes on afterwards', async () => {
+  const path = (await app.link()).slice(app.url.length)
+  const { page, close } = await openPage(browser, app, { path })
+  const message = page.getByRole('textbox', { name: 'Message', exact: true })
+  await message.fill('not sent yet')
+  await page.context().clearCookies()
+  // The network comes back: the stream is opened anew, and nothing else is asked for.
+  await page.evaluate(() => void window.dispatchEvent(new Event('online')))
+  await dialog(page).waitFor()
+  await dialog(page).locator('input').fill(TOKEN)
+  await dialog(page).getByRole('button', { name: 'Sign in' }).click()
+  await dialog(page).waitFor({ state: 'detached' })
+  await page.getByText('Connected', { exact: true }).waitFor()
+  assert.equal(await message.inputValue(), 'not sent yet')
+  await close()
+})

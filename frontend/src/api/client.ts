@@ -1,6 +1,10 @@
 /** The only place that calls `fetch`. A failed call is an `ApiError` whose `code` says what a caller may do about it. */
 
 import { pageSecret, renewSecret } from '@/lib/secret'
+import { watchSession } from './signedOut'
+
+/** A refusal there is about what was typed. */
+const LOGIN = '/api/login'
 
 export class ApiError extends Error {
   readonly status: number
@@ -37,12 +41,14 @@ export async function call<T>(
   { method = 'GET', body, headers, signal }: Call = {},
 ): Promise<T> {
   const mutates = method !== 'GET'
+  const refused = watchSession()
   const response = await fetched(path, {
     method,
     ...(signal ? { signal } : {}),
     headers: { ...(mutates ? { 'Content-Type': 'application/json' } : {}), ...headers },
     ...(mutates ? { body: JSON.stringify(body ?? {}) } : {}),
   })
+  if (response.status === 401 && path !== LOGIN) refused()
   const parsed: unknown = await response.json().catch(() => ({}))
   if (!response.ok) throw new ApiError(response.status, (parsed ?? {}) as Record<string, unknown>)
   return parsed as T

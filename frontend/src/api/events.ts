@@ -23,6 +23,8 @@ const HIDDEN_TOO_LONG = 5_000
 
 export interface Listener {
   onNotice: (notice: Notice, id: string | null) => void
+  /** The server answered with something else than a stream; the browser does not say what. */
+  onRefused: () => void
   /** `retryAt`: when a lost stream is tried again, in ms since 1970. */
   onState: (state: 'connecting' | 'open' | 'lost', retryAt: number | null) => void
 }
@@ -52,6 +54,7 @@ export function openEvents(after: string | null, listener: Listener): Stream {
     }
     current.onerror = () => {
       if (current !== source) return
+      if (current.readyState === EventSource.CLOSED) listener.onRefused()
       current.close()
       const wait = pause * (0.75 + Math.random() / 2)
       listener.onState('lost', Date.now() + wait)

@@ -1,5 +1,5 @@
-import { ApiError } from '@/api/client'
 import { useStatus } from '@/api/queries'
+import { useSignedOut } from '@/api/signedOut'
 import { onDemand } from '@/components/onDemand'
 import { useT } from '@/lib/i18n'
 import { type DialogName, useUi } from '@/stores/ui'
@@ -19,9 +19,8 @@ const Settings = onDemand(() => import('@/features/settings/Settings'))
 export function Dialogs({ sessionId }: { sessionId: string | null }) {
   const t = useT()
   const { dialog, xrayOf, undoOf, set } = useUi()
-  const status = useStatus()
-  const model = status.data?.model
-  const signedOut = status.error instanceof ApiError && status.error.code === 'signed_out'
+  const model = useStatus().data?.model
+  const signedOut = useSignedOut()
   const props = (name: DialogName) => ({
     open: dialog === name,
     onOpenChange: (open: boolean) => set({ dialog: open ? name : null }),

@@ -207,10 +207,13 @@ function onState(state: Connection, retryAt: number | null): void {
   lost = state === 'lost' || (lost && state !== 'open')
 }
 
+/** A call tells why the stream was refused: a 401 shows the sign-in. */
+const onRefused = (): void => refresh(keys.status)
+
 export function follow(after: string | null): void {
   stream?.close()
   anchored = after !== null
-  stream = openEvents(after, { onNotice, onState })
+  stream = openEvents(after, { onNotice, onRefused, onState })
 }
 
 export const reconnect = (): void => stream?.reconnect()

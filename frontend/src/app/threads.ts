@@ -2,6 +2,7 @@
 import { ApiError } from '@/api/client'
 import * as api from '@/api/endpoints'
 import { editSessions, keys, patchList, patchSession, queryClient, refresh } from '@/api/queries'
+import { signedIn } from '@/api/signedOut'
 import type { Chosen } from '@/api/types'
 import { t } from '@/lib/i18n'
 import { randomId } from '@/lib/ids'
@@ -304,6 +305,7 @@ export async function signIn(token: string): Promise<string | null> {
   } catch (error) {
     return reasonOf(error)
   }
+  signedIn()
   await queryClient.invalidateQueries()
   for (const id of Object.keys(useLive.getState().threads)) void loadThread(id)
   return null

@@ -1,0 +1,66 @@
+import { renderHook } from '@testing-library/react'
+import { afterEach, expect, it, vi } from 'vitest'
+import { call } from '@/api/client'
+import { openEvents } from '@/api/events'
+import { signedIn, useSignedOut } from '@/api/signedOut'
+
+const isSignedOut = () => renderHook(() => useSignedOut()).result.current
+
+afterEach(() => {
+  vi.unstubAllGlobals()
+  signedIn()
+})
+
+const answer = (status: number) => new Response('{"code":"signed_out","message":"no"}', { status })
+
+it('shows the sign-in after a 401 of any call, until a person signs in', async () => {
+  vi.stubGlobal('fetch', async () => answer(401))
+  await expect(call('/api/files')).rejects.toMatchObject({ status: 401 })
+  expect(isSignedOut()).toBe(true)
+  signedIn()
+  expect(isSignedOut()).toBe(false)
+})
+
+it('shows no sign-in after another refusal or a wrong token', async () => {
+  vi.stubGlobal('fetch', async () => answer(403))
+  await expect(call('/api/files')).rejects.toThrow()
+  vi.stubGlobal('fetch', async () => answer(401))
+  await expect(call('/api/login', { method: 'POST' })).rejects.toThrow()
+  expect(isSignedOut()).toBe(false)
+})
+
+it('ignores a 401 of a call from before the sign-in', async () => {
+  let finish = (_: Response) => {}
+  vi.stubGlobal('fetch', () => new Promise<Response>(resolve => (finish = resolve)))
+  const asked = call('/api/files')
+  signedIn()
+  finish(answer(401))
+  await expect(asked).rejects.toThrow()
+  expect(isSignedOut()).toBe(false)
+})
+
+it('reports a refused event stream, and not one that was interrupted', () => {
+  const sources: FakeSource[] = []
+  class FakeSource {
+    static CONNECTING = 0
+    static OPEN = 1
+    static CLOSED = 2
+    readyState = 0
+    onerror = () => {}
+    constructor() {
+      sources.push(this)
+    }
+    addEventListener() {}
+    close() {}
+  }
+  vi.stubGlobal('EventSource', FakeSource)
+  const onRefused = vi.fn()
+  const stream = openEvents(null, { onNotice: () => {}, onState: () => {}, onRefused })
+  sources[0]?.onerror()
+  expect(onRefused).not.toHaveBeenCalled()
+  stream.reconnect()
+  Object.assign(sources[1] ?? {}, { readyState: FakeSource.CLOSED })
+  sources[1]?.onerror()
+  expect(onRefused).toHaveBeenCalledTimes(1)
+  stream.close()
+})
