@@ -18,7 +18,7 @@ after(async () => {
 
 /** Nothing is saved before somebody says so. */
 const byHand = page =>
-  page.addInitScript(() => localStorage.setItem('mc.autosave', '{"memory":false,"knowledge":false}'))
+  page.addInitScript(() => localStorage.setItem('mc:owner:autosave', '{"memory":false,"knowledge":false}'))
 const inspector = page => page.getByRole('region', { name: 'Inspector' })
 const text = page => inspector(page).locator('.cm-content')
 

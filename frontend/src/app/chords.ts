@@ -10,7 +10,7 @@ type Chosen = Partial<Record<CommandId, Chord | null>>
 
 function kept(): Chosen {
   try {
-    const chosen: unknown = JSON.parse(stored('mc.keys') ?? '{}')
+    const chosen: unknown = JSON.parse(stored('keys') ?? '{}')
     return typeof chosen === 'object' && chosen !== null ? (chosen as Chosen) : {}
   } catch {
     return {}
@@ -18,7 +18,7 @@ function kept(): Chosen {
 }
 
 export const useChords = create<{ chosen: Chosen }>(() => ({ chosen: kept() }))
-useChords.subscribe(({ chosen }) => store('mc.keys', JSON.stringify(chosen)))
+useChords.subscribe(({ chosen }) => store('keys', JSON.stringify(chosen)))
 
 /** The keys of a command as they are now; null where it has none. */
 export function chordOf(command: Command<CommandId>, { chosen } = useChords.getState()): Chord | null {

@@ -38,7 +38,7 @@ export async function setLang(lang: Lang): Promise<void> {
   await learn(lang)
   current = lang
   document.documentElement.lang = locale(lang)
-  store('mc.lang', lang)
+  store('lang', lang)
   for (const listener of listeners) listener()
 }
 

@@ -1,17 +1,48 @@
-/** Local storage that never throws: private windows and full disks must not break the page. */
-export function stored(key: string): string | null {
+/**
+ * Local storage that never throws: private windows and full disks must not break the page. What belongs to a person is
+ * stored under that person, so that two people who use one browser do not see each other's drafts.
+ */
+
+/** The server knows one person. */
+const PERSON = 'owner'
+
+/** What belongs to the browser: it is needed before anyone has signed in (public/boot.js reads it too). */
+const OF_BROWSER: readonly string[] = ['theme', 'lang']
+
+const OLD_PREFIX = 'mc.'
+const keyOf = (name: string): string =>
+  OF_BROWSER.includes(name) ? `${OLD_PREFIX}${name}` : `mc:${PERSON}:${name}`
+
+/** Moves what was stored before keys belonged to a person. */
+export function migrateStorage(): void {
   try {
-    return localStorage.getItem(key)
+    for (const key of Object.keys(localStorage)) {
+      const name = key.startsWith(OLD_PREFIX) ? key.slice(OLD_PREFIX.length) : ''
+      if (name === '' || OF_BROWSER.includes(name)) continue
+      const value = localStorage.getItem(key) ?? ''
+      // First away, then there: storage may have no room for both.
+      localStorage.removeItem(key)
+      localStorage.setItem(keyOf(name), value)
+    }
+  } catch {
+    // storage is blocked: nothing was stored
+  }
+}
+migrateStorage()
+
+export function stored(name: string): string | null {
+  try {
+    return localStorage.getItem(keyOf(name))
   } catch {
     return null
   }
 }
 
 /** False where it could not be kept. */
-export function store(key: string, value: string | null): boolean {
+export function store(name: string, value: string | null): boolean {
   try {
-    if (value === null) localStorage.removeItem(key)
-    else localStorage.setItem(key, value)
+    if (value === null) localStorage.removeItem(keyOf(name))
+    else localStorage.setItem(keyOf(name), value)
     return true
   } catch {
     // not stored: the value lives until the page is closed

@@ -6,7 +6,7 @@ export type Theme = 'light' | 'dark' | 'system'
 const prefersDark = matchMedia('(prefers-color-scheme: dark)')
 
 export const getTheme = (): Theme => {
-  const theme = stored('mc.theme')
+  const theme = stored('theme')
   return theme === 'light' || theme === 'dark' ? theme : 'system'
 }
 
@@ -16,7 +16,7 @@ function paint(theme: Theme): void {
 }
 
 export function setTheme(theme: Theme): void {
-  store('mc.theme', theme)
+  store('theme', theme)
   paint(theme)
   for (const listener of listeners) listener()
 }

@@ -17,7 +17,7 @@ interface Attachments {
   unkept: Record<string, boolean>
 }
 
-const key = (session: string) => `mc.files.${session}`
+const key = (session: string) => `files.${session}`
 
 export const useAttachments = create<Attachments>(() => ({ files: {}, unkept: {} }))
 

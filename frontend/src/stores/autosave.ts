@@ -7,7 +7,7 @@ type Autosaved = Record<Root, boolean>
 
 /** What shapes the agent itself is saved when a person says so; what it remembers and knows, while they write. */
 const USUAL: Autosaved = { memory: true, knowledge: true, workspace: false, skills: false }
-const KEY = 'mc.autosave'
+const KEY = 'autosave'
 
 function chosen(): Partial<Autosaved> {
   try {

@@ -4,7 +4,7 @@ import { store, stored } from '@/lib/storage'
 
 /** Key of the conversation that has no session yet. */
 export const NEW = 'new'
-const key = (session: string) => `mc.draft.${session}`
+const key = (session: string) => `draft.${session}`
 
 interface Drafts {
   texts: Record<string, string>

@@ -7,7 +7,7 @@ type Counts = Record<string, number>
 
 function kept(): Counts | null {
   try {
-    const counts: unknown = JSON.parse(stored('mc.seen') ?? 'null')
+    const counts: unknown = JSON.parse(stored('seen') ?? 'null')
     return typeof counts === 'object' ? (counts as Counts | null) : null
   } catch {
     return null
@@ -36,7 +36,7 @@ export function see(sessions: SessionSummary[], current: string | null): void {
   const counts = look(useSeen.getState().counts, sessions, current)
   if (!counts) return
   useSeen.setState({ counts })
-  store('mc.seen', JSON.stringify(counts))
+  store('seen', JSON.stringify(counts))
 }
 
 /** It has grown since it was last on the screen, and is done with that. */

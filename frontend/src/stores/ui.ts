@@ -88,14 +88,14 @@ type Flag = keyof typeof FLAGS
 const flags = Object.fromEntries(
   Object.entries(FLAGS).map(([flag, usual]) => [
     flag,
-    stored(`mc.${flag}`) === (usual ? 'no' : 'yes') ? !usual : usual,
+    stored(`${flag}`) === (usual ? 'no' : 'yes') ? !usual : usual,
   ]),
 ) as typeof FLAGS
 
 export const useUi = create<Ui>(set => ({
-  left: width('mc.left', LEFT),
-  right: width('mc.right', RIGHT),
-  chunks: width('mc.chunks', CHUNKS),
+  left: width('left', LEFT),
+  right: width('right', RIGHT),
+  chunks: width('chunks', CHUNKS),
   ...flags,
   sheetOpen: false,
   pane: 'chat',
@@ -116,11 +116,11 @@ export const useUi = create<Ui>(set => ({
 }))
 
 useUi.subscribe((now, before) => {
-  if (now.left !== before.left) store('mc.left', String(now.left))
-  if (now.right !== before.right) store('mc.right', String(now.right))
-  if (now.chunks !== before.chunks) store('mc.chunks', String(now.chunks))
+  if (now.left !== before.left) store('left', String(now.left))
+  if (now.right !== before.right) store('right', String(now.right))
+  if (now.chunks !== before.chunks) store('chunks', String(now.chunks))
   for (const flag of Object.keys(FLAGS) as Flag[])
-    if (now[flag] !== before[flag]) store(`mc.${flag}`, now[flag] ? 'yes' : 'no')
+    if (now[flag] !== before[flag]) store(`${flag}`, now[flag] ? 'yes' : 'no')
 })
 
 const ROOTS: readonly Root[] = ['memory', 'skills', 'workspace', 'knowledge']

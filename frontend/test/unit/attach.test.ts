@@ -79,7 +79,7 @@ it('files that the model cannot read with the rest are told, where its limit is 
 
 it('files survive a reload, and where the browser has no room for them it is told', () => {
   attachPasted('s', 'kept')
-  expect(JSON.parse(localStorage.getItem('mc.files.s') ?? '')).toHaveLength(1)
+  expect(JSON.parse(localStorage.getItem('mc:owner:files.s') ?? '')).toHaveLength(1)
   expect(useAttachments.getState().unkept.s).toBe(false)
   const there = localStorage
   const full = () => {
@@ -89,14 +89,14 @@ it('files survive a reload, and where the browser has no room for them it is tol
   attachPasted('s', 'too large')
   expect(useAttachments.getState().unkept.s).toBe(true)
   vi.unstubAllGlobals()
-  expect(localStorage.getItem('mc.files.s')).toBeNull()
+  expect(localStorage.getItem('mc:owner:files.s')).toBeNull()
   expect(names()).toHaveLength(2)
 })
 
 it('what other pages left in the storage is read, and what is no file is not', () => {
   const one = { id: '1', name: 'a.md', extension: 'md', content: 'x', tokens: 3, pasted: false }
-  localStorage.setItem('mc.files.left', JSON.stringify([one, { name: 'half' }, null]))
-  localStorage.setItem('mc.files.broken', '{')
+  localStorage.setItem('mc:owner:files.left', JSON.stringify([one, { name: 'half' }, null]))
+  localStorage.setItem('mc:owner:files.broken', '{')
   expect(draftFiles('left')).toEqual([one])
   expect(draftFiles('left')).toBe(draftFiles('left'))
   expect(draftFiles('broken')).toEqual([])

@@ -50,7 +50,7 @@ it('saves memory when nobody has typed for a while, and skills when somebody say
 it('follows the choice for each kind, and keeps it', async () => {
   setAutosave('memory', false)
   setAutosave('skills', true)
-  expect(JSON.parse(localStorage.getItem('mc.autosave') ?? '')).toEqual({
+  expect(JSON.parse(localStorage.getItem('mc:owner:autosave') ?? '')).toEqual({
     ...usual,
     memory: false,
     skills: true,

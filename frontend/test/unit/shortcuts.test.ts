@@ -54,7 +54,7 @@ it('keys that somebody chose count instead of those of the list, and none where 
   expect(key({ code: 'KeyJ', ctrlKey: true })).toBe('palette')
   expect(key({ code: 'KeyK', ctrlKey: true })).toBeUndefined()
   expect(key({ code: 'Slash' })).toBeUndefined()
-  expect(JSON.parse(localStorage.getItem('mc.keys') ?? '')).toMatchObject({ focusComposer: null })
+  expect(JSON.parse(localStorage.getItem('mc:owner:keys') ?? '')).toMatchObject({ focusComposer: null })
   useChords.setState({ chosen: {} })
   expect(key({ code: 'Slash' })).toBe('focusComposer')
 })

@@ -1,0 +1,29 @@
+import { afterEach, expect, it } from 'vitest'
+import { migrateStorage, store, stored } from '@/lib/storage'
+
+afterEach(() => localStorage.clear())
+
+it('stores what belongs to a person under that person, and the theme for the browser', () => {
+  store('draft.s1', 'hello')
+  store('theme', 'dark')
+  expect({ ...localStorage }).toEqual({ 'mc:owner:draft.s1': 'hello', 'mc.theme': 'dark' })
+  store('draft.s1', null)
+  expect(stored('draft.s1')).toBeNull()
+  expect(stored('theme')).toBe('dark')
+})
+
+it('keeps what was stored before keys belonged to a person', () => {
+  localStorage.setItem('mc.draft.s1', 'typed')
+  localStorage.setItem('mc.left', '300')
+  localStorage.setItem('mc.lang', 'zh')
+  localStorage.setItem('other', 'stays')
+  migrateStorage()
+  expect(stored('draft.s1')).toBe('typed')
+  expect(stored('left')).toBe('300')
+  expect({ ...localStorage }).toEqual({
+    'mc:owner:draft.s1': 'typed',
+    'mc:owner:left': '300',
+    'mc.lang': 'zh',
+    other: 'stays',
+  })
+})
