@@ -9,6 +9,7 @@ use clap::Args;
 use super::kit::{self, Kit};
 use super::serve::{Shelves, library};
 use super::{home_dir, load_config};
+use crate::domain::Root;
 use crate::engine::embedder::Embedders;
 use crate::sandbox::{Sandbox, SandboxConfig};
 use crate::store::Home;
@@ -56,8 +57,8 @@ pub fn eval(arguments: &EvalArguments) -> anyhow::Result<ExitCode> {
     let extractor = Extractor::new(Sandbox::new(SandboxConfig::new(config.sandbox)));
     let shelves = Shelves { config: &config, home: &home, embedders: &embedders, extractor: &extractor };
     let mut worse = 0;
-    for name in ["memory", "knowledge"] {
-        let library: Arc<Library> = library(&shelves, name);
+    for root in Root::ALL.into_iter().filter(|root| root.is_searched()) {
+        let library: Arc<Library> = library(&shelves, root.name());
         let (cases, problems) = library.cases()?;
         for problem in &problems {
             println!("{}:{}: {}", library.tests_path(), problem.line, problem.message);

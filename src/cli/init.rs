@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use anyhow::Context;
 use rust_embed::RustEmbed;
 
-use crate::domain::HomePath;
-use crate::store::{PINNED, Placed, place};
+use crate::domain::{HomePath, Root};
+use crate::store::{Placed, place};
 
 /// `starter/`: what a new person begins with.
 #[derive(RustEmbed)]
@@ -25,7 +25,7 @@ pub fn init(dir: &Path) -> anyhow::Result<ExitCode> {
 /// The files of the skills that come with the program.
 pub fn skills() -> Vec<(HomePath, Vec<u8>)> {
     let files = Starter::iter().filter_map(|path| {
-        let path = HomePath::parse(&path).ok().filter(|path| path.root() == PINNED)?;
+        let path = HomePath::parse(&path).ok().filter(|path| Root::of(path).is_some_and(Root::is_pinned))?;
         let file = Starter::get(path.as_str())?;
         Some((path, file.data.into_owned()))
     });

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::domain::HomePath;
+use crate::domain::{HomePath, Root};
 use crate::store::{Home, StoreError};
 
 /// Each part's limit in characters (Unicode scalar values).
@@ -87,10 +87,10 @@ pub enum Share {
 /// How the file of that path gets to the model.
 pub fn share(path: &str, rag_mode: bool) -> Share {
     let is_part = PARTS.iter().any(|(_, file)| *file == path);
-    match path.split('/').next() {
+    match path.split('/').next().and_then(Root::parse) {
         _ if is_part && !(rag_mode && path == MEMORY_FILE) => Share::Each,
-        Some("memory" | "knowledge") => Share::Found,
-        Some("skills") if path.ends_with("/SKILL.md") => Share::Named,
+        Some(root) if root.is_searched() => Share::Found,
+        Some(Root::Skills) if path.ends_with("/SKILL.md") => Share::Named,
         _ => Share::Read,
     }
 }

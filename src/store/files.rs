@@ -9,10 +9,10 @@ use super::atomic;
 use super::error::StoreError;
 use super::home::Home;
 use super::listing::{FileEntry, Look};
-use crate::domain::HomePath;
+use crate::domain::{HomePath, Root};
 
-/// The folders whose files may be read and written from outside.
-pub const ROOTS: [&str; 4] = ["workspace", "memory", "skills", "knowledge"];
+/// The names of all roots, whose files may be read and written from outside.
+pub const ROOTS: [&str; 4] = [Root::Workspace.name(), Root::Memory.name(), Root::Skills.name(), Root::Knowledge.name()];
 /// The one file at the top of the home that may be, too.
 pub const SNAPSHOT: &str = "SKILLS_SNAPSHOT.md";
 /// The largest file an editor or a tool reads whole, in bytes.
@@ -162,7 +162,7 @@ impl Home {
     /// # Errors
     /// As [`Home::list`]. The next look then says that something has changed.
     pub fn look(&self, root: &str, look: &mut Look) -> Result<bool, StoreError> {
-        let known = ROOTS.contains(&root).then(|| HomePath::parse(root).ok()).flatten();
+        let known = Root::parse(root).and_then(|root| HomePath::parse(root.name()).ok());
         let refused = || StoreError::NotAllowed { path: root.to_owned(), why: "it is none of the folders people edit" };
         let path = known.ok_or_else(refused)?;
         let dir = self.root().open_dir(root).map_err(StoreError::io(format!("folder {root}/")))?;
@@ -201,7 +201,7 @@ impl Home {
 /// Whether a path from outside may be opened: the four folders and the skills snapshot, nothing else of the home
 /// (`.env`, `config.yml`, sessions and indexes stay out of reach of the editor and of every tool).
 pub(super) fn allowed(path: &HomePath) -> Result<(), StoreError> {
-    let inside = path.parent().is_some() && ROOTS.contains(&path.root());
+    let inside = path.parent().is_some() && Root::of(path).is_some();
     if inside || path.as_str() == SNAPSHOT {
         return Ok(());
     }

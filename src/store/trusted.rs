@@ -25,7 +25,7 @@ use crate::domain::{FileStamp, HomePath};
 pub(super) const FILE: &str = "trusted.json";
 pub(super) const TEXTS: &str = "storage/trusted";
 /// The one folder whose files are pinned.
-pub const PINNED: &str = "skills";
+pub const PINNED: &str = crate::domain::Root::Skills.name();
 /// So many versions of a path stay known; then the oldest is asked about again.
 const VERSIONS: usize = 200;
 /// Longer texts are not kept for comparison, in bytes.

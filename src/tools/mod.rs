@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::defang::defang;
 use crate::domain::visible::visible;
-use crate::domain::{Contacts, SessionId, Shown, Taint, ToolAnswer, ToolSpec};
+use crate::domain::{Contacts, Root, SessionId, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::sandbox::{Level, Sandbox, SandboxError};
 
 pub use self::policy::{Case, Policy, Reason, Rule, Verdict};
@@ -113,7 +113,7 @@ impl Asks {
 
 const READS: &str = "reads";
 /// The folder of documents, below the home.
-pub const KNOWLEDGE: &str = "knowledge";
+pub const KNOWLEDGE: &str = Root::Knowledge.name();
 
 impl Workshop {
     /// The arguments that every command has beside its own.

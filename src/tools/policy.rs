@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::domain::visible::visible;
-use crate::domain::{Because, Effect, HomePath, Remembered, Shown, Taint};
+use crate::domain::{Because, Effect, HomePath, Remembered, Root, Shown, Taint};
 
 /// What the configuration says of an effect or a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -76,13 +76,11 @@ pub struct Reason {
     pub because: Option<Because>,
 }
 
-/// Folders whose files shape what the agent is and does. A change of one is always shown.
-const PERSONA: [&str; 3] = ["workspace", "memory", "skills"];
-
 /// Whether `shown` is the change of a file of the persona, the memory or the skills. What is no path of the home is taken
 /// for the worse.
 pub fn is_persona(shown: &Shown) -> bool {
-    let is_one = |path: &String| HomePath::parse(path).map_or(true, |path| PERSONA.contains(&path.root()));
+    let is_one =
+        |path: &String| HomePath::parse(path).map_or(true, |path| Root::of(&path).is_some_and(Root::is_persona));
     shown.path.as_ref().is_some_and(is_one)
 }
 

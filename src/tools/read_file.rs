@@ -4,7 +4,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::{Call, EndRun, Tool, line};
-use crate::domain::{Effect, HomePath, Shown, Taint, ToolAnswer, ToolSpec};
+use crate::domain::{Effect, HomePath, Root, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::store::{Home, StoreError};
 
 /// How much one call shows, in characters.
@@ -50,7 +50,7 @@ impl Tool for ReadFile {
     fn brings(&self, arguments: &Value) -> Option<Taint> {
         // Documents a person put there, as others wrote them; their own folders are the agent's persona.
         let path = HomePath::parse(arguments["path"].as_str()?).ok()?;
-        (path.root() == "knowledge").then(|| Taint::Document(path.to_string()))
+        Root::of(&path).is_some_and(Root::is_outside_text).then(|| Taint::Document(path.to_string()))
     }
 
     fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {

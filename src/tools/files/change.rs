@@ -5,8 +5,8 @@ use std::time::Duration;
 use similar::TextDiff;
 
 use crate::domain::visible::visible;
-use crate::domain::{HomePath, Shown, ToolAnswer};
-use crate::store::{Home, ROOTS, StoreError, TextFile, etag};
+use crate::domain::{HomePath, Root, Shown, ToolAnswer};
+use crate::store::{Home, StoreError, TextFile, etag};
 
 /// Then a difference is shown that is right, and longer than it could be.
 const DIFF_TIME: Duration = Duration::from_millis(500);
@@ -41,13 +41,14 @@ impl Change {
     pub fn of(home: &Home, path: &str, want: Want) -> Result<Self, Box<ToolAnswer>> {
         let failed = |why: String| Box::new(ToolAnswer::failed(format!("{why} Nothing was changed.")));
         let path = HomePath::parse(path).map_err(|bad| failed(format!("{path:?} cannot be written: {bad}.")))?;
-        if path.parent().is_none() || !ROOTS.contains(&path.root()) {
+        if path.parent().is_none() || Root::of(&path).is_none() {
             if path.root() == "scratch" {
                 return Err(failed(format!(
                     "{path} is not this tool's: scratch/ belongs to commands; use terminal or python_repl there."
                 )));
             }
-            return Err(failed(format!("{path} cannot be written: only files under {} can.", ROOTS.join("/, ") + "/")));
+            let roots = Root::ALL.map(|root| format!("{root}/")).join(", ");
+            return Err(failed(format!("{path} cannot be written: only files under {roots} can.")));
         }
         if path.as_str().split('/').any(|name| name.starts_with('.')) {
             return Err(failed(format!("{path} cannot be written: hidden files are not shown to people.")));

@@ -1,0 +1,94 @@
+//! The folders of the home whose files people and the agent use, and what each allows.
+
+use std::fmt;
+
+use super::HomePath;
+
+/// A folder at the top of the home whose files are open to people, to the agent and to the API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Root {
+    Workspace,
+    Memory,
+    Skills,
+    Knowledge,
+}
+
+impl Root {
+    pub const ALL: [Self; 4] = [Self::Workspace, Self::Memory, Self::Skills, Self::Knowledge];
+
+    /// The folder's name on disk, in the API and in what the model reads.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Workspace => "workspace",
+            Self::Memory => "memory",
+            Self::Skills => "skills",
+            Self::Knowledge => "knowledge",
+        }
+    }
+
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|root| root.name() == name)
+    }
+
+    /// The root that a path begins with; `None` for a file that is in none of the four folders.
+    pub fn of(path: &HomePath) -> Option<Self> {
+        Self::parse(path.root())
+    }
+
+    /// Its files shape what the agent is and does, so a person sees every change of one before it is made.
+    pub const fn is_persona(self) -> bool {
+        match self {
+            Self::Workspace | Self::Memory | Self::Skills => true,
+            Self::Knowledge => false,
+        }
+    }
+
+    /// Each version of its files counts as text from outside until a person trusts that version.
+    pub const fn is_pinned(self) -> bool {
+        matches!(self, Self::Skills)
+    }
+
+    /// Its files are documents that strangers may have written, so reading one taints the conversation, and a command reads
+    /// them only when a person allows it.
+    pub const fn is_outside_text(self) -> bool {
+        matches!(self, Self::Knowledge)
+    }
+
+    /// It has an index, so the agent and RAG mode find passages of its files.
+    pub const fn is_searched(self) -> bool {
+        matches!(self, Self::Memory | Self::Knowledge)
+    }
+}
+
+impl fmt::Display for Root {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_is_parsed_from_its_whole_name_only() {
+        for root in Root::ALL {
+            assert_eq!(Root::parse(&root.to_string()), Some(root));
+            assert_eq!(Root::of(&HomePath::parse(&format!("{root}/a/b.md")).unwrap()), Some(root));
+        }
+        for other in ["", "skill", "skills/", "Skills", "sessions", "storage", "scratch"] {
+            assert_eq!(Root::parse(other), None, "{other}");
+        }
+        for outside in ["config.yml", "skills2/x", "scratch/skills/x.md"] {
+            assert_eq!(Root::of(&HomePath::parse(outside).unwrap()), None, "{outside}");
+        }
+    }
+
+    #[test]
+    fn outside_text_is_never_persona_and_pinned_text_always_is() {
+        for root in Root::ALL {
+            assert!(!(root.is_outside_text() && root.is_persona()), "{root}");
+            assert!(!root.is_pinned() || root.is_persona(), "{root}");
+        }
+    }
+}
