@@ -87,6 +87,14 @@ impl Home {
     /// # Errors
     /// [`StoreError::Changed`] when the file is something else now (nothing is written).
     pub fn save_text(&self, path: &HomePath, content: &str, expect: &Expect) -> Result<String, StoreError> {
+        self.save_bytes(path, content.as_bytes(), expect)
+    }
+
+    /// As [`Home::save_text`], for any content.
+    ///
+    /// # Errors
+    /// As [`Home::save_text`].
+    pub fn save_bytes(&self, path: &HomePath, content: &[u8], expect: &Expect) -> Result<String, StoreError> {
         allowed(path)?;
         if content.len() as u64 > MAX_BYTES {
             return Err(StoreError::TooLarge { path: path.to_string(), size: content.len() as u64, limit: MAX_BYTES });
@@ -105,8 +113,8 @@ impl Home {
         if !fits {
             return Err(StoreError::Changed { path: path.to_string(), etag: current });
         }
-        self.replace(path, content.as_bytes())?;
-        Ok(etag(content.as_bytes()))
+        self.replace(path, content)?;
+        Ok(etag(content))
     }
 
     /// Removes a file if it is what `expect` says.

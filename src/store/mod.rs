@@ -32,7 +32,7 @@ mod variables;
 mod weights;
 
 pub use cache::Caches;
-pub use changes::KeptChange;
+pub use changes::{ChangeSet, FileChange};
 pub use error::StoreError;
 pub use files::{Expect, ROOTS, SNAPSHOT, TextFile, etag};
 pub use home::Home;

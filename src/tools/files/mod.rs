@@ -12,7 +12,7 @@ use self::change::{Change, Edit, Want};
 pub use self::undoing::{Undoing, Would};
 use super::{Call, EndRun, Tool};
 use crate::domain::{Effect, HomePath, Shown, Taint, ToolAnswer, ToolSpec};
-use crate::store::{Expect, Home, KeptChange, StoreError, TrustedBy, etag};
+use crate::store::{ChangeSet, Expect, FileChange, Home, StoreError, TrustedBy, etag};
 
 /// What is said of a change that the agent, or a person for it, makes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,7 +31,7 @@ pub struct Editor {
     announce: Announce,
 }
 
-/// What an undo did.
+/// What an undo did; the path is that of the first file it changed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Undone {
     pub path: HomePath,
@@ -55,15 +55,44 @@ impl Editor {
         Self { home, announce: Arc::new(announce) }
     }
 
-    /// Puts `text` in place of a file that is what `expect` says; without text, removes it.
-    fn put(&self, path: &HomePath, text: Option<&str>, expect: &Expect) -> Result<(), StoreError> {
-        let hash = text.map(|text| etag(text.as_bytes()));
+    /// Makes one change of a file that is what the change says it was.
+    fn write(&self, change: &FileChange) -> Result<(), StoreError> {
+        let FileChange { path, before, after } = change;
+        let expect = before.as_ref().map_or(Expect::Absent, |bytes| Expect::Etag(etag(bytes)));
+        let hash = after.as_deref().map(etag);
         (self.announce)(path, Moment::Before(hash.as_deref()));
-        match text {
-            Some(text) => drop(self.home.save_text(path, text, expect)?),
-            None => self.home.remove_text(path, expect)?,
+        match after {
+            Some(bytes) => drop(self.home.save_bytes(path, bytes, &expect)?),
+            None => self.home.remove_text(path, &expect)?,
         }
         (self.announce)(path, Moment::After);
+        Ok(())
+    }
+
+    /// Makes all changes or none: every file is compared first, and a failed write takes back those before it.
+    fn write_all(&self, changes: &[FileChange]) -> Result<(), NoUndo> {
+        for FileChange { path, before, .. } in changes {
+            let now = match self.home.hash(path) {
+                Ok(hash) => Some(hash),
+                Err(StoreError::NotFound { .. }) => None,
+                Err(other) => return Err(other.into()),
+            };
+            if now != before.as_deref().map(etag) {
+                return Err(NoUndo::Changed(path.clone()));
+            }
+        }
+        for (written, change) in changes.iter().enumerate() {
+            let Err(error) = self.write(change) else { continue };
+            for change in changes[..written].iter().rev() {
+                if let Err(error) = self.write(&change.clone().reversed()) {
+                    tracing::error!(path = %change.path, %error, "a file of a failed undo could not be put back");
+                }
+            }
+            return Err(match error {
+                StoreError::Changed { .. } | StoreError::NotFound { .. } => NoUndo::Changed(change.path.clone()),
+                other => other.into(),
+            });
+        }
         Ok(())
     }
 
@@ -81,30 +110,28 @@ impl Editor {
 
     fn make(&self, change: &Change, call: (&crate::domain::SessionId, &str)) -> Result<(), StoreError> {
         // Kept first: what cannot be undone is not done.
-        let kept =
-            KeptChange { path: change.path.to_string(), before: change.before.clone(), after: change.after.clone() };
-        self.home.keep_change(call.0, call.1, &kept)?;
-        self.put(&change.path, change.after.as_deref(), &expect(change.before.as_deref()))
+        let bytes = |text: &Option<String>| text.as_ref().map(|text| text.as_bytes().to_vec());
+        let file = FileChange { path: change.path.clone(), before: bytes(&change.before), after: bytes(&change.after) };
+        let set = ChangeSet(vec![file]);
+        self.home.keep_change(call.0, call.1, &set)?;
+        set.0.iter().try_for_each(|file| self.write(file))
     }
 
-    /// Brings a file back to what it was before a call, or, if that was done already, to what the call made of it.
+    /// Brings all files of a call back to what they were before it, or, if that was done already, to what the call made of
+    /// them.
     ///
     /// # Errors
-    /// When the file is something else by now; nothing is written then.
+    /// When one of the files is something else by now; nothing is written then.
     pub fn undo(&self, session: &crate::domain::SessionId, call_id: &str, is_undone: bool) -> Result<Undone, NoUndo> {
-        let kept = self.home.kept_change(session, call_id)?.ok_or(NoUndo::Unknown)?;
-        let path = HomePath::parse(&kept.path).map_err(|_| NoUndo::Unknown)?;
-        let (from, to) = if is_undone { (kept.before, kept.after) } else { (kept.after, kept.before) };
-        match self.put(&path, to.as_deref(), &expect(from.as_deref())) {
-            Ok(()) => Ok(Undone { path, undone: !is_undone }),
-            Err(StoreError::Changed { .. } | StoreError::NotFound { .. }) => Err(NoUndo::Changed(path)),
-            Err(other) => Err(other.into()),
-        }
+        let ChangeSet(files) = self.home.kept_change(session, call_id)?.ok_or(NoUndo::Unknown)?;
+        let path = files.first().ok_or(NoUndo::Unknown)?.path.clone();
+        let changes: Vec<FileChange> = match is_undone {
+            true => files,
+            false => files.into_iter().map(FileChange::reversed).collect(),
+        };
+        self.write_all(&changes)?;
+        Ok(Undone { path, undone: !is_undone })
     }
-}
-
-fn expect(text: Option<&str>) -> Expect {
-    text.map_or(Expect::Absent, |text| Expect::Etag(etag(text.as_bytes())))
 }
 
 /// One of the three.
@@ -236,5 +263,65 @@ impl Tool for FileTool {
 
     fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
         Box::pin(self.execute(call))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::SessionId;
+
+    #[test]
+    fn undo_of_a_set_changes_all_files_or_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(folder.path()).unwrap();
+        let session = SessionId::parse("s").unwrap();
+        let at = |path: &str| folder.path().join(path);
+        let file = |path: &str, before: Option<&[u8]>, after: Option<&[u8]>| FileChange {
+            path: HomePath::parse(path).unwrap(),
+            before: before.map(<[u8]>::to_vec),
+            after: after.map(<[u8]>::to_vec),
+        };
+        let set = ChangeSet(vec![
+            file("knowledge/a.bin", Some(&[0, 255]), Some(&[255, 254])),
+            file("memory/new.md", None, Some(b"new")),
+            file("memory/gone.md", Some(b"gone"), None),
+        ]);
+        home.keep_change(&session, "c", &set).unwrap();
+        std::fs::write(at("knowledge/a.bin"), [255, 254]).unwrap();
+        std::fs::write(at("memory/new.md"), "mine").unwrap();
+        let editor = Editor::new(home, |_, _| {});
+        let refused = editor.undo(&session, "c", false);
+        assert!(matches!(&refused, Err(NoUndo::Changed(path)) if path.as_str() == "memory/new.md"), "{refused:?}");
+        assert_eq!(std::fs::read(at("knowledge/a.bin")).unwrap(), [255, 254], "the file before it is as it was");
+        assert!(!at("memory/gone.md").exists());
+
+        std::fs::write(at("memory/new.md"), "new").unwrap();
+        assert!(editor.undo(&session, "c", false).unwrap().undone);
+        assert_eq!(std::fs::read(at("knowledge/a.bin")).unwrap(), [0, 255]);
+        assert_eq!(std::fs::read(at("memory/gone.md")).unwrap(), b"gone");
+        assert!(!at("memory/new.md").exists());
+        assert!(!editor.undo(&session, "c", true).unwrap().undone, "done again");
+        assert_eq!(std::fs::read(at("memory/new.md")).unwrap(), b"new");
+        assert!(!at("memory/gone.md").exists());
+    }
+
+    #[test]
+    fn failed_write_takes_back_the_writes_before_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(folder.path()).unwrap();
+        let session = SessionId::parse("s").unwrap();
+        let path = |path: &str| HomePath::parse(path).unwrap();
+        let too_large = vec![b'x'; (10 << 20) + 1];
+        let set = ChangeSet(vec![
+            FileChange { path: path("memory/a.md"), before: Some(b"old".to_vec()), after: Some(b"new".to_vec()) },
+            FileChange { path: path("memory/large.md"), before: Some(too_large), after: None },
+        ]);
+        home.keep_change(&session, "c", &set).unwrap();
+        std::fs::write(folder.path().join("memory/a.md"), "new").unwrap();
+        let refused = Editor::new(home, |_, _| {}).undo(&session, "c", false);
+        assert!(matches!(refused, Err(NoUndo::Store(StoreError::TooLarge { .. }))), "{refused:?}");
+        assert_eq!(std::fs::read(folder.path().join("memory/a.md")).unwrap(), b"new");
+        assert!(!folder.path().join("memory/large.md").exists());
     }
 }
