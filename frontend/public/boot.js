@@ -12,5 +12,6 @@
   }
   const dark = theme === 'dark' || (theme === 'system' && matchMedia('(prefers-color-scheme: dark)').matches)
   root.dataset.theme = dark ? 'dark' : 'light'
-  root.lang = lang.startsWith('zh') ? 'zh-CN' : 'en'
+  // The page knows which languages there are, and takes another where this one is not among them.
+  root.lang = lang
 })()

@@ -11,7 +11,7 @@ import { Guard } from '@/components/Guard'
 import { followLink } from '@/features/auth/link'
 import { isDirty } from '@/features/editor/buffer'
 import { openPassage, placeInAddress } from '@/features/editor/passage'
-import { getLang, learn } from '@/lib/i18n'
+import { getLang, loadLocale } from '@/lib/i18n'
 import { cspNonce } from '@/lib/nonce'
 import { useBuffers } from '@/stores/buffers'
 import { isQueued, useLive } from '@/stores/live'
@@ -51,6 +51,6 @@ addEventListener('beforeunload', event => {
 
 // Who came by a one-time link is signed in before anything is asked for.
 // A turn later: the task in which all of this was loaded is long enough.
-void Promise.all([followLink(), learn(getLang()).catch(() => undefined)]).then(() =>
+void Promise.all([followLink(), loadLocale(getLang()).catch(() => undefined)]).then(() =>
   setTimeout(start, 0, root),
 )

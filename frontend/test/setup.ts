@@ -1,10 +1,10 @@
 import { cleanup } from '@testing-library/react'
 import { afterEach } from 'vitest'
-import { learn } from '@/lib/i18n'
+import { loadLocale } from '@/lib/i18n'
 import '@/lib/later'
 
 afterEach(cleanup)
-await learn('zh')
+await loadLocale('zh')
 
 // happy-dom has no observer of visibility; nothing here is ever scrolled into view.
 class NothingInView {

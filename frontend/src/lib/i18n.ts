@@ -1,16 +1,18 @@
 import { useSyncExternalStore } from 'react'
+import { LANGS, type Lang, langOf, localeOf } from '@/locales'
 import { en, type Words } from '@/locales/en'
+import { choosePlurals } from './plural'
 import type { Say } from './server'
 import { store } from './storage'
 
+export type { Lang } from '@/locales'
 export type Key = keyof Words
 export type Vars = Record<string, string | number>
 export type Translate = (key: Key, vars?: Vars) => string
-export type Lang = 'en' | 'zh'
 
 type Dictionary = Partial<Record<Key, string>>
 
-/** English is there from the start, but for what later views say; another language comes when it is spoken. */
+/** English is there from the start, except for the words of later views; another language is loaded when it is chosen. */
 const english: Dictionary = { ...en }
 const dictionaries: Partial<Record<Lang, Dictionary>> = { en: english }
 
@@ -18,24 +20,28 @@ const dictionaries: Partial<Record<Lang, Dictionary>> = { en: english }
 const ofServer: Partial<Record<Lang, Record<string, string>>> = {}
 
 /** Adds the English words of views that are opened later. */
-export const teach = (words: Dictionary): void => void Object.assign(english, words)
+export const registerMessages = (words: Dictionary): void => void Object.assign(english, words)
 
-/** Resolves when the language can be spoken. A page that cannot fetch it stays with English. */
-export async function learn(lang: Lang): Promise<void> {
-  if (lang !== 'zh' || dictionaries.zh) return
-  const { zh, server } = await import('@/locales/zh')
-  dictionaries.zh = zh
-  ofServer.zh = server
+/** Resolves when the texts of the language are there. A page that cannot fetch them stays with English. */
+export async function loadLocale(lang: Lang): Promise<void> {
+  const { load } = localeOf(lang)
+  if (!load || dictionaries[lang]) return
+  const { words, server } = await load()
+  dictionaries[lang] = words
+  ofServer[lang] = server
 }
 
-let current: Lang = document.documentElement.lang.startsWith('zh') ? 'zh' : 'en'
+/** A tag of a language, for `Intl`. */
+export const locale = (lang: Lang): string => localeOf(lang).tag
+
+// `boot.js` says which language the browser or the person asks for; it does not know which there are.
+let current: Lang = langOf(document.documentElement.lang)
+document.documentElement.lang = locale(current)
 const listeners = new Set<() => void>()
 
 export const getLang = (): Lang => current
-export const locale = (lang: Lang): string => (lang === 'zh' ? 'zh-CN' : 'en')
-
 export async function setLang(lang: Lang): Promise<void> {
-  await learn(lang)
+  await loadLocale(lang)
   current = lang
   document.documentElement.lang = locale(lang)
   store('lang', lang)
@@ -43,16 +49,15 @@ export async function setLang(lang: Lang): Promise<void> {
 }
 
 /** Changes to the language after the current one. */
-export const nextLang = (): Promise<void> => setLang(current === 'zh' ? 'en' : 'zh')
-
-/** `{n|file|files}`: the first where `n` is one, else the second, which may have places of its own. */
-const FORMS = /\{(\w+)\|([^|]*)\|((?:[^{}]|\{\w+\})*)\}/g
+export const nextLang = (): Promise<void> =>
+  setLang(LANGS[(LANGS.indexOf(current) + 1) % LANGS.length] ?? current)
 
 export function translate(lang: Lang, key: Key, vars: Vars = {}): string {
   const value = (name: string): string => String(vars[name] ?? '')
-  return (dictionaries[lang]?.[key] ?? english[key] ?? key)
-    .replace(FORMS, (_, name: string, one: string, more: string) => (value(name) === '1' ? one : more))
-    .replace(/\{(\w+)\}/g, (_, name: string) => value(name))
+  const own = dictionaries[lang]?.[key]
+  // A text that the language lacks is English, and so are its plurals.
+  const chosen = choosePlurals(own ?? english[key] ?? key, locale(own === undefined ? 'en' : lang), value)
+  return chosen.replace(/\{(\w+)\}/g, (_, name: string) => value(name))
 }
 
 /** For code outside React, which speaks the language of the moment. */
@@ -65,11 +70,11 @@ const subscribe = (listener: () => void) => {
 
 export const useLang = (): Lang => useSyncExternalStore(subscribe, getLang)
 
-/** One function a language, so that a component that keeps it sees a change only when the language changes. */
-const speakers: Record<Lang, Translate> = {
-  en: (key, vars) => translate('en', key, vars),
-  zh: (key, vars) => translate('zh', key, vars),
-}
+const forEachLang = <T>(make: (lang: Lang) => T): Record<Lang, T> =>
+  Object.fromEntries(LANGS.map(lang => [lang, make(lang)])) as Record<Lang, T>
+
+/** One function per language, so that a component that keeps it sees a change only when the language changes. */
+const translators = forEachLang<Translate>(lang => (key, vars) => translate(lang, key, vars))
 
 /** The server's sentence in a language; null where that has none, or where something that it names was not told. */
 export function sayOfServer(lang: Lang, key: string, about: Vars = {}): string | null {
@@ -80,15 +85,12 @@ export function sayOfServer(lang: Lang, key: string, about: Vars = {}): string |
   return told ? text.replace(/\{(\w+)\}/g, (_, name: string) => String(about[name])) : null
 }
 
-const sayers: Record<Lang, Say> = {
-  en: () => null,
-  zh: (key, about) => sayOfServer('zh', key, about),
-}
+const serverTranslators = forEachLang<Say>(lang => (key, about) => sayOfServer(lang, key, about))
 
 /** For code outside React. */
-export const say: Say = (key, about) => sayers[current](key, about)
+export const say: Say = (key, about) => serverTranslators[current](key, about)
 
 /** Says what the server tells by a code. It speaks English by itself. */
-export const useSay = (): Say => sayers[useLang()]
+export const useSay = (): Say => serverTranslators[useLang()]
 
-export const useT = (): Translate => speakers[useLang()]
+export const useT = (): Translate => translators[useLang()]

@@ -1,5 +1,5 @@
 /** Whoever imports this can say the English words that are not there from the start. */
 import { later } from '@/locales/en/later'
-import { teach } from './i18n'
+import { registerMessages } from './i18n'
 
-teach(later)
+registerMessages(later)

@@ -44,5 +44,7 @@ export function becauseIn(say: Say, because: Because | null | undefined): string
     ...(code === 'outside' && text_from ? [] : [say(`because.${code}`)]),
     ...(text_from ? [say(`from.${text_from}`, file ? { file } : {})] : []),
   ]
-  return parts.includes(null) ? null : `${parts.join('；')}。`
+  return parts.includes(null)
+    ? null
+    : `${parts.join(say('because.separator') ?? '')}${say('because.end') ?? ''}`
 }

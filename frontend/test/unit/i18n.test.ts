@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest'
 import { translate } from '@/lib/i18n'
+import { choosePlurals } from '@/lib/plural'
+import { langOf } from '@/locales'
 import { en as first } from '@/locales/en'
 import { later } from '@/locales/en/later'
 import { zh } from '@/locales/zh'
@@ -66,4 +68,28 @@ it('takes the form that the number asks for, also one with a place in it', () =>
 
 it('what is filled in is not read as a place', () => {
   expect(translate('en', 'deleted', { title: '{n|a|b} {title}' })).toBe('Deleted “{n|a|b} {title}”')
+})
+
+it('finds the language of a tag, and English where there is none', () => {
+  expect(['zh', 'zh-TW', 'ZH-Hant', 'en-GB', 'fr', ''].map(langOf)).toEqual([
+    'zh',
+    'zh',
+    'zh',
+    'en',
+    'en',
+    'en',
+  ])
+})
+
+it('chooses the plural form by the rules of the language', () => {
+  const forms = (tag: string, list: string) => (n: string) => choosePlurals(`{n|${list}}`, tag, () => n)
+  expect(['1', '2', '5', '22', '1.5'].map(forms('pl', 'plik|pliki|plików|pliku'))).toEqual([
+    'plik',
+    'pliki',
+    'plików',
+    'pliki',
+    'pliku',
+  ])
+  expect(['0', '1', '1,001', '21'].map(forms('en', 'one|other'))).toEqual(['other', 'one', 'other', 'other'])
+  expect(forms('zh', '个')('1')).toBe('个')
 })

@@ -5,6 +5,7 @@ import { answerApproval, removeAlways } from '@/api/endpoints'
 import { dropApproval, keys, refresh } from '@/api/queries'
 import type { Approval } from '@/api/types'
 import { type Key, t } from '@/lib/i18n'
+import { reasonOf } from '@/lib/reason'
 import { toast } from '@/stores/toasts'
 
 /** The request is not what it was; the list tells what it is now. */
@@ -24,7 +25,7 @@ export async function answer(approval: Approval, given: Answer): Promise<string 
     dropApproval(approval.id)
     return null
   } catch (error) {
-    if (!(error instanceof ApiError)) return String(error)
+    if (!(error instanceof ApiError)) return reasonOf(error)
     const outdated = OUTDATED[error.code]
     if (outdated) {
       toast(t(outdated))
@@ -32,7 +33,7 @@ export async function answer(approval: Approval, given: Answer): Promise<string 
       return null
     }
     if (error.status === 403) toast(t('approvalStale'), { tone: 'bad', action: reload })
-    return error.message
+    return reasonOf(error)
   }
 }
 
@@ -41,7 +42,7 @@ export async function forget(rule: string): Promise<void> {
     await removeAlways(rule)
     toast(t('ruleRemoved'))
   } catch (error) {
-    toast(t('notDone', { reason: error instanceof Error ? error.message : String(error) }), { tone: 'bad' })
+    toast(t('notDone', { reason: reasonOf(error) }), { tone: 'bad' })
   }
   refresh(keys.always)
 }

@@ -7,6 +7,7 @@ import { IconButton } from '@/components/ui/Button'
 import { Dialog } from '@/components/ui/Dialog'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
+import { reasonOf } from '@/lib/reason'
 import { ArchivedMessages } from './ArchivedMessages'
 import { DeletedFiles, DeletedSessions } from './Deleted'
 import { Part } from './Part'
@@ -82,7 +83,7 @@ function Reading({ sessionId, name, onBack }: ReadingProps) {
         <code className="font-mono text-[12px]">sessions/archive/{name}</code>
       </div>
       {archived.error && (
-        <p className="text-bad text-small">{t('loadFailed', { reason: archived.error.message })}</p>
+        <p className="text-bad text-small">{t('loadFailed', { reason: reasonOf(archived.error) })}</p>
       )}
       {archived.data ? (
         <ArchivedMessages messages={archived.data} />

@@ -21,6 +21,7 @@ import { useAttaching } from '@/features/attach/useAttaching'
 import { effective } from '@/features/model/choice'
 import { ModelChoice } from '@/features/model/ModelChoice'
 import { useT } from '@/lib/i18n'
+import { reasonOf } from '@/lib/reason'
 import type { Width } from '@/lib/useMedia'
 import { draftFiles, setDraftFiles } from '@/stores/attachments'
 import { useNewChoice } from '@/stores/choice'
@@ -161,7 +162,7 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
         />
       )}
       {ui.view === 'raw' && sessionId ? (
-        <RawView messages={raw.data?.messages} error={raw.error?.message ?? null} />
+        <RawView messages={raw.data?.messages} error={raw.error && reasonOf(raw.error)} />
       ) : (
         <Chat
           sessionId={sessionId}

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'react'
 import { ApiError } from '@/api/client'
 import { getCompressionPlan, proposeSummary } from '@/api/endpoints'
 import type { CompressionPlan, ProposedSummary } from '@/api/types'
+import { reasonOf } from '@/lib/reason'
 
 export type Proposal =
   | { phase: 'loading' }
@@ -13,7 +14,7 @@ export type Proposal =
 
 const failure = (error: unknown): { phase: 'failed'; reason: string; code: string } => ({
   phase: 'failed',
-  reason: error instanceof Error ? error.message : String(error),
+  reason: reasonOf(error),
   code: error instanceof ApiError ? error.code : 'error',
 })
 

@@ -8,6 +8,7 @@ import { openPassage } from '@/features/editor/passage'
 import { ChunkedText } from '@/features/passages/ChunkedText'
 import { chunkOf, stretchesOf, stretchesOfChunks } from '@/features/passages/stretches'
 import { useT } from '@/lib/i18n'
+import { reasonOf } from '@/lib/reason'
 import { useUi } from '@/stores/ui'
 import { Failure } from './states'
 
@@ -59,7 +60,7 @@ export default function ChunkPane() {
           {t('pickPassage')}
         </div>
       )}
-      {chunks.error && <Failure reason={chunks.error.message} onRetry={() => void chunks.refetch()} />}
+      {chunks.error && <Failure reason={reasonOf(chunks.error)} onRetry={() => void chunks.refetch()} />}
       {path !== null && !chunks.error && (!list || file.isLoading) && (
         <Skeleton label={t('loading')} rows={8} />
       )}

@@ -6,6 +6,7 @@ import { openPassage } from '@/features/editor/passage'
 import type { Trial } from '@/features/retrieval/address'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
+import { reasonOf } from '@/lib/reason'
 import { useAsked } from '@/lib/useAsked'
 import { useWidth } from '@/lib/useMedia'
 import { announce } from '@/stores/announcer'
@@ -85,7 +86,7 @@ export function SearchTab({ trial, onChange, files }: Props) {
       >
         {asked === '' && <Notice>{t(files === 0 ? 'folderEmpty' : 'askSomething')}</Notice>}
         {answer.error && asked !== '' && (
-          <Failure reason={answer.error.message} onRetry={() => void answer.refetch()} />
+          <Failure reason={reasonOf(answer.error)} onRetry={() => void answer.refetch()} />
         )}
         {!search && !answer.error && asked !== '' && <Skeleton label={t('loading')} rows={6} />}
         {search && ranked.length === 0 && (

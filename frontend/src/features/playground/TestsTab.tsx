@@ -8,6 +8,7 @@ import { Button } from '@/components/ui/Button'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { points } from '@/features/retrieval/words'
 import { useT } from '@/lib/i18n'
+import { reasonOf } from '@/lib/reason'
 import { announce } from '@/stores/announcer'
 import { Changes } from './Changes'
 import { Metrics } from './Metrics'
@@ -30,7 +31,7 @@ export function TestsTab({ folder, k }: Props) {
       announce(t('testsRan', { k: report.k, recall: points(report.recall_at_k) }))
     },
   })
-  if (tests.error) return <Failure reason={tests.error.message} onRetry={() => void tests.refetch()} />
+  if (tests.error) return <Failure reason={reasonOf(tests.error)} onRetry={() => void tests.refetch()} />
   if (!tests.data) return <Skeleton label={t('loading')} rows={6} />
   const { path, cases, problems, last } = tests.data
   const empty = cases.length === 0 && problems.length === 0
@@ -64,7 +65,7 @@ export function TestsTab({ folder, k }: Props) {
       </div>
       {run.error && (
         <p role="alert" className="text-bad [overflow-wrap:anywhere]">
-          {t('notDone', { reason: run.error.message })}
+          {t('notDone', { reason: reasonOf(run.error) })}
         </p>
       )}
       {problems.length > 0 && (

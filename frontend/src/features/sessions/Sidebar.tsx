@@ -10,6 +10,7 @@ import { Kbd } from '@/components/ui/Kbd'
 import { Menu, MenuItem } from '@/components/ui/Menu'
 import { nextLang, useT } from '@/lib/i18n'
 import { MOD } from '@/lib/platform'
+import { reasonOf } from '@/lib/reason'
 import { useAsked } from '@/lib/useAsked'
 import { useLive } from '@/stores/live'
 import { showXray, useUi } from '@/stores/ui'
@@ -136,7 +137,7 @@ export default function Sidebar({ sessionId, onNew }: Props) {
         ) : (
           <SessionList
             sessions={sessions.data}
-            error={sessions.error?.message ?? null}
+            error={sessions.error && reasonOf(sessions.error)}
             waiting={waiting}
             current={sessionId}
             onOpen={() => set({ pane: 'chat' })}

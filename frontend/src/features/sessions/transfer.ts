@@ -2,6 +2,7 @@
 import { importSession } from '@/api/endpoints'
 import { keys, refresh } from '@/api/queries'
 import { t } from '@/lib/i18n'
+import { reasonOf } from '@/lib/reason'
 import { toast } from '@/stores/toasts'
 
 export function exportSession(id: string, format: 'md' | 'json'): void {
@@ -20,12 +21,9 @@ export async function importFile(file: File): Promise<string | null> {
     toast(t('imported', { title: session.title || t('untitled') }))
     return session.id
   } catch (error) {
-    toast(
-      t('notImported', { name: file.name, reason: error instanceof Error ? error.message : String(error) }),
-      {
-        tone: 'bad',
-      },
-    )
+    toast(t('notImported', { name: file.name, reason: reasonOf(error) }), {
+      tone: 'bad',
+    })
     return null
   }
 }

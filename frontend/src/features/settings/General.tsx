@@ -4,6 +4,7 @@ import { Segmented } from '@/components/ui/Segmented'
 import { Switch } from '@/components/ui/Switch'
 import { setLang, useLang, useT } from '@/lib/i18n'
 import { setTheme, type Theme, useTheme } from '@/lib/theme'
+import { LANGS, localeOf } from '@/locales'
 import { setAutosave, useAutosave } from '@/stores/autosave'
 import { useUi } from '@/stores/ui'
 
@@ -25,10 +26,7 @@ export function General() {
         <Segmented
           label={t('languages')}
           value={lang}
-          options={[
-            { value: 'en', words: 'English' },
-            { value: 'zh', words: '中文' },
-          ]}
+          options={LANGS.map(value => ({ value, words: localeOf(value).name }))}
           onChange={chosen => void setLang(chosen)}
         />
         <Segmented<Theme>

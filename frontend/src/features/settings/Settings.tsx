@@ -5,6 +5,7 @@ import { Dialog } from '@/components/ui/Dialog'
 import { forget } from '@/features/approvals/actions'
 import { ModelLine } from '@/features/model/ModelLine'
 import { useSay, useT } from '@/lib/i18n'
+import { reasonOf } from '@/lib/reason'
 import { useUi } from '@/stores/ui'
 import { AlwaysRules } from './AlwaysRules'
 import { General } from './General'
@@ -47,7 +48,7 @@ export default function Settings({ open, onOpenChange }: Props) {
         <p className="mb-2 text-fg-2 text-small">{t('settingsApprovalsHint')}</p>
         <AlwaysRules
           rules={rules.data}
-          error={rules.error?.message ?? null}
+          error={rules.error && reasonOf(rules.error)}
           onRemove={rule => void forget(rule.id)}
         />
       </section>

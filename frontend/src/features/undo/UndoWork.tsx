@@ -6,6 +6,7 @@ import { Button } from '@/components/ui/Button'
 import { Dialog } from '@/components/ui/Dialog'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
+import { reasonOf } from '@/lib/reason'
 import { useLive } from '@/stores/live'
 import { shownThread } from '@/thread/loaded'
 import { FileUndoing } from './FileUndoing'
@@ -35,7 +36,7 @@ export default function UndoWork({ open, onOpenChange, sessionId, work, onUndo }
         </p>
       ) : error ? (
         <p role="alert" className="text-[13px] text-bad">
-          {t('loadFailed', { reason: error.message })}
+          {t('loadFailed', { reason: reasonOf(error) })}
         </p>
       ) : files ? (
         <ul className="space-y-3">

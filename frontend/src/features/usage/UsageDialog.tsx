@@ -6,6 +6,7 @@ import { Dialog } from '@/components/ui/Dialog'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { Pending } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
+import { reasonOf } from '@/lib/reason'
 import { lastDays } from './days'
 import { UsageChart } from './UsageChart'
 import { UsageTable } from './UsageTable'
@@ -27,7 +28,7 @@ export default function UsageDialog({ open, onOpenChange }: Props) {
       <p className="mb-3 text-[13px] text-fg-2">{t('usageHint')}</p>
       {error ? (
         <p role="alert" className="text-[13px] text-bad">
-          {t('loadFailed', { reason: error.message })}
+          {t('loadFailed', { reason: reasonOf(error) })}
         </p>
       ) : !data ? (
         <Pending />

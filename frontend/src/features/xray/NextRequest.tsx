@@ -3,6 +3,7 @@ import { usePrompt } from '@/api/queries'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { count } from '@/lib/format'
 import { useT } from '@/lib/i18n'
+import { reasonOf } from '@/lib/reason'
 import { Origins } from './Origins'
 import { originsOf } from './parts'
 
@@ -21,7 +22,7 @@ export function NextRequest({ sessionId, onLeave }: Props) {
     <>
       <p className="mb-2 text-fg-2 text-small">{t('xrayHint')}</p>
       {prompt.error && (
-        <p className="text-bad text-small">{t('loadFailed', { reason: prompt.error.message })}</p>
+        <p className="text-bad text-small">{t('loadFailed', { reason: reasonOf(prompt.error) })}</p>
       )}
       {!prompt.data && !prompt.error && <Skeleton label={t('loading')} rows={5} />}
       {prompt.data && (

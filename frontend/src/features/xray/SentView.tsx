@@ -5,6 +5,7 @@ import { CopyButton } from '@/components/ui/CopyButton'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { count, moment } from '@/lib/format'
 import { locale, useLang, useT } from '@/lib/i18n'
+import { reasonOf } from '@/lib/reason'
 import { Difference } from './Difference'
 import { Origins } from './Origins'
 import { originsOfSent } from './sent'
@@ -22,7 +23,7 @@ export function SentView({ sessionId, name, onLeave }: Props) {
   const detail = sent.data
   const origins = useMemo(() => (detail ? originsOfSent(detail.pieces) : []), [detail])
   if (sent.error)
-    return <p className="text-bad text-small">{t('loadFailed', { reason: sent.error.message })}</p>
+    return <p className="text-bad text-small">{t('loadFailed', { reason: reasonOf(sent.error) })}</p>
   if (!detail) return <Skeleton label={t('loading')} rows={5} />
   return (
     <>

@@ -4,6 +4,8 @@
  */
 export const server: Record<string, string> = {
   // Why a person is asked.
+  'because.separator': '；',
+  'because.end': '。',
   'because.persona': '人设、记忆和技能的每次改动都会先让你过目',
   'because.network': '访问网络前会先询问',
   'because.unfenced': '它不会在无网络的沙箱中运行',

@@ -1,0 +1,30 @@
+/** The form of a text that a number asks for, as the language has it (CLDR plural categories). */
+
+const CATEGORIES: readonly Intl.LDMLPluralRule[] = ['zero', 'one', 'two', 'few', 'many', 'other']
+
+/** `{n|file|files}`: one form for each category that the language has, in the order above. A form may have places. */
+const FORMS = /\{(\w+)((?:\|(?:[^{}|]|\{\w+\})*)+)\}/g
+
+const known = new Map<string, { rules: Intl.PluralRules; categories: Intl.LDMLPluralRule[] }>()
+
+function rulesOf(tag: string) {
+  const found = known.get(tag)
+  if (found) return found
+  const rules = new Intl.PluralRules(tag)
+  const { pluralCategories } = rules.resolvedOptions()
+  const made = { rules, categories: CATEGORIES.filter(category => pluralCategories.includes(category)) }
+  known.set(tag, made)
+  return made
+}
+
+/** A number as it is shown may have separators between its thousands. */
+const numberOf = (text: string): number => Number(text.replace(/[\s.,'’](?=\d{3}(?!\d))/g, ''))
+
+/** Chooses all forms in a text; `value` tells what a place is filled in with. */
+export function choosePlurals(text: string, tag: string, value: (name: string) => string): string {
+  return text.replace(FORMS, (_, name: string, list: string) => {
+    const forms = list.slice(1).split('|')
+    const { rules, categories } = rulesOf(tag)
+    return forms[categories.indexOf(rules.select(numberOf(value(name))))] ?? forms.at(-1) ?? ''
+  })
+}
