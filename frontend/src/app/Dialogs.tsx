@@ -1,3 +1,4 @@
+import { useShallow } from 'zustand/react/shallow'
 import { useStatus } from '@/api/queries'
 import { useSignedOut } from '@/api/signedOut'
 import { onDemand } from '@/components/onDemand'
@@ -18,7 +19,7 @@ const Settings = onDemand(() => import('@/features/settings/Settings'))
 
 export function Dialogs({ sessionId }: { sessionId: string | null }) {
   const t = useT()
-  const { dialog, xrayOf, undoOf, set } = useUi()
+  const { dialog, xrayOf, undoOf, set } = useUi(useShallow(({ left, right, chunks, ...rest }) => rest))
   const model = useStatus().data?.model
   const signedOut = useSignedOut()
   const props = (name: DialogName) => ({

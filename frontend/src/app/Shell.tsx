@@ -1,11 +1,11 @@
 import { useCallback, useEffect, useRef } from 'react'
 import { useLocation, useRoute } from 'wouter'
+import { useShallow } from 'zustand/react/shallow'
 import { useApprovals, useSessions } from '@/api/queries'
 import { Guard } from '@/components/Guard'
 import { onDemand } from '@/components/onDemand'
 import { Sheet } from '@/components/ui/Sheet'
 import { Skeleton } from '@/components/ui/Skeleton'
-import { Splitter } from '@/components/ui/Splitter'
 import { Toasts } from '@/components/ui/Toasts'
 import { ChatPane as Chat } from '@/features/chat/ChatPane'
 import { PLAYGROUND } from '@/features/retrieval/address'
@@ -13,10 +13,11 @@ import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
 import { useHidden, useWidth } from '@/lib/useMedia'
 import { see } from '@/stores/seen'
-import { CHUNKS, LEFT, RIGHT, useUi } from '@/stores/ui'
+import { useUi } from '@/stores/ui'
 import { BottomBar } from './BottomBar'
 import { Dialogs } from './Dialogs'
 import { SafetyBanners } from './SafetyBanners'
+import { PaneSplitter, SizedPane } from './SizedPane'
 import { StatusRegion } from './StatusRegion'
 import { ensureThread } from './threads'
 import { useFileAddress } from './useFileAddress'
@@ -32,7 +33,8 @@ const ChunkPane = onDemand(() => import('@/features/playground/ChunkPane'), Pane
 
 export function Shell() {
   const t = useT()
-  const ui = useUi()
+  // Not the widths: a splitter that is dragged changes them at each pixel.
+  const ui = useUi(useShallow(({ left, right, chunks, ...rest }) => rest))
   const width = useWidth()
   const [path, navigate] = useLocation()
   const playing = path === PLAYGROUND
@@ -81,9 +83,7 @@ export function Shell() {
   const showLeft = narrow ? ui.pane === 'left' : ui.leftOpen
   const showChat = !narrow || ui.pane === 'chat'
   const showRight = narrow ? ui.pane === 'right' : width === 'wide' && ui.rightOpen
-  const side = playing
-    ? { value: ui.chunks, limits: CHUNKS, onChange: (chunks: number) => ui.set({ chunks }) }
-    : { value: ui.right, limits: RIGHT, onChange: (right: number) => ui.set({ right }) }
+  const side = playing ? 'chunks' : 'right'
   const beside =
     playing && ui.beside === 'chunks' ? (
       <ChunkPane />
@@ -107,23 +107,18 @@ export function Shell() {
             {t('skipToChat')}
           </a>
           {showLeft && (
-            <div
-              className="shrink-0 max-md:w-full md:max-lg:w-60"
-              style={width === 'wide' ? { width: ui.left } : undefined}
-            >
+            <SizedPane of="left" width={width} className="shrink-0 max-md:w-full md:max-lg:w-60">
               <Guard>
                 <Sidebar sessionId={sessionId} onNew={newChat} />
               </Guard>
-            </div>
+            </SizedPane>
           )}
           {showLeft && width === 'wide' && (
-            <Splitter
-              value={ui.left}
-              {...LEFT}
+            <PaneSplitter
+              of="left"
               direction={1}
               label={t('resizeSessions')}
               controls="pane-left"
-              onChange={left => ui.set({ left })}
               onCollapse={toggleSessions}
             />
           )}
@@ -146,23 +141,22 @@ export function Shell() {
             </div>
           )}
           {showRight && !narrow && (
-            <Splitter
-              value={side.value}
-              {...side.limits}
+            <PaneSplitter
+              of={side}
               direction={-1}
               label={t('resizeInspector')}
               controls="pane-right"
-              onChange={side.onChange}
               onCollapse={toggleInspector}
             />
           )}
           {showRight && (
-            <div
+            <SizedPane
+              of={side}
+              width={width}
               className={cn('max-md:w-full', playing && width === 'wide' ? 'min-w-[300px]' : 'shrink-0')}
-              style={width === 'wide' ? { width: side.value } : undefined}
             >
               <Guard>{beside}</Guard>
-            </div>
+            </SizedPane>
           )}
         </main>
         {narrow && <BottomBar pane={ui.pane} playing={playing} onPane={pane => ui.set({ pane })} />}

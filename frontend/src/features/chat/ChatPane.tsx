@@ -1,5 +1,6 @@
 import { type RefObject, useMemo } from 'react'
 import { useLocation } from 'wouter'
+import { useShallow } from 'zustand/react/shallow'
 import { useApprovals, useModels, useRawMessages, useSessions, useStatus } from '@/api/queries'
 import type { Chosen } from '@/api/types'
 import {
@@ -63,7 +64,7 @@ function clearDraft(key: string): void {
 export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: Props) {
   const t = useT()
   const [, navigate] = useLocation()
-  const ui = useUi()
+  const ui = useUi(useShallow(({ left, right, chunks, ...rest }) => rest))
   const loaded = useLive(s => (sessionId ? s.threads[sessionId] : undefined))
   const outbox = useLive(s => (sessionId ? s.outbox[sessionId] : undefined)) ?? NOTHING
   const connection = useLive(s => s.connection)

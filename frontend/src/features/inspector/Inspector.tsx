@@ -50,7 +50,9 @@ interface Props {
 export default function Inspector({ onChunks }: Props) {
   const t = useT()
   const say = useSay()
-  const { tab, file, reveal, set } = useUi()
+  const { tab, file, reveal, set } = useUi(
+    useShallow(s => ({ tab: s.tab, file: s.file, reveal: s.reveal, set: s.set })),
+  )
   const files = useFiles(tab)
   const skills = useSkills()
   const untrusted = useUntrusted().data ?? []

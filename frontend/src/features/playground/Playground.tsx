@@ -1,3 +1,4 @@
+import { useShallow } from 'zustand/react/shallow'
 import '@/lib/later'
 import { X } from 'lucide-react'
 import { Tabs } from 'radix-ui'
@@ -30,7 +31,7 @@ interface Props {
 /** Where one tries what is found, and why. */
 export default function Playground({ width, onLeft, onRight }: Props) {
   const t = useT()
-  const ui = useUi()
+  const ui = useUi(useShallow(({ left, right, chunks, ...rest }) => rest))
   const [, navigate] = useLocation()
   const [trial, change] = useTrial()
   const index = useIndex().data

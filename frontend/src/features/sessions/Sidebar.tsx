@@ -33,7 +33,8 @@ export default function Sidebar({ sessionId, onNew }: Props) {
   const t = useT()
   const hint = useHint()
   const [, navigate] = useLocation()
-  const { view, set } = useUi()
+  const view = useUi(s => s.view)
+  const set = useUi(s => s.set)
   const sessions = useSessions()
   const pinned = usePinned().data ?? NONE
   const away = usePutAway().data ?? NONE
