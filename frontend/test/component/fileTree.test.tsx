@@ -11,9 +11,12 @@ const FILES = ['workspace/SOUL.md', 'workspace/notes/plan.md', 'workspace/notes/
 const onOpen = vi.fn()
 const onDelete = vi.fn()
 
-const tree = (given: { current?: string; allOpen?: boolean; dirty?: string[] } = {}) => (
+const tree = (
+  given: { files?: typeof FILES; current?: string; allOpen?: boolean; dirty?: string[] } = {},
+) => (
   <FileTree
-    files={FILES}
+    files={given.files ?? FILES}
+    scroller={document.body}
     root="workspace"
     allOpen={given.allOpen ?? false}
     untrusted={[]}
@@ -27,7 +30,10 @@ const items = () => screen.getAllByRole('treeitem').map(item => item.getAttribut
 const focused = () => document.activeElement?.getAttribute('title')
 const press = (key: string) => fireEvent.keyDown(document.activeElement as Element, { key })
 
+// happy-dom has no layout: the list is given the height of a screen, and each row its own.
 beforeEach(() => {
+  vi.spyOn(HTMLElement.prototype, 'clientHeight', 'get').mockReturnValue(600)
+  vi.spyOn(HTMLElement.prototype, 'offsetHeight', 'get').mockReturnValue(28)
   onOpen.mockClear()
 })
 
@@ -83,4 +89,30 @@ it('the menu of a row does not open the file', () => {
   fireEvent.click(menu)
   fireEvent.keyDown(menu, { key: 'Enter' })
   expect(onOpen).not.toHaveBeenCalled()
+})
+
+const MANY = Array.from({ length: 50_000 }, (_, i) => ({
+  path: `workspace/file-${i}.md`,
+  size: 1,
+  modified: 0,
+  tokens: 2,
+}))
+
+it('large_folder_draws_few_rows_and_keeps_its_size', () => {
+  render(tree({ files: MANY }))
+  const drawn = screen.getAllByRole('treeitem')
+  expect(drawn.length).toBeLessThan(60)
+  expect(drawn[0]?.getAttribute('aria-setsize')).toBe('50000')
+})
+
+it('keys_reach_rows_that_are_not_drawn', () => {
+  render(tree({ files: MANY }))
+  screen.getAllByRole('treeitem')[0]?.focus()
+  press('End')
+  expect(focused()).toBe('workspace/file-49999.md')
+  press('ArrowUp')
+  expect(focused()).toBe('workspace/file-49998.md')
+  press('Home')
+  expect(focused()).toBe('workspace/file-0.md')
+  expect(screen.getAllByRole('treeitem').length).toBeLessThan(60)
 })

@@ -1,5 +1,6 @@
+import { defaultRangeExtractor, useVirtualizer } from '@tanstack/react-virtual'
 import { ChevronRight, FileText, TriangleAlert } from 'lucide-react'
-import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react'
+import { type KeyboardEvent, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import type { Root } from '@/api/endpoints'
 import type { FileEntry } from '@/api/types'
 import { Badge } from '@/components/ui/Badge'
@@ -11,7 +12,9 @@ import { Tokens } from './Tokens'
 import { foldersOf, moveBy, type TreeRow, treeRows, typedTo } from './tree'
 
 interface Props {
-  files: FileEntry[]
+  files: readonly FileEntry[]
+  /** What the tree scrolls in; other things may stand above it there. */
+  scroller: HTMLElement | null
   /** The folder that the tree is of, which is no row itself. */
   root: Root
   /** Nothing is closed: what is shown is what was looked for. */
@@ -27,12 +30,30 @@ interface Props {
 const TYPING_MS = 500
 const PART_OF_NAME = /^[\p{L}\p{N}._-]$/u
 
+/** Px, until a row is measured; rows for fingers are higher. */
+const ROW = 28
+/** Rows that are ready beyond each edge. */
+const AHEAD = 12
+
 const foldId = (folder: string): string => `folder:${folder}`
 
-export function FileTree({ files, root, allOpen, untrusted, current, dirty, onOpen, actions }: Props) {
+export function FileTree({
+  files,
+  scroller,
+  root,
+  allOpen,
+  untrusted,
+  current,
+  dirty,
+  onOpen,
+  actions,
+}: Props) {
   const t = useT()
   const byHand = useFoldsByHand()
-  const rows = treeRows(files, root, folder => allOpen || byHand[foldId(folder)] === true)
+  const rows = useMemo(
+    () => treeRows(files, root, folder => allOpen || byHand[foldId(folder)] === true),
+    [files, root, allOpen, byHand],
+  )
   const [active, setActive] = useState<string | null>(null)
   const tree = useRef<HTMLDivElement>(null)
   const typed = useRef({ text: '', at: 0 })
@@ -41,9 +62,33 @@ export function FileTree({ files, root, allOpen, untrusted, current, dirty, onOp
     for (const folder of foldersOf(current ?? '')) setFold(foldId(folder), true)
   }, [current])
 
-  const has = (path: string | null) => rows.some(row => row.path === path)
-  /** The one row that Tab leads to. */
-  const stop = has(active) ? active : has(current) ? current : rows[0]?.path
+  const indexOf = (path: string | null) => (path === null ? -1 : rows.findIndex(row => row.path === path))
+  /** The one row that Tab leads to. It stays in the document wherever the list is scrolled, so that it keeps the focus. */
+  const stop = [indexOf(active), indexOf(current), 0].find(at => at >= 0) ?? 0
+  const [above, setAbove] = useState(0)
+  useLayoutEffect(() => {
+    const [box, own] = [scroller, tree.current]
+    if (box && own)
+      setAbove(own.getBoundingClientRect().top - box.getBoundingClientRect().top + box.scrollTop)
+  })
+  const list = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller,
+    estimateSize: () => ROW,
+    getItemKey: at => rows[at]?.path ?? at,
+    overscan: AHEAD,
+    scrollMargin: above,
+    rangeExtractor: range => [...new Set([...defaultRangeExtractor(range), stop])].sort((a, b) => a - b),
+  })
+  /** The row that gets the focus as soon as it is in the document. */
+  const wanted = useRef<string | null>(null)
+  useLayoutEffect(() => {
+    if (wanted.current === null) return
+    const at = rows.findIndex(row => row.path === wanted.current)
+    const row = tree.current?.querySelector<HTMLElement>(`[data-index="${at}"]`)
+    if (row) wanted.current = null
+    row?.focus()
+  })
   const act = (row: TreeRow) => {
     if (row.file) onOpen(row.path)
     else if (!allOpen) setFold(foldId(row.path), !row.open)
@@ -62,50 +107,66 @@ export function FileTree({ files, root, allOpen, untrusted, current, dirty, onOp
     } else return
     event.preventDefault()
     event.stopPropagation()
-    if (to !== null) (tree.current?.children[to] as HTMLElement | undefined)?.focus()
+    if (to === null) return
+    wanted.current = rows[to]?.path ?? null
+    setActive(wanted.current)
   }
 
   if (rows.length === 0) return null
   return (
-    <div ref={tree} role="tree" aria-label={t(root)}>
-      {rows.map((row, at) => (
-        <div
-          key={row.path}
-          role="treeitem"
-          aria-level={row.level}
-          aria-posinset={row.position}
-          aria-setsize={row.siblings}
-          aria-expanded={row.file ? undefined : row.open}
-          aria-selected={row.path === current}
-          aria-labelledby={`${labels}${at}`}
-          tabIndex={row.path === stop ? 0 : -1}
-          title={row.file?.problem ?? row.path}
-          onFocus={() => setActive(row.path)}
-          onKeyDown={event => onKeyDown(event, row, at)}
-          onClick={({ target }) => isRow(target) && act(row)}
-          className={cn(
-            'group relative flex cursor-default items-center rounded-md text-[13px] outline-offset-[-2px]',
-            row.path === current ? 'bg-sel' : 'focus-within:bg-hover hover:bg-hover',
-          )}
-        >
-          <div
-            id={`${labels}${at}`}
-            style={{ paddingInlineStart: `${row.level * 14 - 6}px` }}
-            className="flex min-w-0 flex-1 items-center gap-2 py-1 pe-2 max-md:min-h-11 pointer-coarse:min-h-11"
-          >
-            <RowIcon row={row} />
-            <span className="min-w-0 flex-1 truncate">{row.name}</span>
-            {isAmong(row, dirty) && (
-              <span title={t('unsaved')} className="size-2 shrink-0 rounded-full bg-warn">
-                <span className="sr-only">{t('unsaved')}</span>
-              </span>
-            )}
-            {isAmong(row, untrusted) && <Badge tone="warn">{t('untrusted')}</Badge>}
-            <Tokens n={row.tokens} />
-          </div>
-          {row.file && <FileMenu path={row.path} tabIndex={row.path === stop ? 0 : -1} {...actions} />}
-        </div>
-      ))}
+    <div
+      ref={tree}
+      role="tree"
+      aria-label={t(root)}
+      className="relative"
+      style={{ height: `${list.getTotalSize()}px` }}
+    >
+      {list.getVirtualItems().map(({ index: at, key, start }) => {
+        const row = rows[at]
+        return (
+          row && (
+            <div
+              key={key}
+              ref={list.measureElement}
+              data-index={at}
+              style={{ transform: `translateY(${start - above}px)` }}
+              role="treeitem"
+              aria-level={row.level}
+              aria-posinset={row.position}
+              aria-setsize={row.siblings}
+              aria-expanded={row.file ? undefined : row.open}
+              aria-selected={row.path === current}
+              aria-labelledby={`${labels}${at}`}
+              tabIndex={at === stop ? 0 : -1}
+              title={row.file?.problem ?? row.path}
+              onFocus={() => setActive(row.path)}
+              onKeyDown={event => onKeyDown(event, row, at)}
+              onClick={({ target }) => isRow(target) && act(row)}
+              className={cn(
+                'group absolute inset-x-0 top-0 flex cursor-default items-center rounded-md text-[13px] outline-offset-[-2px]',
+                row.path === current ? 'bg-sel' : 'focus-within:bg-hover hover:bg-hover',
+              )}
+            >
+              <div
+                id={`${labels}${at}`}
+                style={{ paddingInlineStart: `${row.level * 14 - 6}px` }}
+                className="flex min-w-0 flex-1 items-center gap-2 py-1 pe-2 max-md:min-h-11 pointer-coarse:min-h-11"
+              >
+                <RowIcon row={row} />
+                <span className="min-w-0 flex-1 truncate">{row.name}</span>
+                {isAmong(row, dirty) && (
+                  <span title={t('unsaved')} className="size-2 shrink-0 rounded-full bg-warn">
+                    <span className="sr-only">{t('unsaved')}</span>
+                  </span>
+                )}
+                {isAmong(row, untrusted) && <Badge tone="warn">{t('untrusted')}</Badge>}
+                <Tokens n={row.tokens} />
+              </div>
+              {row.file && <FileMenu path={row.path} tabIndex={at === stop ? 0 : -1} {...actions} />}
+            </div>
+          )
+        )
+      })}
     </div>
   )
 }

@@ -1,3 +1,4 @@
+import { useMemo, useState } from 'react'
 import type { Root } from '@/api/endpoints'
 import type { FileEntry, Skill } from '@/api/types'
 import { Skeleton } from '@/components/ui/Skeleton'
@@ -5,6 +6,7 @@ import { useT } from '@/lib/i18n'
 import type { FileActions } from './FileMenu'
 import { FileTree } from './FileTree'
 import { SkillList } from './SkillList'
+import { matching } from './tree'
 
 interface Props {
   root: Root
@@ -35,6 +37,18 @@ export function Files({
 }: Props) {
   const t = useT()
   const wanted = filter.trim().toLowerCase()
+  const [scroller, setScroller] = useState<HTMLElement | null>(null)
+  const known = useMemo(() => (root === 'skills' ? (skills ?? []) : []), [root, skills])
+  const shownSkills = known.filter(s => `${s.name} ${s.description}`.toLowerCase().includes(wanted))
+  const tokens = useMemo(() => new Map(files?.map(f => [f.path, f.tokens ?? null])), [files])
+  const shownFiles = useMemo(() => {
+    const located = new Set(known.map(s => s.location))
+    return matching(
+      files ?? [],
+      root,
+      f => !located.has(f.path) && (wanted === '' || f.path.toLowerCase().includes(wanted)),
+    )
+  }, [files, root, known, wanted])
   if (!files) {
     return error ? (
       <p className="p-3 text-bad text-small">{t('loadFailed', { reason: error })}</p>
@@ -42,16 +56,11 @@ export function Files({
       <Skeleton label={t('loading')} rows={3} />
     )
   }
-  const known = root === 'skills' ? (skills ?? []) : []
-  const shownSkills = known.filter(s => `${s.name} ${s.description}`.toLowerCase().includes(wanted))
-  const located = new Set(known.map(s => s.location))
-  const tokens = new Map(files.map(f => [f.path, f.tokens ?? null]))
-  const shownFiles = files.filter(f => !located.has(f.path) && f.path.toLowerCase().includes(wanted))
   if (shownSkills.length + shownFiles.length === 0) {
     return <p className="px-3 py-2 text-fg-3 text-small">{t(wanted ? 'noMatch' : 'noFiles')}</p>
   }
   return (
-    <div className="scroll max-h-[34vh] min-h-0 px-2 pb-2">
+    <div ref={setScroller} className="scroll max-h-[34vh] min-h-0 px-2 pb-2">
       <SkillList
         skills={shownSkills}
         tokens={tokens}
@@ -63,6 +72,7 @@ export function Files({
       />
       <FileTree
         files={shownFiles}
+        scroller={scroller}
         root={root}
         allOpen={wanted !== ''}
         untrusted={untrusted}

@@ -2,7 +2,7 @@
 import type { FileEntry } from '@/api/types'
 
 export interface TreeRow {
-  /** Of a folder without a stroke at its end. */
+  /** Of a folder without a slash at its end. */
   path: string
   name: string
   /** 1 at the top. */
@@ -17,52 +17,99 @@ export interface TreeRow {
   tokens: number | null
 }
 
-const { compare } = new Intl.Collator(undefined, { numeric: true })
+type Named<T> = readonly [name: string, what: T]
 
-/** Files whose paths begin with `folder` and a stroke, as rows. */
+/** What stands directly in a folder, in order, and the tokens of all that is below it. */
+interface Level {
+  folders: readonly Named<readonly FileEntry[]>[]
+  files: readonly Named<FileEntry>[]
+  tokens: number
+}
+
+const { compare } = new Intl.Collator(undefined, { numeric: true })
+const byName = ([a]: Named<unknown>, [b]: Named<unknown>): number => compare(a, b)
+
+/** Levels by the list that they were made of: opening a folder or drawing anew sorts no list a second time. */
+const levels = new WeakMap<readonly FileEntry[], Level>()
+/** Lists that are in order already: those that `matching` makes, and their parts. */
+const ordered = new WeakSet<readonly FileEntry[]>()
+
+function levelOf(list: readonly FileEntry[], folder: string): Level {
+  const known = levels.get(list)
+  if (known) return known
+  const inside = new Map<string, FileEntry[]>()
+  const files: Named<FileEntry>[] = []
+  let tokens = 0
+  for (const file of list) {
+    tokens += file.tokens ?? 0
+    const below = file.path.slice(folder.length + 1)
+    const slash = below.indexOf('/')
+    const name = slash < 0 ? below : below.slice(0, slash)
+    if (slash < 0) files.push([name, file])
+    else {
+      const known = inside.get(name)
+      if (known) known.push(file)
+      else inside.set(name, [file])
+    }
+  }
+  const folders = [...inside]
+  if (ordered.has(list)) for (const [, part] of folders) ordered.add(part)
+  else {
+    folders.sort(byName)
+    files.sort(byName)
+  }
+  const level = { folders, files, tokens }
+  levels.set(list, level)
+  return level
+}
+
+/** All files of a list in the order of the tree, by the list. */
+const orders = new WeakMap<readonly FileEntry[], readonly FileEntry[]>()
+
+function inOrder(list: readonly FileEntry[], folder: string): readonly FileEntry[] {
+  const known = orders.get(list)
+  if (known) return known
+  const order = treeRows(list, folder, () => true).flatMap(({ file }) => file ?? [])
+  orders.set(list, order)
+  return order
+}
+
+/** The files that `wanted` accepts, in the order of the tree: the list is sorted once, however often it is filtered. */
+export function matching(
+  list: readonly FileEntry[],
+  folder: string,
+  wanted: (file: FileEntry) => boolean,
+): readonly FileEntry[] {
+  const found = inOrder(list, folder).filter(wanted)
+  ordered.add(found)
+  return found
+}
+
+/** Files whose paths begin with `folder` and a slash, as rows. */
 export function treeRows(
-  files: readonly FileEntry[],
+  list: readonly FileEntry[],
   folder: string,
   isOpen: (folder: string) => boolean,
-  level = 1,
 ): TreeRow[] {
-  const folders = new Map<string, FileEntry[]>()
-  const here: [string, FileEntry][] = []
-  for (const file of files) {
-    const [name = '', ...below] = file.path.slice(folder.length + 1).split('/')
-    const inside = folders.get(name)
-    if (below.length === 0) here.push([name, file])
-    else if (inside) inside.push(file)
-    else folders.set(name, [file])
-  }
-  const siblings = folders.size + here.length
-  const inFolders = [...folders]
-    .sort(([a], [b]) => compare(a, b))
-    .flatMap(([name, inside], i): TreeRow[] => {
-      const path = `${folder}/${name}`
+  const rows: TreeRow[] = []
+  const add = (part: readonly FileEntry[], of: string, level: number): void => {
+    const { folders, files } = levelOf(part, of)
+    const siblings = folders.length + files.length
+    folders.forEach(([name, inside], i) => {
+      const path = `${of}/${name}`
       const open = isOpen(path)
-      const tokens = inside.reduce((sum, file) => sum + (file.tokens ?? 0), 0)
-      return [
-        { path, name, level, position: i + 1, siblings, file: null, open, tokens },
-        ...(open ? treeRows(inside, path, isOpen, level + 1) : []),
-      ]
+      const { tokens } = levelOf(inside, path)
+      rows.push({ path, name, level, position: i + 1, siblings, file: null, open, tokens })
+      if (open) add(inside, path, level + 1)
     })
-  const inThis = here
-    .sort(([a], [b]) => compare(a, b))
-    .map(([name, file], i): TreeRow => {
-      const position = folders.size + i + 1
-      return {
-        path: file.path,
-        name,
-        level,
-        position,
-        siblings,
-        file,
-        open: false,
-        tokens: file.tokens ?? null,
-      }
+    files.forEach(([name, file], i) => {
+      const position = folders.length + i + 1
+      const tokens = file.tokens ?? null
+      rows.push({ path: file.path, name, level, position, siblings, file, open: false, tokens })
     })
-  return [...inFolders, ...inThis]
+  }
+  add(list, folder, 1)
+  return rows
 }
 
 /** The folders that a path stands in, below the first. */
