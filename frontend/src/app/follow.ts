@@ -14,6 +14,7 @@ import { folderNamed } from '@/api/retrieval'
 import type { Frame, IndexNotice, Notice } from '@/api/types'
 import { diskChanged } from '@/features/editor/actions'
 import { t } from '@/lib/i18n'
+import { rootOf, traitsOf } from '@/lib/roots'
 import { announce } from '@/stores/announcer'
 import { type Connection, deliver, forgetSent, setConnection, useLive } from '@/stores/live'
 import { useUi } from '@/stores/ui'
@@ -86,9 +87,9 @@ function onIndex(notice: IndexNotice): void {
 function onFile(path: string): void {
   refresh(keys.files)
   refresh(keys.text(path))
-  if (path.startsWith('skills/')) refresh(keys.skills)
-  const folder = path.startsWith('memory/') ? 'memory' : path.startsWith('knowledge/') ? 'knowledge' : null
-  if (!folder) return
+  if (traitsOf(path)?.trust) refresh(keys.skills)
+  if (!traitsOf(path)?.searched) return
+  const folder = folderNamed(rootOf(path))
   const old =
     path === `${folder}/tests.jsonl`
       ? [keys.tests(folder)]

@@ -1,12 +1,12 @@
 /** Which kinds of files are saved by themselves. Kept in this browser. */
 import { create } from 'zustand'
 import type { Root } from '@/api/endpoints'
+import { ROOT_TRAITS, ROOTS } from '@/lib/roots'
 import { store, stored } from '@/lib/storage'
 
 type Autosaved = Record<Root, boolean>
 
-/** What shapes the agent itself is saved when a person says so; what it remembers and knows, while they write. */
-const USUAL: Autosaved = { memory: true, knowledge: true, workspace: false, skills: false }
+const USUAL = Object.fromEntries(ROOTS.map(root => [root, ROOT_TRAITS[root].autosave])) as Autosaved
 const KEY = 'autosave'
 
 function chosen(): Partial<Autosaved> {

@@ -2,6 +2,7 @@
 import { create } from 'zustand'
 import type { Root } from '@/api/endpoints'
 import type { Lines } from '@/lib/citation'
+import { rootOf } from '@/lib/roots'
 import { store, stored } from '@/lib/storage'
 
 export type Pane = 'left' | 'chat' | 'right'
@@ -122,11 +123,6 @@ useUi.subscribe((now, before) => {
   for (const flag of Object.keys(FLAGS) as Flag[])
     if (now[flag] !== before[flag]) store(`${flag}`, now[flag] ? 'yes' : 'no')
 })
-
-const ROOTS: readonly Root[] = ['memory', 'skills', 'workspace', 'knowledge']
-export const rootOf = (path: string): Root => ROOTS.find(root => path.startsWith(`${root}/`)) ?? 'workspace'
-/** What is in it is found by a search. */
-export const isIndexed = (root: Root): boolean => root === 'memory' || root === 'knowledge'
 
 /** Shows a file in the inspector, whatever the screen's width. */
 export function openFile(path: string, lines?: Lines | null): void {

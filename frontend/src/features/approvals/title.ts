@@ -1,5 +1,6 @@
 import type { Approval } from '@/api/types'
 import type { Translate } from '@/lib/i18n'
+import { traitsOf } from '@/lib/roots'
 
 /** What the call would do, in one line. */
 export function titleOf({ tool, effect, shown }: Approval, t: Translate): string {
@@ -10,6 +11,4 @@ export function titleOf({ tool, effect, shown }: Approval, t: Translate): string
 }
 
 /** Each write of a persona, memory or skill file is looked at by itself. */
-const NEVER_ALWAYS = ['workspace/', 'memory/', 'skills/']
-export const canBeAlways = ({ shown }: Approval): boolean =>
-  !NEVER_ALWAYS.some(folder => shown.path?.startsWith(folder))
+export const canBeAlways = ({ shown }: Approval): boolean => traitsOf(shown.path ?? '')?.approval !== 'each'

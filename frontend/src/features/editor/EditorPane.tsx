@@ -3,8 +3,9 @@ import { onDemand } from '@/components/onDemand'
 import { Unreadable } from '@/components/Unreadable'
 import { Pending } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
+import { traitsOf } from '@/lib/roots'
 import type { OpenFile } from '@/stores/buffers'
-import { isIndexed, type Reveal, rootOf } from '@/stores/ui'
+import type { Reveal } from '@/stores/ui'
 import { Trust } from './Trust'
 
 /** With CodeMirror: half as much again as the page. */
@@ -35,7 +36,7 @@ export function EditorPane({ path, file, comparing, reveal, untrusted }: Props) 
     return (
       <>
         {untrusted && <Trust path={path} etag={null} typed={false} comparing={false} />}
-        {!file.missing && isIndexed(rootOf(path)) ? (
+        {!file.missing && traitsOf(path)?.searched ? (
           <ReadText path={path} reason={file.reason} />
         ) : (
           <Unreadable reason={file.reason} />

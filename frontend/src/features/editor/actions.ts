@@ -4,6 +4,7 @@ import { deleteFile, readFile, renameFile, restoreFile, sameEtag, writeFile } fr
 import { keys, refresh } from '@/api/queries'
 import { t } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
+import { traitsOf } from '@/lib/roots'
 import { bufferOf, dispatchBuffer, dropFile, putFile, useBuffers } from '@/stores/buffers'
 import { toast } from '@/stores/toasts'
 import { openFile, useUi } from '@/stores/ui'
@@ -70,7 +71,7 @@ export async function save(path: string, how: 'asked' | 'unasked' = 'asked'): Pr
     endComparison(path)
     refresh(keys.files)
     refresh(keys.tokens)
-    if (path.startsWith('skills/')) refresh(keys.skills)
+    if (traitsOf(path)?.trust) refresh(keys.skills)
     const other = heard.get(path)
     if (other !== undefined && !sameEtag(other, saved.etag)) {
       await diskChanged(path, (await readFile(path)).etag, 'disk')
@@ -169,7 +170,7 @@ export async function create(path: string, content: string): Promise<Created> {
 function listsChanged(path: string): void {
   refresh(keys.files)
   refresh(keys.tokens)
-  if (path.startsWith('skills/')) refresh(keys.skills)
+  if (traitsOf(path)?.trust) refresh(keys.skills)
 }
 
 /** The version that a person sees and means: what is open, or else what is on disk now. */

@@ -1,6 +1,6 @@
 /** Files that save themselves when nobody has typed for a while. */
+import { rootOf } from '@/lib/roots'
 import { useAutosave } from '@/stores/autosave'
-import { rootOf } from '@/stores/ui'
 
 export const IDLE_MS = 1500
 

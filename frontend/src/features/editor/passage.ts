@@ -2,10 +2,11 @@
 import type { Place } from '@/lib/citation'
 import { placeOf } from '@/lib/citation'
 import { t } from '@/lib/i18n'
+import { traitsOf } from '@/lib/roots'
 import { announce } from '@/stores/announcer'
 import { useBuffers } from '@/stores/buffers'
 import { toast } from '@/stores/toasts'
-import { isIndexed, openFile, type Passage, rootOf, useUi } from '@/stores/ui'
+import { openFile, type Passage, useUi } from '@/stores/ui'
 import { open } from './actions'
 import { OpenEditor } from './EditorPane'
 import { languageOf } from './languages'
@@ -20,7 +21,7 @@ export async function openPassage({ path, lines, range }: Sought): Promise<void>
   void languageOf(path)
   await open(path)
   const file = useBuffers.getState().files[path]
-  if (file?.phase === 'failed' && !file.missing && isIndexed(rootOf(path))) {
+  if (file?.phase === 'failed' && !file.missing && traitsOf(path)?.searched) {
     const passage = { path, lines, range: range ?? null, terms: [] }
     useUi.setState({ passage })
     return openFile(path)

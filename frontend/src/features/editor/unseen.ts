@@ -1,5 +1,6 @@
 import type { Extension } from '@codemirror/state'
 import { highlightSpecialChars } from '@codemirror/view'
+import { traitsOf } from '@/lib/roots'
 import { UNSEEN, written } from '@/lib/visible'
 
 function render(code: number, description: string | null): HTMLElement {
@@ -13,4 +14,4 @@ function render(code: number, description: string | null): HTMLElement {
 /** A person trusts a skill by what they read of it: what cannot be seen there is written out. Elsewhere a mark must do, so
  *  that joined emoji stay whole. */
 export const unseenIn = (path: string): Extension =>
-  highlightSpecialChars(path.startsWith('skills/') ? { addSpecialChars: UNSEEN, render } : {})
+  highlightSpecialChars(traitsOf(path)?.trust ? { addSpecialChars: UNSEEN, render } : {})

@@ -13,9 +13,10 @@ import { create, open, remove, rename } from '@/features/editor/actions'
 import { isDirty } from '@/features/editor/buffer'
 import { EditorPane } from '@/features/editor/EditorPane'
 import { useSay, useT } from '@/lib/i18n'
+import { ROOT_TRAITS, ROOTS } from '@/lib/roots'
 import { type Say, unreadableIn } from '@/lib/server'
 import { useBuffers } from '@/stores/buffers'
-import { isIndexed, openFile, useUi } from '@/stores/ui'
+import { openFile, useUi } from '@/stores/ui'
 import { Files } from './Files'
 import { isSkill } from './names'
 import { removeSkill, renameSkill } from './skill'
@@ -39,8 +40,6 @@ function withFaults(
 function NoIndexLine() {
   return <div aria-hidden className="h-[30px] shrink-0" />
 }
-
-const TABS: readonly Root[] = ['memory', 'skills', 'workspace', 'knowledge']
 
 interface Props {
   /** Leads back to the passage that is looked at in the playground; null elsewhere. */
@@ -98,7 +97,7 @@ export default function Inspector({ onChunks }: Props) {
         className="flex min-h-0 shrink-0 basis-auto flex-col"
       >
         <Tabs.List aria-label={t('inspector')} className="m-2 flex rounded-lg bg-hover p-0.5">
-          {TABS.map(root => (
+          {ROOTS.map(root => (
             <Tabs.Trigger
               key={root}
               value={root}
@@ -139,7 +138,7 @@ export default function Inspector({ onChunks }: Props) {
               onFiles={chosen => void upload(tab, chosen)}
             />
           </div>
-          {isIndexed(tab) &&
+          {ROOT_TRAITS[tab].searched &&
             (index && indexed ? <IndexLine status={indexed} model={index.model} /> : <NoIndexLine />)}
           <DropZone words={t('uploadHere', { name: t(tab) })} onFiles={dropped => void upload(tab, dropped)}>
             <Files

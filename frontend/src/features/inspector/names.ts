@@ -1,5 +1,6 @@
 /** Names that files may have here, and the paths they stand for. A skill is named after its folder. */
 import type { Root } from '@/api/endpoints'
+import { ROOT_TRAITS } from '@/lib/roots'
 
 export interface Draft {
   path: string
@@ -40,7 +41,8 @@ export function renamed(path: string, name: string): string | null {
 
 /** Where an uploaded file goes. A skill that comes as a file is named after it. */
 export function uploadPath(root: Root, name: string): string | null {
-  if (root !== 'skills') return isFileName(name) && !name.includes('/') ? `${root}/${name}` : null
+  if (ROOT_TRAITS[root].upload === 'file')
+    return isFileName(name) && !name.includes('/') ? `${root}/${name}` : null
   const skill = /^(.+)\.md$/i.exec(name)?.[1]?.toLowerCase()
   return skill && skill !== 'skill' && SKILL_NAME.test(skill) ? `skills/${skill}/SKILL.md` : null
 }

@@ -4,6 +4,7 @@ import { type Root, writeFile } from '@/api/endpoints'
 import { keys, refresh } from '@/api/queries'
 import { t } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
+import { ROOT_TRAITS } from '@/lib/roots'
 import { toast } from '@/stores/toasts'
 import { openFile } from '@/stores/ui'
 import { uploadPath } from './names'
@@ -19,7 +20,8 @@ type Write = (path: string, content: string) => Promise<unknown>
 export async function uploadOne(root: Root, file: File, write: Write): Promise<Uploaded> {
   const refused = (reason: string): Uploaded => ({ kind: 'refused', name: file.name, reason })
   const path = uploadPath(root, file.name)
-  if (path === null) return refused(t(root === 'skills' ? 'uploadBadSkill' : 'uploadBadName'))
+  if (path === null)
+    return refused(t(ROOT_TRAITS[root].upload === 'skill' ? 'uploadBadSkill' : 'uploadBadName'))
   if (file.size > MOST_BYTES) return refused(t('uploadTooLarge', { n: MOST_BYTES / 1024 / 1024 }))
   try {
     const bytes = await file.arrayBuffer()
@@ -49,7 +51,7 @@ export async function upload(root: Root, files: readonly File[]): Promise<void> 
   if (done.length > 0) {
     refresh(keys.files)
     refresh(keys.tokens)
-    if (root === 'skills') refresh(keys.skills)
+    if (ROOT_TRAITS[root].trust) refresh(keys.skills)
     const [only] = done
     toast(done.length === 1 && only ? t('uploadedOne', { path: only }) : t('uploaded', { n: done.length }))
     if (done.length === 1 && only) openFile(only)
