@@ -4,9 +4,11 @@
 use std::path::{Path, PathBuf};
 
 /// The modules by floor: a module uses only lower ones, and modules of one floor do not use each other, except at the top.
-const FLOORS: [&[&str]; 6] = [
+const FLOORS: [&[&str]; 8] = [
     &["domain", "clock"],
     &["store", "provider", "retrieval", "skills", "sandbox", "tokens", "egress", "heap"],
+    &["extraction"],
+    &["library"],
     &["tools", "prompt"],
     &["agent"],
     &["engine"],
@@ -80,6 +82,9 @@ fn every_check_fails_where_it_must() {
     fails(floors, "prompt/x.rs", "use crate::{\n    domain::X,\n    agent,\n};", "`prompt` may not use `agent`");
     fails(floors, "newcomer/x.rs", "", "`newcomer` stands on no floor");
     fails(floors, "agent/x.rs", "use crate::newcomer::X;", "`newcomer` stands on no floor");
+    fails(floors, "library/x.rs", "use crate::tools::Tool;", "`library` may not use `tools`");
+    fails(floors, "extraction/x.rs", "use crate::library::Library;", "`extraction` may not use `library`");
+    passes(floors, "tools/x.rs", "use crate::{extraction::Extractor, library::Library};");
     passes(floors, "api/x.rs", "use crate::cli::X; use crate::domain::{Event, work::Outcome};");
     passes(floors, "store/x.rs", "// use crate::api::App;\nconst X: &str = \"crate::api\"; macro!($crate::api);");
 

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use corpus::{Text, docx, docx_of, odt, pdf_of, pptx, samples, zip};
 use miniclaw::domain::HomePath;
+use miniclaw::extraction::Extractor;
 use miniclaw::retrieval::extract::{DocumentKind, Unreadable};
 use miniclaw::sandbox::{Level, Sandbox, SandboxConfig};
-use miniclaw::tools::extraction::Extractor;
 use proptest::prelude::*;
 
 fn extractor(level: Level) -> Extractor {

@@ -10,6 +10,7 @@ use super::sent::{Envelope, Keeper, Writers};
 use super::turn::{Answer, NoAnswer, exchange};
 use super::wall::Wall;
 use crate::domain::{About, CallStatus, Event, Hit, Outcome, SessionId, StatusKind, Taint, ToolSpec};
+use crate::library::{Library, SearchOptions};
 use crate::prompt::SystemPrompt;
 use crate::prompt::budget::{Budget, fit};
 use crate::prompt::history::{Sight, add_retrieved, retrieved_text, transcript};
@@ -18,7 +19,6 @@ use crate::prompt::system::{MemoryMode, assemble};
 use crate::provider::{ChatMessage, Client, Finish, ModelRequest, ProviderError};
 use crate::store::Home;
 use crate::tokens::Counter;
-use crate::tools::library::{Library, Wish};
 use crate::tools::{Policy, Registry};
 
 /// What ends a run that does not end by itself.
@@ -282,7 +282,7 @@ impl Run {
         let query = recorder.session().messages.iter().rev().find(|m| m.role == crate::domain::Role::User);
         let query = query.map(|message| message.words().into_owned()).unwrap_or_default();
         let memory = self.memory.clone();
-        let found = tokio::task::spawn_blocking(move || memory.search(&query, Wish::best(RETRIEVED))).await;
+        let found = tokio::task::spawn_blocking(move || memory.search(&query, SearchOptions::best(RETRIEVED))).await;
         // A question that memory cannot be searched for is answered without it, and says so.
         let search = match found.map_err(|error| error.to_string()).and_then(|found| found.map_err(|e| e.to_string())) {
             Ok(search) => Arc::new(search),

@@ -18,7 +18,7 @@ use crate::domain::SessionId;
 use crate::engine::hub::{EventId, Hub, Published, Subscription, What};
 use crate::engine::model_status::ModelStatus;
 use crate::engine::{self, ChangedBy};
-use crate::tools::library::{IndexState, Progress};
+use crate::library::{IndexState, Progress};
 
 #[derive(Deserialize, utoipa::IntoParams)]
 pub struct After {

@@ -13,10 +13,10 @@ use super::error::{ApiError, ErrorBody};
 use crate::domain::HomePath;
 use crate::domain::knowledge::{Embedded, ModelName, Search};
 use crate::engine::blocking;
+use crate::library::exam::Report;
+use crate::library::{IndexState, Library, LibraryError, SearchOptions};
 use crate::retrieval::cases::{Case, Problem};
 use crate::retrieval::search::MOST;
-use crate::tools::library::exam::Report;
-use crate::tools::library::{IndexState, Library, LibraryError, Wish};
 
 const HITS: usize = 3;
 const NEAR_MISSES: usize = 3;
@@ -48,8 +48,8 @@ pub async fn search(State(app): State<App>, Query(asked): Query<SearchQuery>) ->
     }
     let k = asked.k.unwrap_or(HITS).clamp(1, MOST);
     let near_misses = asked.candidates.map_or(NEAR_MISSES, |all| all.min(MOST).saturating_sub(k));
-    let wish = Wish { k, near_misses, vector_weight: asked.vector_weight };
-    let found = blocking(move || Ok(library.search(&asked.query, wish))).await?;
+    let options = SearchOptions { k, near_misses, vector_weight: asked.vector_weight };
+    let found = blocking(move || Ok(library.search(&asked.query, options))).await?;
     Ok(Json(found.map_err(unsearchable)?))
 }
 

@@ -11,11 +11,11 @@ use super::serve::{Shelves, library};
 use super::{home_dir, load_config};
 use crate::domain::Root;
 use crate::engine::embedder::Embedders;
+use crate::extraction::Extractor;
+use crate::library::Library;
+use crate::library::exam::Report;
 use crate::sandbox::{Sandbox, SandboxConfig};
 use crate::store::Home;
-use crate::tools::extraction::Extractor;
-use crate::tools::library::Library;
-use crate::tools::library::exam::Report;
 
 #[derive(Args)]
 pub struct EvalArguments {

@@ -225,7 +225,7 @@ impl Kit {
         Ok(vectors)
     }
 
-    /// As [`crate::tools::library::Library`] asks, but of chunks that are no home's.
+    /// As [`crate::library::Library`] asks, but of chunks that are no home's.
     fn search(&self, corpus: &Corpus, query: &str, mode: Mode) -> anyhow::Result<Vec<Hit>> {
         let words_only = wants_words_only(query);
         let mut meaning = None;

@@ -27,13 +27,13 @@ use crate::engine::models::{EMBEDDED, Models};
 use crate::engine::skills::Skills;
 use crate::engine::watch::{self, FileAuthors};
 use crate::engine::{Engine, Notice, Runs, Services};
+use crate::extraction::Extractor;
 use crate::heap;
+use crate::library::{self, Keep, Library};
 use crate::provider::find_local;
 use crate::sandbox::{Interpreter, Level, Sandbox, SandboxConfig, keep_memory_private, open_as_many_files_as_allowed};
 use crate::store::{Home, ROOTS, SessionLog, is_unused};
 use crate::tokens::Counter;
-use crate::tools::extraction::Extractor;
-use crate::tools::library::{self, Keep, Library};
 use crate::tools::{
     Editor, FetchConfig, FetchUrl, FileTool, KNOWLEDGE, PythonRepl, ReadFile, Registry, SearchTool, Terminal, Tool,
     Workshop,

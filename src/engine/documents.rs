@@ -11,10 +11,10 @@ use super::skills::Skills;
 use super::watch::FileAuthors;
 use super::{EngineError, blocking};
 use crate::domain::HomePath;
+use crate::library::Library;
 use crate::store::{Expect, Home, PINNED, StoreError, TrustedBy, etag};
 use crate::tools::Editor;
 use crate::tools::files::Moment;
-use crate::tools::library::Library;
 
 /// The files of a home that people and the agent change. Cheap to clone.
 #[derive(Clone)]

@@ -36,11 +36,11 @@ use opening::{Alive, Missing, Turn, Turns};
 use crate::agent::Limits;
 use crate::clock;
 use crate::domain::{Answer, Chosen, Prompt, Session, SessionId, StaysArchived};
+use crate::library::Library;
 use crate::provider::ProviderError;
 use crate::store::{Claim, Home, SessionLog, SessionSummary, StoreError};
 use crate::tokens::Counter;
 use crate::tools::files::{NoUndo, Undone};
-use crate::tools::library::Library;
 use crate::tools::{Editor, Policy, Registry};
 
 /// What all sessions share.

@@ -2,7 +2,7 @@
 
 use super::model_status::ModelStatus;
 pub use crate::domain::ChangedBy;
-use crate::tools::library::Progress;
+use crate::library::Progress;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {

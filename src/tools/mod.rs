@@ -1,9 +1,7 @@
 //! What the agent may do. A tool is a name with a schema, and a run that gives an answer to the model.
 
-pub mod extraction;
 mod fetch_url;
 pub mod files;
-pub mod library;
 pub mod policy;
 mod python_repl;
 mod read_file;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
-use super::library::{IndexState, Library, Wish};
 use super::{Call, EndRun, Tool, line};
 use crate::domain::knowledge::{NearMiss, Search};
 use crate::domain::{Effect, Hit, Shown, Taint, ToolAnswer, ToolSpec};
+use crate::library::{IndexState, Library, SearchOptions};
 
 const HITS: usize = 3;
 
@@ -66,7 +66,7 @@ impl Tool for SearchTool {
         Box::pin(async move {
             let folder = library.folder();
             let found = tokio::task::spawn_blocking(move || {
-                let found = library.search(&query, Wish::best(HITS));
+                let found = library.search(&query, SearchOptions::best(HITS));
                 found.map(|found| (found, library.overview().progress.state))
             });
             let found = found.await.map_err(|_| EndRun::Broken("a search was cut off".to_owned()))?;

@@ -12,7 +12,7 @@ use crate::script::script;
 use crate::world::{Server, World, eventually};
 
 /// So that the log says which documents are read.
-const LOG: (&str, &str) = ("MINICLAW_LOG", "warn,miniclaw::tools::library=debug");
+const LOG: (&str, &str) = ("MINICLAW_LOG", "warn,miniclaw::library=debug");
 
 /// How long all of the corpus may take; most of it waits for what takes too long.
 const ALL: Duration = Duration::from_secs(180);

@@ -2,7 +2,7 @@
 //!
 //! Text files are taken as they are. **Documents** (PDF, HTML, Word …) go through parsers that meet bytes from anywhere: they
 //! may recurse, loop or take any amount of memory. [`DocumentKind::read`] therefore runs only in a helper process with limits
-//! (`tools::extraction`), never in the server.
+//! (`extraction`), never in the server.
 
 mod blocks;
 mod depth;

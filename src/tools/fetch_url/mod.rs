@@ -1,7 +1,6 @@
 //! `fetch_url`: a page of the web as text.
 
 mod get;
-pub(super) mod html;
 mod json;
 mod page;
 mod resolver;
@@ -12,11 +11,11 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use self::get::{FetchError, Fetched, Getter};
-use super::extraction::Extractor;
 use super::{Call, EndRun, OUTPUT_LIMIT, Tool, line};
 use crate::domain::defang::defang;
 use crate::domain::{Contacts, Effect, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::egress::Guard;
+use crate::extraction::Extractor;
 use crate::sandbox::grouped;
 
 pub use crate::egress::{Lookup, system_lookup};

@@ -4,8 +4,8 @@ use encoding_rs::{Encoding, UTF_8};
 
 use super::get::Fetched;
 use super::json;
+use crate::extraction::{Extractor, Page};
 use crate::retrieval::extract::Unreadable;
-use crate::tools::extraction::{Extractor, Page};
 
 /// Why there is no text.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{Keep, Library, Settings, Wish};
+use super::{Keep, Library, SearchOptions, Settings};
 use crate::domain::EmbedError;
+use crate::extraction::Extractor;
 use crate::retrieval::{Limits, Ranking};
 use crate::sandbox::{Level, Sandbox, SandboxConfig};
 use crate::store::Home;
-use crate::tools::extraction::Extractor;
 
 fn library(folder: &std::path::Path, large: usize) -> Arc<Library> {
     let settings = Settings {
@@ -25,7 +25,7 @@ fn library(folder: &std::path::Path, large: usize) -> Arc<Library> {
 }
 
 fn answers(library: &Arc<Library>, query: &str) -> Vec<String> {
-    let found = library.search(query, Wish::best(5)).unwrap();
+    let found = library.search(query, SearchOptions::best(5)).unwrap();
     found.hits.into_iter().map(|hit| hit.text).collect()
 }
 
@@ -57,7 +57,7 @@ fn a_look_that_failed_is_not_taken_for_one_that_found_nothing_new() {
     std::fs::write(knowledge.join("birds.md"), "Penguins swim.").unwrap();
     assert_eq!(answers(&library, "penguins"), ["Penguins swim."]);
     std::fs::rename(&knowledge, &aside).unwrap();
-    assert!(library.search("penguins", Wish::best(5)).is_err());
+    assert!(library.search("penguins", SearchOptions::best(5)).is_err());
     std::fs::create_dir(&knowledge).unwrap();
     assert!(answers(&library, "penguins").is_empty());
     std::fs::remove_dir(&knowledge).unwrap();

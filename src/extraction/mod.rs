@@ -7,6 +7,7 @@
 //! is answered with the reason, and the next one gets a fresh reader.
 
 mod child;
+mod html;
 mod reader;
 mod wire;
 
@@ -20,11 +21,10 @@ use url::Url;
 
 use self::reader::Reader;
 use self::wire::Frame;
-use super::fetch_url::html;
 use crate::retrieval::extract::{DocumentKind, Unreadable};
 use crate::sandbox::Sandbox;
 
-pub use html::Page;
+pub use self::html::Page;
 
 /// The argument that makes the program a reader.
 const ARGUMENT: &str = "__read_documents";

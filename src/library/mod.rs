@@ -19,12 +19,12 @@ use crate::retrieval::Address;
 
 use crate::domain::knowledge::{Embedded, ModelName, Search, Took, WeightReason};
 use crate::domain::{EmbedError, Embedder, Hit, TokenEmbedder};
+use crate::extraction::Extractor;
 use crate::retrieval::analyse::Analyser;
 use crate::retrieval::shelf::{FileState, ShelfError, StoredChunk};
 use crate::retrieval::windows::WindowLimit;
 use crate::retrieval::{Asked, FolderIndex, Limits, Ranking, SearchError, Searchable, Snapshot, wants_words_only};
 use crate::store::{Home, Look, StoreError};
-use crate::tools::extraction::Extractor;
 
 use documents::Refused;
 use meaning::Store;
@@ -151,7 +151,7 @@ impl View {
 
 /// What a question may add to itself.
 #[derive(Clone, Copy, Debug)]
-pub struct Wish {
+pub struct SearchOptions {
     /// How many hits.
     pub k: usize,
     /// How many of the next best are explained.
@@ -160,7 +160,7 @@ pub struct Wish {
     pub vector_weight: Option<f64>,
 }
 
-impl Wish {
+impl SearchOptions {
     pub fn best(k: usize) -> Self {
         Self { k, near_misses: NEAR_MISSES, vector_weight: None }
     }
@@ -216,14 +216,14 @@ impl Library {
     ///
     /// # Errors
     /// When the folder or its index cannot be read.
-    pub fn search(self: &Arc<Self>, query: &str, wish: Wish) -> Result<Search, LibraryError> {
+    pub fn search(self: &Arc<Self>, query: &str, options: SearchOptions) -> Result<Search, LibraryError> {
         let started = Instant::now();
         let look = || self.follow().map(|()| started.elapsed().as_micros() as u64);
         let (looked, ahead) = if self.view().snapshot.as_ref().is_some_and(|all| all.len() >= self.large) {
             // Looking takes about as long as searching: both are begun, and the answer counts if nothing has changed.
             std::thread::scope(|scope| {
                 let looking = scope.spawn(look);
-                let ahead = self.answer(query, wish);
+                let ahead = self.answer(query, options);
                 (looking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), Some(ahead))
             })
         } else {
@@ -232,19 +232,19 @@ impl Library {
         let refresh = looked?;
         let (mut found, _) = match ahead {
             Some(Ok((found, view))) if Arc::ptr_eq(&view, &self.view()) => (found, view),
-            _ => self.answer(query, wish)?,
+            _ => self.answer(query, options)?,
         };
         found.took_us.refresh = refresh;
         Ok(found)
     }
 
     /// The best pieces of what is indexed, and what that was.
-    fn answer(self: &Arc<Self>, query: &str, wish: Wish) -> Result<(Search, Arc<View>), LibraryError> {
-        let wanted = wish.vector_weight.is_none().then(|| wants_words_only(query)).flatten();
-        let mut found = self.ask(query, wish, wanted)?;
-        if found.0.hits.is_empty() && wanted.is_some() && wish.k > 0 {
+    fn answer(self: &Arc<Self>, query: &str, options: SearchOptions) -> Result<(Search, Arc<View>), LibraryError> {
+        let wanted = options.vector_weight.is_none().then(|| wants_words_only(query)).flatten();
+        let mut found = self.ask(query, options, wanted)?;
+        if found.0.hits.is_empty() && wanted.is_some() && options.k > 0 {
             // The very words stand nowhere: then what is near in meaning is better than nothing.
-            found = self.ask(query, wish, None)?;
+            found = self.ask(query, options, None)?;
         }
         Ok(found)
     }
@@ -252,7 +252,7 @@ impl Library {
     fn ask(
         self: &Arc<Self>,
         query: &str,
-        wish: Wish,
+        options: SearchOptions,
         wanted: Option<WeightReason>,
     ) -> Result<(Search, Arc<View>), LibraryError> {
         let started = Instant::now();
@@ -263,7 +263,7 @@ impl Library {
                 Err(reason) => (None, Some(reason)),
             },
         };
-        let quoted = words_only == Some(WeightReason::Quoted) || wish.vector_weight.is_some();
+        let quoted = words_only == Some(WeightReason::Quoted) || options.vector_weight.is_some();
         let pieces = if quoted { None } else { self.pieces(query) };
         let embed = started.elapsed().as_micros() as u64;
         // Taken after the model was looked for: that may have brought the vectors.
@@ -272,12 +272,12 @@ impl Library {
 
         let asked = Asked {
             query,
-            k: wish.k,
-            near_misses: wish.near_misses,
+            k: options.k,
+            near_misses: options.near_misses,
             meaning,
             pieces,
             words_only,
-            vector_weight: wish.vector_weight,
+            vector_weight: options.vector_weight,
         };
         let empty;
         let snapshot = match &view.snapshot {
@@ -303,7 +303,7 @@ impl Library {
         let search = Search {
             query: query.to_owned(),
             folder: self.settings.folder.to_owned(),
-            k: wish.k as u32,
+            k: options.k as u32,
             weights: found.weights,
             terms: found.terms,
             ignored: found.ignored,
@@ -321,7 +321,7 @@ impl Library {
     /// # Errors
     /// As [`Library::search`].
     pub fn best(self: &Arc<Self>, query: &str, k: usize) -> Result<Vec<Hit>, LibraryError> {
-        Ok(self.search(query, Wish { k, near_misses: 0, vector_weight: None })?.hits)
+        Ok(self.search(query, SearchOptions { k, near_misses: 0, vector_weight: None })?.hits)
     }
 
     /// The chunks of a file, in its order, and whether each has its vector.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Library, LibraryError, TESTS, Wish};
+use super::{Library, LibraryError, SearchOptions, TESTS};
 use crate::clock;
 use crate::domain::{Hit, HomePath};
 use crate::retrieval::cases::{Case, Problem, parse};
@@ -110,7 +110,7 @@ impl Library {
         self.settle()?;
         for case in &cases {
             let started = Instant::now();
-            let found = self.search(&case.query, Wish { k: DEPTH, near_misses: 0, vector_weight: None })?;
+            let found = self.search(&case.query, SearchOptions { k: DEPTH, near_misses: 0, vector_weight: None })?;
             took.push(started.elapsed().as_secs_f64() * 1000.0);
             if let Some(model) = found.model {
                 mode = model.id;

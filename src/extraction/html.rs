@@ -1,7 +1,7 @@
 //! HTML as Markdown: the main text of a page, with links that lead somewhere, without what a reader does not see.
 //!
 //! The converters recurse over the page's tree, and a hostile page can be deep enough to overflow any stack. So this runs
-//! only in a helper process ([`crate::tools::extraction`]), and the page is measured first, in one pass: what is too deep gets
+//! only in a helper process ([`crate::extraction`]), and the page is measured first, in one pass: what is too deep gets
 //! a plainer conversion.
 
 use dom_smoothie::{Config, Readability};
