@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use super::access::{Access, PageSecret};
+use crate::api::security::access::{Access, PageSecret};
 use crate::domain::About;
 use crate::engine::Engine;
 use crate::engine::skills::Skills;

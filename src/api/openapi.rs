@@ -7,9 +7,9 @@ use axum::{Json, Router};
 use utoipa::OpenApi;
 
 use super::app::App;
-use super::events::Notice;
-use super::frame::Frame;
 use super::routes::described;
+use crate::api::chat::events::Notice;
+use crate::api::chat::frame::Frame;
 
 #[derive(OpenApi)]
 #[openapi(

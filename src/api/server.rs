@@ -9,7 +9,8 @@ use tower_http::timeout::RequestBodyTimeoutLayer;
 use super::app::App;
 use super::error::ApiError;
 use super::routes::described;
-use super::{connections, guard, openapi, web};
+use super::security::guard;
+use super::{connections, openapi, web};
 
 /// The largest body of a request: a file for the editor, with room for its JSON.
 const MAX_BODY: usize = 24 << 20;

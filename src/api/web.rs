@@ -7,7 +7,7 @@ use rust_embed::{EmbeddedFile, RustEmbed};
 
 use super::app::App;
 use super::error::ApiError;
-use super::guard::may_use;
+use crate::api::security::guard::may_use;
 use crate::clock;
 
 /// `frontend/dist`, as `npm run build` leaves it. Without it the server still builds and says what is missing.

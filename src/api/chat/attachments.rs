@@ -1,0 +1,167 @@
+//! Files that come along with a message: taken in, looked at, and counted before they are sent.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+
+use crate::api::app::App;
+use crate::api::error::{ApiError, ErrorBody};
+use crate::domain::attachment::{MOST_FILES, NotAttached, checked_together};
+use crate::domain::picture::head;
+use crate::domain::{Attachment, NewPicture, Prompt, SessionId};
+use crate::engine::blocking;
+use crate::store::{StoreError, picture_hash};
+
+/// The longest text of a person, in bytes.
+const MAX_MESSAGE: usize = 1 << 20;
+
+/// How the content of a file is written.
+#[derive(Clone, Copy, Default, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Encoding {
+    /// The text of a text file.
+    #[default]
+    Text,
+    /// The bytes of a picture (PNG, JPEG, WebP or GIF).
+    Base64,
+    /// The SHA-256 of a picture that this session has already, in hexadecimal.
+    Kept,
+}
+
+/// A text file or a picture to go along with a message.
+#[derive(Deserialize, utoipa::ToSchema)]
+pub struct Attached {
+    /// Only its last part counts where it is a path; what does not show is taken out.
+    name: String,
+    /// That of the name where it is not given.
+    extension: Option<String>,
+    /// A text has at most 256 KiB, a picture 1.5 MiB and 8192 pixels a side; those of one message are at most 10, with 1 MiB
+    /// of text and 6 MiB of pictures together.
+    content: String,
+    #[serde(default)]
+    encoding: Encoding,
+}
+
+/// What a file comes to once it is sent.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct AttachmentTokens {
+    /// As it will be kept and shown.
+    name: String,
+    extension: String,
+    bytes: usize,
+    /// In the request, its name and frame included; for a picture an estimate by its size.
+    tokens: usize,
+}
+
+/// What a file would cost if it went along with a message, or why it cannot. Nothing is kept.
+#[utoipa::path(post, path = "/api/tokens/attachment", tag = "tokens", request_body = Attached,
+    responses((status = 200, body = AttachmentTokens), (status = 413, body = ErrorBody), (status = 422, body = ErrorBody)))]
+pub async fn attachment_tokens(
+    State(app): State<App>,
+    request: Result<Json<Attached>, JsonRejection>,
+) -> Result<Json<AttachmentTokens>, ApiError> {
+    let Json(file) = request?;
+    let services = app.engine.services().clone();
+    let counted = blocking(move || {
+        // There is no session that could have kept it.
+        let (attachment, picture) = match taken(file, &|_| None) {
+            Ok(taken) => taken,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        let (tokens, bytes) = match (&attachment.picture, picture) {
+            (Some(picture), Some(new)) => (picture.tokens(), new.bytes.len()),
+            _ => (services.tokens.count(&attachment.block()), attachment.content.len()),
+        };
+        Ok(Ok(AttachmentTokens { name: attachment.name, extension: attachment.extension, bytes, tokens }))
+    });
+    Ok(Json(counted.await??))
+}
+
+/// What a person says, when it says something and is not absurdly long.
+pub(in crate::api) async fn prompt(
+    app: &App,
+    session: &SessionId,
+    message: String,
+    files: Vec<Attached>,
+) -> Result<Prompt, ApiError> {
+    if message.trim().is_empty() && files.is_empty() {
+        return Err(ApiError::bad_request("empty_message", "the message is empty"));
+    }
+    if message.len() > MAX_MESSAGE {
+        let text =
+            format!("the message has {} bytes; the limit is {MAX_MESSAGE}: put long text into a file", message.len());
+        return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", text));
+    }
+    if files.len() > MOST_FILES {
+        return Err(NotAttached::TooMany(files.len()).into());
+    }
+    let (home, session) = (app.engine.services().home.clone(), session.clone());
+    let all = blocking(move || {
+        let kept = |hash: &str| home.picture(&session, hash);
+        Ok(files.into_iter().map(|file| taken(file, &kept)).collect::<Result<Vec<_>, _>>())
+    });
+    let (attachments, pictures): (Vec<_>, Vec<_>) =
+        all.await??.into_iter().map(|(attachment, picture)| (Arc::new(attachment), picture)).unzip();
+    checked_together(&attachments)?;
+    Ok(Prompt { text: message, attachments, pictures: pictures.into_iter().flatten().collect() })
+}
+
+/// As it will stand with the message, and the bytes of a picture.
+fn taken(
+    file: Attached,
+    kept: &dyn Fn(&str) -> Option<Vec<u8>>,
+) -> Result<(Attachment, Option<NewPicture>), NotAttached> {
+    let bytes = match file.encoding {
+        Encoding::Text => {
+            return Attachment::new(&file.name, file.extension.as_deref(), file.content).map(|text| (text, None));
+        }
+        // What is no base64 is no picture either.
+        Encoding::Base64 => STANDARD.decode(file.content.trim()).unwrap_or_default(),
+        Encoding::Kept => kept(&file.content).ok_or(NotAttached::NotKept(file.name.clone()))?,
+    };
+    let new = NewPicture { hash: picture_hash(&bytes), bytes: bytes.into() };
+    Ok((Attachment::of_picture(&file.name, &new)?, Some(new)))
+}
+
+/// A picture of a session, as it was sent. Its address holds the hash of its bytes, so it never becomes another.
+#[utoipa::path(get, path = "/api/sessions/{id}/pictures/{hash}", tag = "sessions",
+    params(("id" = String, Path), ("hash" = String, Path, description = "SHA-256 of its bytes, in hexadecimal")),
+    responses((status = 200, description = "PNG, JPEG, WebP or GIF", body = Vec<u8>, content_type = "image/png"),
+              (status = 404, body = ErrorBody)))]
+pub async fn picture(State(app): State<App>, Path((id, hash)): Path<(String, String)>) -> Result<Response, ApiError> {
+    let id = SessionId::parse(&id)?;
+    let home = app.engine.services().home.clone();
+    let found = blocking(move || {
+        let missing = || StoreError::NotFound { what: format!("the picture {hash} of session {id}") };
+        let bytes = home.picture(&id, &hash).ok_or_else(missing)?;
+        let kind = head(&bytes).ok_or_else(missing)?.media.name();
+        Ok((kind, bytes))
+    });
+    let (kind, bytes) = found.await?;
+    let headers = [(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "private, max-age=31536000, immutable")];
+    Ok((headers, bytes).into_response())
+}
+
+impl From<NotAttached> for ApiError {
+    fn from(error: NotAttached) -> Self {
+        let (status, code) = match &error {
+            NotAttached::TooMany(_) => (StatusCode::BAD_REQUEST, "too_many_attachments"),
+            NotAttached::TooLarge { .. }
+            | NotAttached::TooLargeTogether(_)
+            | NotAttached::TooWide { .. }
+            | NotAttached::PictureTooLarge { .. }
+            | NotAttached::PicturesTooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "attachment_too_large"),
+            NotAttached::NotPicture(_) => (StatusCode::UNPROCESSABLE_ENTITY, "not_picture"),
+            NotAttached::NotKept(_) => (StatusCode::UNPROCESSABLE_ENTITY, "picture_gone"),
+            NotAttached::NotText(_) => (StatusCode::UNPROCESSABLE_ENTITY, "not_text"),
+        };
+        Self::new(status, code, error.to_string())
+    }
+}

@@ -1,0 +1,208 @@
+//! Streams that observe: one session's frames, or everything a tab needs. Ids resume without a gap.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::{Path, Query, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use futures_util::{Stream, StreamExt, stream};
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use crate::api::app::App;
+use crate::api::chat::frame::{Frame, project};
+use crate::api::chat::sse::{self, respond};
+use crate::api::error::ApiError;
+use crate::domain::SessionId;
+use crate::engine::hub::{EventId, Hub, Published, Subscription, What};
+use crate::engine::model_status::ModelStatus;
+use crate::engine::{self, ChangedBy};
+use crate::library::{IndexState, Progress};
+
+#[derive(Deserialize, utoipa::IntoParams)]
+pub struct After {
+    /// The last id that was seen. The header `Last-Event-ID` wins over it.
+    after: Option<String>,
+    /// `settled`: close as soon as nothing runs.
+    until: Option<String>,
+}
+
+/// The events of `GET /api/events`; `type` is also the SSE event's name.
+#[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Notice {
+    /// First on every connection: another `boot_id` than before means that the server was started anew.
+    Hello {
+        boot_id: String,
+        version: String,
+    },
+    /// A session's frame.
+    Frame {
+        session_id: String,
+        frame: Frame,
+    },
+    /// A session was made, named, deleted, restored, or began or ended a work.
+    SessionsChanged {
+        session_id: String,
+    },
+    /// `etag` is null when the file is gone.
+    FileChanged {
+        path: String,
+        etag: Option<String>,
+        by: ChangedBy,
+    },
+    SkillsChanged {},
+    ModelChanged(ModelStatus),
+    ConfigChanged {
+        rag_mode: bool,
+    },
+    /// How far the index of `memory` or `knowledge` is: files while building, chunks while embedding.
+    Index {
+        folder: String,
+        state: IndexState,
+        done: u32,
+        total: u32,
+    },
+    /// The id asked from is not known here any more: load everything, then follow.
+    Gap {},
+}
+
+impl Notice {
+    fn name(&self) -> &'static str {
+        match self {
+            Notice::Hello { .. } => "hello",
+            Notice::Frame { .. } => "frame",
+            Notice::SessionsChanged { .. } => "sessions_changed",
+            Notice::FileChanged { .. } => "file_changed",
+            Notice::SkillsChanged {} => "skills_changed",
+            Notice::ModelChanged(_) => "model_changed",
+            Notice::ConfigChanged { .. } => "config_changed",
+            Notice::Index { .. } => "index",
+            Notice::Gap {} => "gap",
+        }
+    }
+}
+
+/// One multiplexed stream for a tab: the frames of all sessions, and notices.
+#[utoipa::path(get, path = "/api/events", params(After), tag = "events",
+    responses((status = 200, description = "SSE of Notice", content_type = "text/event-stream", body = Notice)))]
+pub async fn all_events(State(app): State<App>, Query(query): Query<After>, headers: HeaderMap) -> Response {
+    let services = app.engine.services();
+    // A page was opened: a model that must start can start now.
+    services.models.wake();
+    let subscription = match asked(&headers, &query) {
+        Asked::FromNow => services.hub.follow_all(None),
+        Asked::After(id) => services.hub.follow_all(Some(&id)),
+        Asked::Unreadable => Subscription { gap: true, ..services.hub.follow_all(None) },
+    };
+    let hub = services.hub.clone();
+    let hello = Notice::Hello { boot_id: hub.boot().to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
+    let mut first = vec![Bytes::from(sse::event(hello.name(), None, &hello))];
+    if subscription.gap {
+        first.push(sse::event("gap", None, &Notice::Gap {}).into());
+    }
+    let events = published(subscription, app.stopping.clone()).filter_map(move |published| {
+        let id = hub.id(published.number);
+        let event = || notice(&published).map(|event| sse::event(event.name(), Some(&id), &event));
+        std::future::ready(published.to_all.bytes(event))
+    });
+    respond(stream::iter(first).chain(events))
+}
+
+/// One session's frames, the same as `POST /api/chat` sends. Stays open, or closes with `until=settled`.
+#[utoipa::path(get, path = "/api/sessions/{id}/events", params(("id" = String, Path), After), tag = "events",
+    responses((status = 200, description = "SSE of Frame", content_type = "text/event-stream", body = Frame),
+              (status = 404, body = crate::api::error::ErrorBody)))]
+pub async fn session_events(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Query(query): Query<After>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let id = SessionId::parse(&id)?;
+    let engine = &app.engine;
+    engine.view(&id).await?;
+    let hub = engine.services().hub.clone();
+    let subscription = match asked(&headers, &query) {
+        Asked::FromNow => hub.follow(&id, None),
+        Asked::After(after) => hub.follow(&id, Some(&after)),
+        Asked::Unreadable => Subscription { gap: true, ..hub.follow(&id, None) },
+    };
+    let until_settled = query.until.as_deref() == Some("settled");
+    let first = subscription.gap.then(|| Bytes::from(sse::event("gap", None, &Frame::Gap {})));
+    let waits_for = subscription.unsettled.clone();
+    let missed_only = until_settled && waits_for.is_none();
+    let (missed, live) = parts(subscription, app.stopping.clone());
+    let live = live.take_while(move |published| {
+        let settled =
+            until_settled && matches!(&published.what, What::Settled(work) if Some(work) == waits_for.as_ref());
+        std::future::ready(!settled)
+    });
+    let live = stream::iter((!missed_only).then_some(live)).flatten();
+    Ok(respond(stream::iter(first).chain(frames(stream::iter(missed).chain(live), hub))))
+}
+
+/// Frames of published events, with their ids.
+pub(in crate::api) fn frames(
+    published: impl Stream<Item = Arc<Published>>,
+    hub: Arc<Hub>,
+) -> impl Stream<Item = Bytes> {
+    published.filter_map(move |published| {
+        let id = hub.id(published.number);
+        let frame = || project(&published).map(|frame| sse::event(frame.name(), Some(&id), &frame));
+        std::future::ready(published.to_session.bytes(frame))
+    })
+}
+
+/// What a subscription missed and what comes, until it is dropped for not reading or the server stops.
+pub(in crate::api) fn published(
+    subscription: Subscription,
+    stopping: CancellationToken,
+) -> impl Stream<Item = Arc<Published>> {
+    let (missed, live) = parts(subscription, stopping);
+    stream::iter(missed).chain(live)
+}
+
+fn parts(
+    subscription: Subscription,
+    stopping: CancellationToken,
+) -> (Vec<Arc<Published>>, impl Stream<Item = Arc<Published>>) {
+    let live = tokio_stream::wrappers::ReceiverStream::new(subscription.live);
+    (subscription.missed, live.take_until(stopping.cancelled_owned()))
+}
+
+fn notice(published: &Published) -> Option<Notice> {
+    let told = match &published.what {
+        What::Notice(told) => told.clone(),
+        What::Event(_) | What::Settled(_) => {
+            let session_id = published.session.as_ref()?.to_string();
+            return project(published).map(|frame| Notice::Frame { session_id, frame });
+        }
+    };
+    Some(match told {
+        engine::Notice::SessionsChanged { session_id } => Notice::SessionsChanged { session_id },
+        engine::Notice::FileChanged { path, etag, by } => Notice::FileChanged { path, etag, by },
+        engine::Notice::SkillsChanged => Notice::SkillsChanged {},
+        engine::Notice::ModelChanged(status) => Notice::ModelChanged(status),
+        engine::Notice::ConfigChanged { rag_mode } => Notice::ConfigChanged { rag_mode },
+        engine::Notice::IndexChanged { folder, progress: Progress { state, done, total } } => {
+            Notice::Index { folder: folder.to_owned(), state, done, total }
+        }
+    })
+}
+
+enum Asked {
+    FromNow,
+    After(EventId),
+    /// An id that is none of ours.
+    Unreadable,
+}
+
+fn asked(headers: &HeaderMap, query: &After) -> Asked {
+    let header = headers.get("last-event-id").and_then(|value| value.to_str().ok());
+    match header.or(query.after.as_deref()).filter(|text| !text.is_empty()) {
+        None => Asked::FromNow,
+        Some(text) => EventId::parse(text).map_or(Asked::Unreadable, Asked::After),
+    }
+}

@@ -1,0 +1,109 @@
+//! `POST /api/chat`: say something and follow the work to its end. Leaving does not stop the work.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
+use axum::http::HeaderName;
+use axum::response::{IntoResponse, Response};
+use futures_util::StreamExt;
+use serde::{Deserialize, Serialize};
+
+use crate::api::app::App;
+use crate::api::chat::attachments::{Attached, prompt};
+use crate::api::chat::events::{frames, published};
+use crate::api::chat::frame::{Frame, project};
+use crate::api::chat::sse::respond;
+use crate::api::error::ApiError;
+use crate::clock;
+use crate::domain::{Message, SessionId};
+use crate::engine::What;
+
+const SESSION_HEADER: HeaderName = HeaderName::from_static("x-session-id");
+
+#[derive(Deserialize, utoipa::ToSchema)]
+pub struct ChatRequest {
+    /// May be empty where files are sent.
+    message: String,
+    /// Text files and pictures to go along with it.
+    #[serde(default)]
+    attachments: Vec<Attached>,
+    /// A new session when absent; made when unknown.
+    session_id: Option<String>,
+    /// `false`: one JSON object at the end instead of a stream.
+    #[serde(default = "yes")]
+    stream: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// The answer to `stream: false`.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct ChatAnswer {
+    content: String,
+    session_id: String,
+    work_id: String,
+    stop_reason: String,
+    /// The messages of this work, as they stand in the session's file.
+    #[schema(value_type = Vec<Message>)]
+    messages: Vec<Arc<Message>>,
+}
+
+/// Says something and follows the work: an SSE stream of frames, or one JSON object.
+#[utoipa::path(post, path = "/api/chat", request_body = ChatRequest, tag = "chat",
+    responses((status = 200, description = "SSE of Frame; with stream:false a ChatAnswer", body = ChatAnswer),
+              (status = 400, body = crate::api::error::ErrorBody),
+              (status = 413, body = crate::api::error::ErrorBody), (status = 422, body = crate::api::error::ErrorBody), (status = 409, body = crate::api::error::ErrorBody)))]
+pub async fn chat(
+    State(app): State<App>,
+    request: Result<Json<ChatRequest>, JsonRejection>,
+) -> Result<Response, ApiError> {
+    let Json(request) = request?;
+    let id = match request.session_id.as_deref().filter(|id| !id.is_empty()) {
+        Some(id) => SessionId::parse(id)?,
+        None => SessionId::parse(&clock::new_id())?,
+    };
+    let said = prompt(&app, &id, request.message, request.attachments).await?;
+    let hub = app.engine.services().hub.clone();
+    let subscription = hub.follow(&id, None);
+    let work_id = app.engine.say(&id, said, None).await?.work_id;
+    let header = [(SESSION_HEADER, id.to_string())];
+    let mine = {
+        let work_id = work_id.clone();
+        published(subscription, app.stopping.clone())
+            .skip_while({
+                let work_id = work_id.clone();
+                move |p| std::future::ready(!matches!(&p.what, What::Event(event) if event.work_id() == Some(&work_id)))
+            })
+            .take_while(move |p| std::future::ready(!matches!(&p.what, What::Settled(settled) if *settled == work_id)))
+    };
+    if request.stream {
+        return Ok((header, respond(frames(mine, hub))).into_response());
+    }
+    let mut ends = Box::pin(mine.filter_map(|published| std::future::ready(project(&published))));
+    while let Some(frame) = ends.next().await {
+        match frame {
+            Frame::Done { content, stop_reason, .. } => {
+                let view = app.engine.view(&id).await?;
+                let of_work = view.session.messages.iter().filter(|m| m.work_id.as_ref() == Some(&work_id));
+                let answer = ChatAnswer {
+                    content,
+                    session_id: id.to_string(),
+                    work_id: work_id.to_string(),
+                    stop_reason,
+                    messages: of_work.cloned().collect(),
+                };
+                return Ok((header, Json(answer)).into_response());
+            }
+            Frame::Error { error, .. } => {
+                let error = ApiError::new(axum::http::StatusCode::BAD_GATEWAY, "work_failed", error);
+                return Ok((header, error).into_response());
+            }
+            _ => {}
+        }
+    }
+    Err(crate::engine::EngineError::ShuttingDown.into())
+}

@@ -1,0 +1,164 @@
+//! Files a person edits: read, save, list; and the skills.
+
+use axum::Json;
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, header};
+use serde::{Deserialize, Serialize};
+
+use crate::api::app::App;
+use crate::api::error::{ApiError, ErrorBody};
+use crate::domain::HomePath;
+use crate::engine::blocking;
+use crate::engine::documents::FileVersion;
+use crate::skills::Skill;
+use crate::store::{Expect, ROOTS, StoreError, Untrusted};
+
+#[derive(Deserialize, utoipa::IntoParams)]
+pub struct FileQuery {
+    /// Relative to the home, e.g. `memory/MEMORY.md`.
+    pub(in crate::api) path: String,
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+pub struct ListQuery {
+    /// `memory`, `workspace`, `skills` or `knowledge`.
+    root: String,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct FileContent {
+    path: String,
+    content: String,
+    /// Send it back in `If-Match` when saving.
+    etag: String,
+    /// Bytes.
+    size: usize,
+    tokens: usize,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+pub struct SaveFile {
+    path: String,
+    content: String,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Saved {
+    path: String,
+    etag: String,
+    size: usize,
+    tokens: usize,
+    saved: bool,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct FileEntry {
+    path: String,
+    size: u64,
+    modified: f64,
+    /// Absent where the file is not text.
+    tokens: Option<usize>,
+    etag: Option<String>,
+    /// Why it cannot be shown or edited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct FileList {
+    root: String,
+    files: Vec<FileEntry>,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct SkillList {
+    skills: Vec<Skill>,
+    /// The files in skills/ that nobody has trusted as they are; what is read of them counts as text from outside.
+    untrusted: Vec<Untrusted>,
+}
+
+/// Reads a text file under workspace/, memory/, skills/ or knowledge/, or SKILLS_SNAPSHOT.md.
+#[utoipa::path(get, path = "/api/files", tag = "files", params(FileQuery),
+    responses((status = 200, body = FileContent), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
+              (status = 415, description = "not UTF-8", body = ErrorBody)))]
+pub async fn read(State(app): State<App>, Query(query): Query<FileQuery>) -> Result<Json<FileContent>, ApiError> {
+    let path = HomePath::parse(&query.path)?;
+    let services = app.engine.services();
+    let (home, tokens) = (services.home.clone(), services.tokens.clone());
+    let content = blocking(move || {
+        let file = home.read_text(&path)?;
+        let tokens = tokens.count_cached(&file.content);
+        Ok(FileContent {
+            path: path.to_string(),
+            size: file.content.len(),
+            tokens,
+            etag: file.etag,
+            content: file.content,
+        })
+    })
+    .await?;
+    Ok(Json(content))
+}
+
+/// Saves a text file. `If-Match` with the hash that was read refuses to overwrite a change made meanwhile (412);
+/// `If-None-Match: *` only makes new files. What is saved in skills/ is trusted.
+#[utoipa::path(post, path = "/api/files", tag = "files", request_body = SaveFile,
+    params(("If-Match" = Option<String>, Header), ("If-None-Match" = Option<String>, Header)),
+    responses((status = 200, body = Saved), (status = 412, description = "changed on disk", body = ErrorBody)))]
+pub async fn save(
+    State(app): State<App>,
+    headers: HeaderMap,
+    request: Result<Json<SaveFile>, JsonRejection>,
+) -> Result<Json<Saved>, ApiError> {
+    let Json(request) = request?;
+    let path = HomePath::parse(&request.path)?;
+    let expect = expectation(&headers)?;
+    let services = app.engine.services();
+    let text: std::sync::Arc<str> = request.content.into();
+    let FileVersion { path, etag } = services.documents.save(&path, text.clone(), expect).await?;
+    let (tokens, size) = (services.tokens.clone(), text.len());
+    let tokens = blocking(move || Ok(tokens.count_cached(&text))).await?;
+    Ok(Json(Saved { path: path.to_string(), etag, size, tokens, saved: true }))
+}
+
+/// The files under one of the four folders, with their token counts.
+#[utoipa::path(get, path = "/api/files/list", tag = "files", params(ListQuery),
+    responses((status = 200, body = FileList), (status = 400, body = ErrorBody)))]
+pub async fn list(State(app): State<App>, Query(query): Query<ListQuery>) -> Result<Json<FileList>, ApiError> {
+    if !ROOTS.contains(&query.root.as_str()) {
+        return Err(ApiError::bad_request("bad_root", format!("root must be one of {}", ROOTS.join(", "))));
+    }
+    let services = app.engine.services();
+    let (home, tokens) = (services.home.clone(), services.tokens.clone());
+    let list = blocking(move || {
+        let files = home.list(&query.root)?.into_iter().map(|file| {
+            let (counted, etag, problem) = match home.read_text(&file.path) {
+                Ok(text) => (Some(tokens.count_cached(&text.content)), Some(text.etag), None),
+                Err(StoreError::NotText { .. }) => (None, None, Some("not UTF-8 text".to_owned())),
+                Err(other) => (None, None, Some(other.to_string())),
+            };
+            let path = file.path.to_string();
+            FileEntry { path, size: file.size, modified: file.modified, tokens: counted, etag, problem }
+        });
+        Ok(FileList { root: query.root.clone(), files: files.collect() })
+    })
+    .await?;
+    Ok(Json(list))
+}
+
+/// The skills, broken ones with their error.
+#[utoipa::path(get, path = "/api/skills", tag = "files", responses((status = 200, body = SkillList)))]
+pub async fn skills(State(app): State<App>) -> Json<SkillList> {
+    Json(SkillList { skills: app.skills.list(), untrusted: app.skills.untrusted() })
+}
+
+pub(in crate::api) fn expectation(headers: &HeaderMap) -> Result<Expect, ApiError> {
+    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default().trim());
+    match (text(header::IF_MATCH), text(header::IF_NONE_MATCH)) {
+        (None, None) => Ok(Expect::Anything),
+        (Some(etag), None) if !etag.is_empty() && etag != "*" => Ok(Expect::Etag(etag.trim_matches('"').to_owned())),
+        (None, Some("*")) => Ok(Expect::Absent),
+        _ => Err(ApiError::bad_request("bad_precondition", "send If-Match: \"etag\", or If-None-Match: *, or neither")),
+    }
+}

@@ -1,0 +1,82 @@
+//! Files under another name, in the trash, and back.
+
+use axum::Json;
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{Query, State};
+use axum::http::HeaderMap;
+use serde::{Deserialize, Serialize};
+
+use crate::api::app::App;
+use crate::api::error::{ApiError, ErrorBody};
+use crate::api::files::file::{FileQuery, expectation};
+use crate::domain::HomePath;
+use crate::engine::documents::FileVersion;
+
+#[derive(Deserialize, utoipa::ToSchema)]
+pub struct RenameFile {
+    from: String,
+    to: String,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Renamed {
+    path: String,
+    etag: String,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct TrashedFile {
+    path: String,
+    /// What brings it back.
+    trash: String,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+pub struct RestoreFile {
+    /// As the deletion answered it.
+    trash: String,
+}
+
+/// Gives a file another name or folder. Nothing is overwritten: a path that is taken is refused (409 `exists`).
+#[utoipa::path(post, path = "/api/files/rename", tag = "files", request_body = RenameFile,
+    params(("If-Match" = Option<String>, Header)),
+    responses((status = 200, body = Renamed), (status = 404, body = ErrorBody), (status = 409, body = ErrorBody),
+              (status = 412, description = "changed on disk", body = ErrorBody)))]
+pub async fn rename(
+    State(app): State<App>,
+    headers: HeaderMap,
+    request: Result<Json<RenameFile>, JsonRejection>,
+) -> Result<Json<Renamed>, ApiError> {
+    let Json(request) = request?;
+    let (from, to) = (HomePath::parse(&request.from)?, HomePath::parse(&request.to)?);
+    let expect = expectation(&headers)?;
+    let FileVersion { path, etag } = app.engine.services().documents.rename(&from, &to, expect).await?;
+    Ok(Json(Renamed { path: path.to_string(), etag }))
+}
+
+/// Moves a file to `storage/trash/`, which keeps the last 200.
+#[utoipa::path(delete, path = "/api/files", tag = "files", params(FileQuery, ("If-Match" = Option<String>, Header)),
+    responses((status = 200, body = TrashedFile), (status = 404, body = ErrorBody),
+              (status = 412, description = "changed on disk", body = ErrorBody)))]
+pub async fn delete(
+    State(app): State<App>,
+    headers: HeaderMap,
+    Query(query): Query<FileQuery>,
+) -> Result<Json<TrashedFile>, ApiError> {
+    let path = HomePath::parse(&query.path)?;
+    let expect = expectation(&headers)?;
+    let trash = app.engine.services().documents.delete(&path, expect).await?;
+    Ok(Json(TrashedFile { path: path.to_string(), trash }))
+}
+
+/// Brings a deleted file back to where it was; 409 `exists` when there is another by now.
+#[utoipa::path(post, path = "/api/files/restore", tag = "files", request_body = RestoreFile,
+    responses((status = 200, body = Renamed), (status = 404, body = ErrorBody), (status = 409, body = ErrorBody)))]
+pub async fn restore(
+    State(app): State<App>,
+    request: Result<Json<RestoreFile>, JsonRejection>,
+) -> Result<Json<Renamed>, ApiError> {
+    let Json(request) = request?;
+    let FileVersion { path, etag } = app.engine.services().documents.restore(request.trash).await?;
+    Ok(Json(Renamed { path: path.to_string(), etag }))
+}

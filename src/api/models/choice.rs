@@ -1,0 +1,43 @@
+//! Which model a session asks, and whether it thinks.
+
+use axum::Json;
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{Path, State};
+use serde::Serialize;
+
+use crate::api::app::App;
+use crate::api::error::{ApiError, ErrorBody};
+use crate::domain::{Chosen, SessionId};
+use crate::engine::EngineError;
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct ModelChoice {
+    session_id: String,
+    chosen: Chosen,
+}
+
+/// Chooses the model that answers this session from its next message on, and whether it thinks. What is left out goes back to
+/// what the server and the model do by themselves.
+#[utoipa::path(put, path = "/api/sessions/{id}/model", tag = "sessions", request_body = Chosen,
+    params(("id" = String, Path)),
+    responses((status = 200, body = ModelChoice),
+              (status = 400, description = "no_thinking_switch: this model cannot be told to think or not", body = ErrorBody),
+              (status = 404, body = ErrorBody),
+              (status = 409, description = "unknown_model: it is none of those in GET /api/models", body = ErrorBody)))]
+pub async fn choose(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    request: Result<Json<Chosen>, JsonRejection>,
+) -> Result<Json<ModelChoice>, ApiError> {
+    let id = SessionId::parse(&id)?;
+    let Json(chosen) = request?;
+    let models = &app.engine.services().models;
+    models.check(&chosen).map_err(EngineError::from)?;
+    if chosen.thinking.is_some() && !models.can_switch_thinking(&chosen) {
+        let model = models.status_of(&chosen).label;
+        let message = format!("{model} cannot be told whether to think; leave `thinking` out");
+        return Err(ApiError::bad_request("no_thinking_switch", message));
+    }
+    app.engine.choose(&id, chosen.clone()).await?;
+    Ok(Json(ModelChoice { session_id: id.to_string(), chosen }))
+}

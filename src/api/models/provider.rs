@@ -1,0 +1,180 @@
+//! Connecting a provider from the page: its key is tried, goes into the home's `.env`, and is shown to nobody again.
+
+use axum::Json;
+use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
+use axum::http::{HeaderMap, StatusCode};
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use crate::api::app::App;
+use crate::api::chat::approvals::is_the_page;
+use crate::api::error::{ApiError, ErrorBody};
+use crate::config::{Config, Environment};
+use crate::engine::model_status::ModelStatus;
+use crate::engine::{EngineError, blocking};
+use crate::provider::{Endpoint, Profile, ProfileKind, list_models};
+
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProviderAddress {
+    /// Of an OpenAI-compatible API, e.g. `https://api.openai.com/v1`.
+    base_url: String,
+    /// May be left out for a server of one's own.
+    #[schema(value_type = Option<String>)]
+    api_key: Option<SecretString>,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProviderChoice {
+    base_url: String,
+    #[schema(value_type = Option<String>)]
+    api_key: Option<SecretString>,
+    model: String,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct ProviderModels {
+    /// What may be chosen, as the provider names it.
+    models: Vec<String>,
+}
+
+/// The longest key and model name, in bytes.
+const LONGEST: usize = 500;
+
+/// Tries an address and a key: asks the provider for its models, for at most ten seconds. Nothing is kept.
+#[utoipa::path(post, path = "/api/provider/check", tag = "status", request_body = ProviderAddress,
+    params(("X-Miniclaw-Secret" = String, Header)),
+    responses((status = 200, body = ProviderModels), (status = 400, body = ErrorBody), (status = 403, body = ErrorBody),
+              (status = 502, description = "the provider's refusal: auth, unreachable, timeout …", body = ErrorBody)))]
+pub async fn check(
+    State(app): State<App>,
+    headers: HeaderMap,
+    request: Result<Json<ProviderAddress>, JsonRejection>,
+) -> Result<Json<ProviderModels>, ApiError> {
+    is_the_page(&app, &headers)?;
+    let Json(ProviderAddress { base_url, api_key }) = request.map_err(unshown)?;
+    let endpoint = endpoint(&base_url, api_key.as_ref(), "")?;
+    let models = list_models(endpoint).await.map_err(EngineError::from)?;
+    Ok(Json(ProviderModels { models }))
+}
+
+/// Writes address, key and model into the home's `.env`, which only its owner can read, and uses them from now on.
+#[utoipa::path(put, path = "/api/provider", tag = "status", request_body = ProviderChoice,
+    params(("X-Miniclaw-Secret" = String, Header)),
+    responses((status = 200, body = ModelStatus), (status = 400, body = ErrorBody), (status = 403, body = ErrorBody),
+              (status = 409, description = "environment_wins: a variable of the process says otherwise", body = ErrorBody),
+              (status = 502, body = ErrorBody)))]
+pub async fn connect(
+    State(app): State<App>,
+    headers: HeaderMap,
+    request: Result<Json<ProviderChoice>, JsonRejection>,
+) -> Result<Json<ModelStatus>, ApiError> {
+    is_the_page(&app, &headers)?;
+    let Json(ProviderChoice { base_url, api_key, model }) = request.map_err(unshown)?;
+    let model = model.trim().to_owned();
+    if model.is_empty() || model.len() > LONGEST {
+        return Err(ApiError::bad_request("bad_model", format!("a model's name has 1 to {LONGEST} characters")));
+    }
+    let endpoint = endpoint(&base_url, api_key.as_ref(), &model)?;
+    let names = Names::of(&endpoint);
+    // An empty one counts as none.
+    let is_set = |name: &&str| std::env::var(name).is_ok_and(|value| !value.trim().is_empty());
+    let taken = names.all().into_iter().chain([DEEPSEEK.key]).find(is_set);
+    if let Some(name) = taken {
+        let message = format!(
+            "{name} is set in the environment this server was started with, and that wins over .env. Start it without that \
+             variable, or change it there."
+        );
+        return Err(ApiError::new(StatusCode::CONFLICT, "environment_wins", message));
+    }
+    list_models(endpoint.clone()).await.map_err(EngineError::from)?;
+    let home = app.engine.services().home.clone();
+    let chosen = endpoint.clone();
+    let config = blocking(move || {
+        let key = chosen.api_key.as_ref().map(|key| key.expose_secret().to_owned());
+        let url = chosen.base_url.to_string();
+        let mut variables = vec![
+            (names.key, key.as_deref()),
+            (names.address, Some(url.as_str())),
+            (names.model, Some(chosen.model.as_str())),
+        ];
+        if names.key != DEEPSEEK.key {
+            // It would go first.
+            variables.push((DEEPSEEK.key, None));
+        }
+        home.set_variables(&variables)?;
+        let process =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let environment = Environment::load(home.path(), process);
+        Ok(environment.and_then(|environment| Config::load(home.path(), &environment)))
+    })
+    .await?;
+    let refused = |message: String| ApiError::new(StatusCode::CONFLICT, "not_used", message);
+    let config = config.map_err(|error| refused(format!("it is in .env now, but {error}")))?;
+    let first = config.endpoints.first().map(|(first, _)| (first.model.as_str(), &first.base_url));
+    if first != Some((endpoint.model.as_str(), &endpoint.base_url)) || config.wanted.is_some() {
+        let message = "it is in .env now, but config.yml chooses another model (default_model); change it there and start \
+                       the server again";
+        return Err(refused(message.to_owned()));
+    }
+    let models = &app.engine.services().models;
+    models.choose(&config.endpoints).map_err(EngineError::from)?;
+    Ok(Json(models.status()))
+}
+
+/// The variables of one provider.
+struct Names {
+    key: &'static str,
+    address: &'static str,
+    model: &'static str,
+}
+
+const DEEPSEEK: Names = Names { key: "DEEPSEEK_API_KEY", address: "DEEPSEEK_BASE_URL", model: "DEEPSEEK_MODEL" };
+const OPENAI: Names = Names { key: "OPENAI_API_KEY", address: "OPENAI_BASE_URL", model: "OPENAI_MODEL" };
+
+impl Names {
+    fn of(endpoint: &Endpoint) -> Self {
+        if endpoint.profile.kind == ProfileKind::DeepSeek && endpoint.api_key.is_some() { DEEPSEEK } else { OPENAI }
+    }
+
+    fn all(&self) -> [&'static str; 3] {
+        [self.key, self.address, self.model]
+    }
+}
+
+/// What is wrong with a body is said without quoting it: there is a key in it.
+fn unshown(_: JsonRejection) -> ApiError {
+    ApiError::bad_request("bad_json", "send base_url, api_key where there is one, and nothing else but the model")
+}
+
+fn endpoint(base_url: &str, api_key: Option<&SecretString>, model: &str) -> Result<Endpoint, ApiError> {
+    let bad = |message: &str| ApiError::bad_request("bad_address", message);
+    let url =
+        Url::parse(base_url.trim()).map_err(|_| bad("this is no address; it looks like https://api.openai.com/v1"))?;
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
+        return Err(bad("the address must begin with https:// or http:// and name a host"));
+    }
+    if !url.username().is_empty() || url.password().is_some() || url.query().is_some() || url.fragment().is_some() {
+        return Err(bad("the address may hold no user, password or query; the key has a field of its own"));
+    }
+    let key = api_key.map(|key| key.expose_secret().trim()).filter(|key| !key.is_empty());
+    let fits = |key: &str| key.len() <= LONGEST && key.chars().all(|c| c.is_ascii_graphic() && c != '\'');
+    if key.is_some_and(|key| !fits(key)) {
+        return Err(ApiError::bad_request(
+            "bad_key",
+            "this is no key: it has spaces, quotes or odd characters, or is too long",
+        ));
+    }
+    let profile = Profile::from_url(&url, model);
+    Ok(Endpoint {
+        context_window: profile.context_window(model),
+        label: String::new(),
+        model: model.to_owned(),
+        api_key: key.map(|key| SecretString::from(key.to_owned())),
+        base_url: url,
+        profile,
+    })
+}

@@ -1,0 +1,266 @@
+//! ChangeKind a request differs from the one before it: what changed and by whom, and how far the two begin alike, which is what
+//! a provider's cache of prompts goes by.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use serde::Serialize;
+use similar::TextDiff;
+
+use crate::api::requests::sent::{Opened, Origin, Piece};
+use crate::domain::{ChangedBy, SentPart};
+
+/// Then a difference is shown that is right, and longer than it could be.
+const DIFF_TIME: Duration = Duration::from_millis(200);
+/// The longest difference of one file that is sent, in characters.
+const DIFF_MOST: usize = 20_000;
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Difference {
+    /// The name of the request before.
+    before: String,
+    /// ChangeKind much both begin with, in the order of the pieces.
+    kept_bytes: usize,
+    kept_tokens: usize,
+    /// Where they part; null when this request only goes on where the one before ended.
+    parted: Option<Parted>,
+    changes: Vec<Change>,
+}
+
+/// The first place that differs.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Parted {
+    /// Counted among this request's pieces, from 0; their number where the one before went on and this one does not.
+    piece: usize,
+    /// The byte inside that piece.
+    byte: usize,
+    /// The line of the piece's file.
+    line: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeKind {
+    Added,
+    Removed,
+    Changed,
+    /// The same text at another place, because of what changed before it.
+    Moved,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Change {
+    how: ChangeKind,
+    /// Null for the model and other settings of the request.
+    origin: Option<Origin>,
+    label: String,
+    file: Option<String>,
+    /// Pieces it stands for: several messages are one change.
+    count: usize,
+    /// Bytes more than before; negative where it is less.
+    bytes: i64,
+    /// Who wrote the file's version that this request holds; null where this server did not see it.
+    by: Option<ChangedBy>,
+    /// When the file was changed, in Unix seconds.
+    at: Option<f64>,
+    /// Line by line, as a unified difference.
+    diff: Option<String>,
+}
+
+pub(in crate::api) fn compare(name: &str, (before, now): (&Opened<'_>, &Opened<'_>), pieces: &[Piece]) -> Difference {
+    let old = before.pieces();
+    let mut changes = settings(before, now);
+    // Another model has another cache.
+    let same_model = before.request.model == now.request.model && before.request.provider == now.request.provider;
+    let parted = if same_model { part(&old, pieces) } else { Some(Parted { piece: 0, byte: 0, line: None }) };
+    let (kept_bytes, kept_tokens) = kept(pieces, parted.as_ref(), now);
+    changes.extend(tools(before, now));
+    changes.extend(parts(before, now));
+    changes.extend(messages(&old, pieces));
+    Difference { before: name.to_owned(), kept_bytes, kept_tokens, parted, changes }
+}
+
+/// What is left out says nothing to a model.
+fn said(pieces: &[Piece]) -> impl Iterator<Item = (usize, &str)> {
+    pieces.iter().enumerate().filter_map(|(at, piece)| Some((at, piece.text.as_deref().filter(|t| !t.is_empty())?)))
+}
+
+fn part(old: &[Piece], new: &[Piece]) -> Option<Parted> {
+    let mut now = said(new);
+    for (_, old) in said(old) {
+        let Some((piece, text)) = now.next() else { return Some(Parted { piece: new.len(), byte: 0, line: None }) };
+        if old == text {
+            continue;
+        }
+        let byte = old.bytes().zip(text.bytes()).take_while(|(a, b)| a == b).count();
+        let byte = (0..=byte).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+        let first = new[piece].lines.map(|(first, _)| first);
+        // The first line of a part is its label.
+        let within = u32::try_from(text[..byte].matches('\n').count()).unwrap_or(u32::MAX);
+        return Some(Parted { piece, byte, line: first.map(|first| first + within.saturating_sub(1)) });
+    }
+    None
+}
+
+fn kept(pieces: &[Piece], parted: Option<&Parted>, now: &Opened<'_>) -> (usize, usize) {
+    let (end, byte) = parted.map_or((pieces.len(), 0), |parted| (parted.piece, parted.byte));
+    let whole = &pieces[..end.min(pieces.len())];
+    let begun = pieces.get(end).and_then(|piece| piece.text.as_deref()?.get(..byte)).unwrap_or_default();
+    let bytes = whole.iter().map(|piece| piece.bytes).sum::<usize>() + begun.len();
+    (bytes, whole.iter().map(|piece| piece.tokens).sum::<usize>() + now.count(begun))
+}
+
+fn change(how: ChangeKind, label: &str) -> Change {
+    Change {
+        how,
+        origin: None,
+        label: label.to_owned(),
+        file: None,
+        count: 1,
+        bytes: 0,
+        by: None,
+        at: None,
+        diff: None,
+    }
+}
+
+/// Model, provider, and the fields of the body beside messages and tools.
+fn settings(before: &Opened<'_>, now: &Opened<'_>) -> Vec<Change> {
+    let (old, new) = (&before.request, &now.request);
+    let shown = |request: &crate::domain::SentRequest| {
+        let mut text = format!("provider: {}\n", request.provider);
+        for (field, value) in request.body.as_object().into_iter().flatten() {
+            if !matches!(field.as_str(), "messages" | "tools") {
+                text.push_str(&format!("{field}: {value}\n"));
+            }
+        }
+        text
+    };
+    let (old, new) = (shown(old), shown(new));
+    if old == new {
+        Vec::new()
+    } else {
+        vec![Change { diff: Some(diff(&old, &new)), ..change(ChangeKind::Changed, "") }]
+    }
+}
+
+fn tools(before: &Opened<'_>, now: &Opened<'_>) -> Option<Change> {
+    let (old, new) = (&before.request.tools, &now.request.tools);
+    let how = match (old, new) {
+        (old, new) if old == new => return None,
+        (None, _) => ChangeKind::Added,
+        (_, None) => ChangeKind::Removed,
+        (Some(_), Some(_)) => ChangeKind::Changed,
+    };
+    let text = |of: &Opened<'_>, hash: &Option<String>| {
+        let text = hash.as_deref().and_then(|hash| of.text(hash)).unwrap_or_default();
+        let value: Option<serde_json::Value> = serde_json::from_str(&text).ok();
+        let lines = value.and_then(|value| serde_json::to_string_pretty(&value).ok()).unwrap_or_default();
+        (text.len(), lines)
+    };
+    let ((old_bytes, old), (new_bytes, new)) = (text(before, old), text(now, new));
+    let bytes = signed(new_bytes) - signed(old_bytes);
+    Some(Change { origin: Some(Origin::Tools), bytes, diff: Some(diff(&old, &new)), ..change(how, "") })
+}
+
+/// Parts of the system prompt, by their label and file.
+fn parts(before: &Opened<'_>, now: &Opened<'_>) -> Vec<Change> {
+    let key = |part: &SentPart| (part.label.clone(), part.file.clone());
+    let place = |parts: &[SentPart], of: &Opened<'_>| {
+        let mut at = 0;
+        let mut places = HashMap::new();
+        for part in parts {
+            let text = part.text.as_deref().and_then(|hash| of.text(hash)).unwrap_or_default();
+            places.insert(key(part), at);
+            at += text.len();
+        }
+        places
+    };
+    let (old, new) = (&before.request.system, &now.request.system);
+    let (old_places, new_places) = (place(old, before), place(new, now));
+    let known: HashMap<_, &SentPart> = old.iter().map(|part| (key(part), part)).collect();
+    let mut changes = Vec::new();
+    for part in new {
+        let was = known.get(&key(part)).copied();
+        let how = match (was.and_then(|was| was.text.as_ref()), &part.text) {
+            (None, None) => continue,
+            (Some(old), Some(new)) if old == new => {
+                if old_places.get(&key(part)) == new_places.get(&key(part)) {
+                    continue;
+                }
+                ChangeKind::Moved
+            }
+            (None, _) => ChangeKind::Added,
+            (_, None) => ChangeKind::Removed,
+            (Some(_), Some(_)) => ChangeKind::Changed,
+        };
+        let text = |of: &Opened<'_>, part: Option<&SentPart>| {
+            part.and_then(|part| part.text.as_deref()).and_then(|hash| of.text(hash)).unwrap_or_default()
+        };
+        let (old, new) = (text(before, was), text(now, Some(part)));
+        let origin = if part.file.is_some() { Origin::File } else { Origin::Text };
+        let moved = how == ChangeKind::Moved;
+        changes.push(Change {
+            origin: Some(origin),
+            file: part.file.clone(),
+            bytes: signed(new.len()) - signed(old.len()),
+            by: part.by.filter(|_| !moved),
+            at: part.modified.filter(|_| !moved),
+            diff: (!moved).then(|| diff(&old, &new)),
+            ..change(how, &part.label)
+        });
+    }
+    changes
+}
+
+/// Messages that came or went, counted by where they come from.
+fn messages(old: &[Piece], new: &[Piece]) -> Vec<Change> {
+    let is_message = |piece: &&Piece| !matches!(piece.origin, Origin::Tools | Origin::File | Origin::Text);
+    let tally = |pieces: &[Piece]| {
+        let mut counts: HashMap<String, usize> = HashMap::new();
+        for piece in pieces.iter().filter(is_message) {
+            *counts.entry(piece.text.clone().unwrap_or_default()).or_default() += 1;
+        }
+        counts
+    };
+    let mut changes = gone(old, tally(new), ChangeKind::Removed);
+    changes.extend(gone(new, tally(old), ChangeKind::Added));
+    changes
+}
+
+/// The messages of `pieces` that `others` does not hold.
+fn gone(pieces: &[Piece], mut others: HashMap<String, usize>, how: ChangeKind) -> Vec<Change> {
+    let mut changes: Vec<Change> = Vec::new();
+    for piece in pieces {
+        if matches!(piece.origin, Origin::Tools | Origin::File | Origin::Text) {
+            continue;
+        }
+        let left = others.entry(piece.text.clone().unwrap_or_default()).or_default();
+        if *left > 0 {
+            *left -= 1;
+            continue;
+        }
+        let bytes = if how == ChangeKind::Removed { -signed(piece.bytes) } else { signed(piece.bytes) };
+        match changes.iter_mut().find(|change| change.origin == Some(piece.origin)) {
+            Some(known) => {
+                known.count += 1;
+                known.bytes += bytes;
+            }
+            None => changes.push(Change { origin: Some(piece.origin), bytes, ..change(how, "") }),
+        }
+    }
+    changes
+}
+
+fn signed(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn diff(old: &str, new: &str) -> String {
+    let diff = TextDiff::configure().timeout(DIFF_TIME).diff_lines(old, new);
+    let text = diff.unified_diff().context_radius(2).missing_newline_hint(false).to_string();
+    match text.char_indices().nth(DIFF_MOST) {
+        Some((end, _)) => format!("{}\n…", &text[..end]),
+        None => text,
+    }
+}

@@ -1,0 +1,6 @@
+//! What is or was sent to the model: prompts, kept requests, token counts.
+
+pub mod changes;
+pub mod prompt;
+pub mod sent;
+pub mod tokens;

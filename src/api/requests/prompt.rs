@@ -1,0 +1,136 @@
+//! The next request, exactly as it would be sent, with the parts of its system prompt.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Query, State};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::agent::run::{Fitting, prepare};
+use crate::api::app::App;
+use crate::api::error::{ApiError, ErrorBody};
+use crate::domain::{Session, SessionId};
+use crate::engine::skills::refresh_before_request;
+use crate::engine::{Services, blocking};
+use crate::prompt::SystemPrompt;
+use crate::prompt::budget::pictures;
+use crate::prompt::history::{Sight, transcript};
+use crate::prompt::system::{MemoryMode, assemble};
+use crate::provider::ModelRequest;
+
+#[derive(Deserialize, utoipa::IntoParams)]
+pub struct PromptQuery {
+    /// A session whose history belongs into the request; without it, the request of a new one.
+    session_id: Option<String>,
+}
+
+/// One part of the system prompt.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct PromptPart {
+    label: String,
+    /// Null for the text that RAG mode puts in memory's place.
+    file: Option<String>,
+    /// In the prompt, label included.
+    bytes: usize,
+    /// Of the file's text.
+    characters: usize,
+    tokens: usize,
+    truncated: bool,
+    /// Why it is not there.
+    absent: Option<String>,
+    /// There is something in its place that cannot be read: until that is mended, nothing is sent to a model.
+    unreadable: bool,
+    /// Byte range in `system`.
+    start: usize,
+    end: usize,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Prompt {
+    system: String,
+    parts: Vec<PromptPart>,
+    /// The tools' names, descriptions and schemas.
+    tools_bytes: usize,
+    tools_tokens: usize,
+    /// Of the whole body.
+    total_bytes: usize,
+    total_tokens: usize,
+    /// How many, without the system prompt.
+    messages: usize,
+    /// Oldest messages that do not fit the context and are left out.
+    dropped: usize,
+    /// The body of the next request, without the new question. In RAG mode what is retrieved is added when it is asked.
+    request: Value,
+}
+
+/// The exact prompt of the next request.
+#[utoipa::path(get, path = "/api/prompt", tag = "prompt", params(PromptQuery),
+    responses((status = 200, body = Prompt), (status = 404, body = ErrorBody)))]
+pub async fn prompt(State(app): State<App>, Query(query): Query<PromptQuery>) -> Result<Json<Prompt>, ApiError> {
+    let session = match query.session_id.as_deref().filter(|id| !id.is_empty()) {
+        Some(id) => Some(app.engine.view(&SessionId::parse(id)?).await?.session),
+        None => None,
+    };
+    let services = app.engine.services().clone();
+    Ok(Json(blocking(move || Ok(explain(&services, session.as_ref()))).await?))
+}
+
+/// What would be sent now.
+pub(in crate::api) struct NextRequest {
+    pub system: SystemPrompt,
+    pub request: ModelRequest,
+    pub dropped: usize,
+}
+
+pub(in crate::api) fn next_request(services: &Services, session: Option<&Arc<Session>>) -> NextRequest {
+    // As a run does: a skill that has just been put there is in its next request.
+    refresh_before_request(services);
+    let retrieved = services.home.settings().rag_mode;
+    let mode = if retrieved { MemoryMode::Retrieved } else { MemoryMode::Whole };
+    let chosen = session.map(|session| session.chosen.clone()).unwrap_or_default();
+    let model = services.models.status_of(&chosen);
+    let window = model.context_window;
+    let fitting = Fitting {
+        context_window: if window == 0 { u32::MAX } else { window },
+        tools: services.registry.specs(),
+        tokens: &services.tokens,
+    };
+    let history = session.map(|session| transcript(session, Sight::of(model.vision))).unwrap_or_default();
+    let prepared = prepare(&services.home, history, retrieved.then_some(&[]), &fitting);
+    NextRequest { system: assemble(&services.home, mode), request: prepared.request, dropped: prepared.dropped }
+}
+
+fn explain(services: &Services, session: Option<&Arc<Session>>) -> Prompt {
+    let NextRequest { system, request, dropped } = next_request(services, session);
+    let count = |text: &str| services.tokens.count_cached(text);
+    let parts = system.parts.iter().map(|part| PromptPart {
+        label: part.label.to_owned(),
+        file: part.file.map(str::to_owned),
+        bytes: part.end - part.start,
+        characters: part.characters,
+        tokens: count(&system.text[part.start..part.end]),
+        truncated: part.truncated,
+        absent: part.absent.clone(),
+        unreadable: part.unreadable,
+        start: part.start,
+        end: part.end,
+    });
+    let parts = parts.collect();
+    let chosen = session.map(|session| session.chosen.clone()).unwrap_or_default();
+    let body = services.models.body(&chosen, &request);
+    let tools = body.get("tools").map(Value::to_string).unwrap_or_default();
+    let text = body.to_string();
+    let pictures: usize = request.messages.iter().map(pictures).sum();
+    Prompt {
+        parts,
+        tools_bytes: tools.len(),
+        tools_tokens: count(&tools),
+        total_bytes: text.len(),
+        total_tokens: count(&text) + pictures,
+        messages: request.messages.len() - usize::from(!system.text.is_empty()),
+        dropped,
+        request: body,
+        system: system.text,
+    }
+}

@@ -1,0 +1,286 @@
+//! What was sent to the model for an answer: each request in pieces by where they come from, and what differs from the
+//! request before it.
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::api::app::App;
+use crate::api::error::{ApiError, ErrorBody};
+use crate::api::requests::changes::{Difference, compare};
+use crate::domain::knowledge::Search;
+use crate::domain::{SentPart, SentRequest, SessionId, Usage, WorkId};
+use crate::engine::{Services, blocking};
+use crate::prompt::pictures;
+use crate::prompt::sent::{content, put_together};
+use crate::store::{Home, StoreError};
+
+#[derive(Deserialize, utoipa::IntoParams)]
+pub struct RequestsQuery {
+    /// Only the requests of this work.
+    work_id: Option<String>,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct SentRequests {
+    /// In the order they were sent.
+    requests: Vec<SentSummary>,
+}
+
+/// A request that was sent to the model.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct SentSummary {
+    /// Names it within its session.
+    name: String,
+    work_id: String,
+    /// The exchange inside the work, from 0.
+    dialogue: u32,
+    /// Of the exchange, from 0: it was made again because it was too long or held a field that was refused.
+    attempt: u32,
+    /// Unix seconds.
+    at: f64,
+    provider: String,
+    model: String,
+    /// Of the whole body.
+    bytes: usize,
+    /// Oldest messages that did not fit the context and were left out.
+    dropped: usize,
+    /// As the provider counted it; null while it has not answered.
+    usage: Option<Usage>,
+}
+
+/// A request in pieces. A provider's cache of prompts sees them in this order: tools, system prompt, messages.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct SentDetail {
+    #[serde(flatten)]
+    summary: SentSummary,
+    /// The exact body; null when a piece is missing or damaged on disk.
+    #[schema(value_type = Option<Object>)]
+    body: Option<Value>,
+    total_tokens: usize,
+    pieces: Vec<Piece>,
+    /// To the request of this session before it; null for the first one that is kept.
+    difference: Option<Difference>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// The tools on offer.
+    Tools,
+    /// A file in the system prompt.
+    File,
+    /// Other text of the system prompt.
+    Text,
+    History,
+    /// What RAG mode found.
+    Retrieval,
+    Question,
+    /// Calls and results since the question.
+    Work,
+}
+
+#[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
+pub struct Piece {
+    pub origin: Origin,
+    /// The part's label; for a message its role.
+    pub label: String,
+    pub file: Option<String>,
+    /// Of the file: first and last line that are in.
+    pub lines: Option<(u32, u32)>,
+    pub bytes: usize,
+    pub tokens: usize,
+    pub truncated: bool,
+    /// Why it was left out.
+    pub absent: Option<String>,
+    /// A message as its JSON, other pieces as they are; null when it is missing or damaged on disk.
+    pub text: Option<String>,
+}
+
+/// The requests that made a session's answers. The last 200 of a session are kept, under `sessions/requests/`.
+#[utoipa::path(get, path = "/api/sessions/{id}/requests", tag = "prompt", params(("id" = String, Path), RequestsQuery),
+    responses((status = 200, body = SentRequests)))]
+pub async fn requests(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Query(query): Query<RequestsQuery>,
+) -> Result<Json<SentRequests>, ApiError> {
+    let id = SessionId::parse(&id)?;
+    let home = app.engine.services().home.clone();
+    let requests = blocking(move || {
+        let all = home.records().sent_requests(&id).into_iter();
+        let all =
+            all.filter_map(|name| home.records().sent_request(&id, &name).map(|request| summary(&name, &request)));
+        let wanted = |work: &str| query.work_id.as_deref().is_none_or(|wanted| wanted == work);
+        Ok(all.filter(|request| wanted(&request.work_id)).collect())
+    })
+    .await?;
+    Ok(Json(SentRequests { requests }))
+}
+
+/// One request: exactly what was sent, by where it comes from, and how it differs from the one before.
+#[utoipa::path(get, path = "/api/sessions/{id}/requests/{name}", tag = "prompt",
+    params(("id" = String, Path), ("name" = String, Path)),
+    responses((status = 200, body = SentDetail), (status = 404, body = ErrorBody)))]
+pub async fn request(
+    State(app): State<App>,
+    Path((id, name)): Path<(String, String)>,
+) -> Result<Json<SentDetail>, ApiError> {
+    let id = SessionId::parse(&id)?;
+    let services = app.engine.services().clone();
+    let detail = blocking(move || {
+        let missing = || StoreError::NotFound { what: format!("request {name} of session {id}") };
+        detail(&services, &id, &name).ok_or_else(missing)
+    })
+    .await?;
+    Ok(Json(detail))
+}
+
+/// What RAG mode found for a work, as the model was given it.
+#[utoipa::path(get, path = "/api/sessions/{id}/works/{work_id}/retrieved", tag = "retrieval",
+    params(("id" = String, Path), ("work_id" = String, Path)),
+    responses((status = 200, body = Search), (status = 404, body = ErrorBody)))]
+pub async fn retrieved(
+    State(app): State<App>,
+    Path((id, work_id)): Path<(String, String)>,
+) -> Result<Json<Search>, ApiError> {
+    let id = SessionId::parse(&id)?;
+    let home = app.engine.services().home.clone();
+    let search = blocking(move || {
+        let missing = || StoreError::NotFound { what: format!("what was retrieved for work {work_id}") };
+        home.records().found(&id, &WorkId::new(work_id.clone())).ok_or_else(missing)
+    })
+    .await?;
+    Ok(Json(search))
+}
+
+/// A work for which memory was searched.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct RetrievedWork {
+    work_id: String,
+    /// How many passages the model was given.
+    hits: usize,
+}
+
+/// Of the works of a session those for which memory was searched, as far as that is kept.
+pub(in crate::api) fn retrieved_works(home: &Home, id: &SessionId) -> Vec<RetrievedWork> {
+    let works = home.records().found_works(id).into_iter();
+    works.map(|(work, hits)| RetrievedWork { work_id: work.to_string(), hits }).collect()
+}
+
+fn summary(name: &str, request: &SentRequest) -> SentSummary {
+    SentSummary {
+        name: name.to_owned(),
+        work_id: request.work_id.to_string(),
+        dialogue: request.dialogue,
+        attempt: request.attempt,
+        at: request.at,
+        provider: request.provider.clone(),
+        model: request.model.clone(),
+        bytes: request.bytes,
+        dropped: request.dropped,
+        usage: request.usage,
+    }
+}
+
+/// A request with its texts at hand.
+pub(in crate::api) struct Opened<'a> {
+    pub services: &'a Services,
+    pub session: &'a SessionId,
+    pub request: SentRequest,
+}
+
+impl Opened<'_> {
+    pub fn text(&self, hash: &str) -> Option<String> {
+        self.services.home.records().sent_text(self.session, hash)
+    }
+
+    pub fn count(&self, text: &str) -> usize {
+        self.services.tokens.count_cached(text)
+    }
+
+    /// In the order in which a provider's cache sees them.
+    pub fn pieces(&self) -> Vec<Piece> {
+        let tools = self.request.tools.iter().map(|hash| self.piece(Origin::Tools, "", self.text(hash)));
+        let system = self.request.system.iter().map(|part| self.part(part));
+        let mut pieces: Vec<Piece> = tools.chain(system).collect();
+        let messages: Vec<Option<String>> = self.request.messages.iter().map(|hash| self.text(hash)).collect();
+        let parsed: Vec<Value> = messages.iter().map(|text| parse(text.as_deref())).collect();
+        let question = parsed.iter().rposition(|message| message["role"] == "user");
+        for (at, (text, message)) in messages.into_iter().zip(&parsed).enumerate() {
+            let role = message["role"].as_str().unwrap_or_default();
+            let origin = match question {
+                Some(question) if at == question => Origin::Question,
+                Some(question) if at > question => Origin::Work,
+                Some(_) | None => Origin::History,
+            };
+            match self.request.retrieved.filter(|retrieved| retrieved.message == at) {
+                None => {
+                    let piece = self.piece(origin, role, text);
+                    pieces.push(Piece { tokens: piece.tokens + pictures::tokens(message), ..piece });
+                }
+                Some(found) => {
+                    let words = content(message);
+                    if let Some(before) = words.get(..found.start).filter(|before| !before.is_empty()) {
+                        pieces.push(self.piece(origin, role, Some(before.to_owned())));
+                    }
+                    let found = words.get(found.start..).map(str::to_owned);
+                    pieces.push(self.piece(Origin::Retrieval, role, found));
+                }
+            }
+        }
+        pieces
+    }
+
+    fn part(&self, part: &SentPart) -> Piece {
+        let text = match &part.text {
+            Some(hash) => self.text(hash),
+            None => Some(String::new()),
+        };
+        let origin = if part.file.is_some() { Origin::File } else { Origin::Text };
+        Piece {
+            file: part.file.clone(),
+            lines: part.lines,
+            truncated: part.truncated,
+            absent: part.absent.clone(),
+            ..self.piece(origin, &part.label, text)
+        }
+    }
+
+    fn piece(&self, origin: Origin, label: &str, text: Option<String>) -> Piece {
+        Piece {
+            origin,
+            label: label.to_owned(),
+            file: None,
+            lines: None,
+            bytes: text.as_deref().map(str::len).unwrap_or_default(),
+            tokens: text.as_deref().map(|text| self.count(text)).unwrap_or_default(),
+            truncated: false,
+            absent: None,
+            text,
+        }
+    }
+}
+
+fn parse(text: Option<&str>) -> Value {
+    text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+}
+
+fn detail(services: &Services, session: &SessionId, name: &str) -> Option<SentDetail> {
+    let home = &services.home;
+    let open = |name: &str| Some(Opened { services, session, request: home.records().sent_request(session, name)? });
+    let opened = open(name)?;
+    let names = home.records().sent_requests(session);
+    let before = names.iter().take_while(|known| *known != name).last();
+    let before = before.and_then(|before| Some((before, open(before)?)));
+    let pieces = opened.pieces();
+    let difference = before.map(|(name, before)| compare(name, (&before, &opened), &pieces));
+    Some(SentDetail {
+        summary: summary(name, &opened.request),
+        body: put_together(&opened.request, |hash| opened.text(hash), |hash| home.picture(session, hash)),
+        total_tokens: pieces.iter().map(|piece| piece.tokens).sum(),
+        pieces,
+        difference,
+    })
+}

@@ -1,0 +1,157 @@
+//! Token counts (cl100k_base, exact).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{Path, State};
+use serde::{Deserialize, Serialize};
+
+use crate::api::app::App;
+use crate::api::error::{ApiError, ErrorBody};
+use crate::api::requests::prompt::next_request;
+use crate::domain::{HomePath, Session, SessionId};
+use crate::engine::{Services, blocking};
+use crate::prompt::budget::pictures;
+use crate::prompt::system::{PART_LIMIT, Share, share};
+use crate::provider::ChatMessage;
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct SessionTokens {
+    system_tokens: usize,
+    message_tokens: usize,
+    total_tokens: usize,
+    /// Of the model that would answer; 0 when there is none.
+    context_window: u32,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+pub struct FilePaths {
+    paths: Vec<String>,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct FileTokens {
+    /// By path; null where a file is missing or not text.
+    tokens: BTreeMap<String, Option<usize>>,
+    total_tokens: usize,
+}
+
+/// The most files counted in one request.
+const MAX_PATHS: usize = 1000;
+
+#[derive(Deserialize, utoipa::ToSchema)]
+pub struct FileText {
+    /// Where the text would stand.
+    path: String,
+    text: String,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct TextTokens {
+    /// Of the whole text.
+    tokens: usize,
+    characters: usize,
+    /// What it costs in each request; 0 where it is in none.
+    prompt_tokens: usize,
+    /// How it gets to the model.
+    share: Share,
+    /// The most characters of a file that go into a request.
+    limit: usize,
+    /// The text is longer: what comes after the limit is not sent.
+    truncated: bool,
+}
+
+/// What a text would cost as the content of a file: counted as it would be sent, and saved nowhere.
+#[utoipa::path(post, path = "/api/tokens/text", tag = "tokens", request_body = FileText,
+    responses((status = 200, body = TextTokens), (status = 400, body = ErrorBody)))]
+pub async fn text_tokens(
+    State(app): State<App>,
+    request: Result<Json<FileText>, JsonRejection>,
+) -> Result<Json<TextTokens>, ApiError> {
+    let Json(FileText { path, text }) = request?;
+    let path = HomePath::parse(&path)?;
+    let services = app.engine.services().clone();
+    let counted = blocking(move || {
+        let share = share(path.as_str(), services.home.settings().rag_mode);
+        let part = crate::prompt::system::part_of(path.as_str(), &text);
+        let (part, truncated) = part.filter(|_| share == Share::Each).unwrap_or_default();
+        Ok(TextTokens {
+            tokens: services.tokens.count(&text),
+            characters: text.chars().count(),
+            prompt_tokens: services.tokens.count(&part),
+            share,
+            limit: PART_LIMIT,
+            truncated,
+        })
+    })
+    .await?;
+    Ok(Json(counted))
+}
+
+/// What the session's next request holds: the system prompt, and the messages.
+#[utoipa::path(get, path = "/api/tokens/session/{id}", tag = "tokens", params(("id" = String, Path)),
+    responses((status = 200, body = SessionTokens), (status = 404, body = ErrorBody)))]
+pub async fn session_tokens(State(app): State<App>, Path(id): Path<String>) -> Result<Json<SessionTokens>, ApiError> {
+    let session = app.engine.view(&SessionId::parse(&id)?).await?.session;
+    let services = app.engine.services().clone();
+    let context_window = services.models.status_of(&session.chosen).context_window;
+    let counted = blocking(move || Ok(counted(&services, &session))).await?;
+    Ok(Json(SessionTokens {
+        system_tokens: counted.system,
+        message_tokens: counted.messages,
+        total_tokens: counted.total(),
+        context_window,
+    }))
+}
+
+/// Tokens of a session's next request.
+pub(in crate::api) struct Counted {
+    system: usize,
+    messages: usize,
+}
+
+impl Counted {
+    pub(in crate::api) fn total(&self) -> usize {
+        self.system + self.messages
+    }
+}
+
+pub(in crate::api) fn counted(services: &Services, session: &Arc<Session>) -> Counted {
+    let next = next_request(services, Some(session));
+    let count = |text: &str| services.tokens.count_cached(text);
+    let tokens = |message: &ChatMessage| match message {
+        ChatMessage::System(_) => 0,
+        ChatMessage::Pictured { content, .. } => count(content) + pictures(message),
+        ChatMessage::User(text) | ChatMessage::Tool { content: text, .. } => count(text),
+        ChatMessage::Assistant { content, calls, .. } => {
+            count(content) + calls.iter().map(|call| count(&call.name) + count(&call.arguments)).sum::<usize>()
+        }
+    };
+    Counted { system: count(&next.system.text), messages: next.request.messages.iter().map(tokens).sum() }
+}
+
+/// Counts files.
+#[utoipa::path(post, path = "/api/tokens/files", tag = "tokens", request_body = FilePaths,
+    responses((status = 200, body = FileTokens), (status = 400, body = ErrorBody)))]
+pub async fn file_tokens(
+    State(app): State<App>,
+    request: Result<Json<FilePaths>, JsonRejection>,
+) -> Result<Json<FileTokens>, ApiError> {
+    let Json(request) = request?;
+    if request.paths.len() > MAX_PATHS {
+        return Err(ApiError::bad_request("too_many", format!("at most {MAX_PATHS} paths in one request")));
+    }
+    let services = app.engine.services().clone();
+    let tokens = blocking(move || {
+        let count = |path: &str| {
+            let text = services.home.read_text(&HomePath::parse(path).ok()?).ok()?;
+            Some(services.tokens.count_cached(&text.content))
+        };
+        Ok(request.paths.into_iter().map(|path| (path.clone(), count(&path))).collect::<BTreeMap<_, _>>())
+    })
+    .await?;
+    let total_tokens = tokens.values().flatten().sum();
+    Ok(Json(FileTokens { tokens, total_tokens }))
+}

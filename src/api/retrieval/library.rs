@@ -1,0 +1,285 @@
+//! Searching memory/ and knowledge/ with everything that decided the answer, and the folders' retrieval tests.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{Query, State};
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+
+use crate::api::app::App;
+use crate::api::error::{ApiError, ErrorBody};
+use crate::domain::HomePath;
+use crate::domain::knowledge::{Embedded, ModelName, Search};
+use crate::engine::blocking;
+use crate::library::exam::Report;
+use crate::library::{IndexState, Library, LibraryError, SearchOptions};
+use crate::retrieval::cases::{Case, Problem};
+use crate::retrieval::search::MOST;
+
+const HITS: usize = 3;
+const NEAR_MISSES: usize = 3;
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct SearchQuery {
+    query: String,
+    /// `knowledge` (default) or `memory`.
+    folder: Option<String>,
+    /// How many hits; 3 when absent, 100 at most.
+    k: Option<usize>,
+    /// How many candidates in all come back: those beyond `k` as near misses.
+    candidates: Option<usize>,
+    /// Overrules the server's choice, 0 to 1.
+    vector_weight: Option<f64>,
+}
+
+/// Searches a folder; nothing is sent to a chat model.
+#[utoipa::path(get, path = "/api/retrieval/search", tag = "retrieval", params(SearchQuery),
+    responses((status = 200, body = Search), (status = 400, body = ErrorBody)))]
+pub async fn search(State(app): State<App>, Query(asked): Query<SearchQuery>) -> Result<Json<Search>, ApiError> {
+    let library = library(&app, asked.folder.as_deref().unwrap_or("knowledge"))?;
+    if asked.query.trim().is_empty() {
+        return Err(ApiError::bad_request("empty_query", "query is empty; say what to look for"));
+    }
+    if asked.vector_weight.is_some_and(|weight| !(0.0..=1.0).contains(&weight)) {
+        return Err(ApiError::bad_request("bad_weight", "vector_weight must be between 0 and 1"));
+    }
+    let k = asked.k.unwrap_or(HITS).clamp(1, MOST);
+    let near_misses = asked.candidates.map_or(NEAR_MISSES, |all| all.min(MOST).saturating_sub(k));
+    let options = SearchOptions { k, near_misses, vector_weight: asked.vector_weight };
+    let found = blocking(move || Ok(library.search(&asked.query, options))).await?;
+    Ok(Json(found.map_err(unsearchable)?))
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct RetrievalStatus {
+    folders: Vec<FolderStatus>,
+    model: EmbeddingModel,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct FolderStatus {
+    folder: String,
+    files: usize,
+    chunks: u32,
+    /// Chunks that have their vector.
+    embedded: u32,
+    state: IndexState,
+    /// Files while building, chunks while embedding.
+    done: u32,
+    total: u32,
+    unreadable: Vec<Unreadable>,
+    /// Files that are not indexed because there are more than 20,000; counted up to 100,000.
+    left_out: usize,
+    bytes_on_disk: u64,
+}
+
+/// A file that is listed and cannot be searched.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Unreadable {
+    path: String,
+    /// In English.
+    reason: String,
+    /// Names the reason.
+    code: String,
+    /// What the system said, where the reason quotes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
+}
+
+/// The embedding model.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct EmbeddingModel {
+    state: EmbeddingState,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dimension: Option<u32>,
+    /// Why there is none, and what to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EmbeddingState {
+    /// No question needed it yet.
+    Unloaded,
+    Ready,
+    Absent,
+    Failed,
+}
+
+/// What is indexed, what is not and why, and which embedding model there is.
+#[utoipa::path(get, path = "/api/retrieval/status", tag = "retrieval", responses((status = 200, body = RetrievalStatus)))]
+pub async fn status(State(app): State<App>) -> Result<Json<RetrievalStatus>, ApiError> {
+    let services = app.engine.services();
+    let libraries = [services.memory.clone(), services.knowledge.clone()];
+    let status = blocking(move || {
+        let mut model = EmbeddingModel { state: EmbeddingState::Unloaded, id: None, dimension: None, detail: None };
+        let folders = libraries.iter().map(|library| folder_status(library, &mut model)).collect();
+        Ok(RetrievalStatus { folders, model })
+    });
+    Ok(Json(status.await?))
+}
+
+fn folder_status(library: &Arc<Library>, model: &mut EmbeddingModel) -> FolderStatus {
+    let overview = library.overview();
+    match (overview.model, overview.no_model) {
+        (Some(ModelName { id, dimension }), _) => {
+            *model =
+                EmbeddingModel { state: EmbeddingState::Ready, id: Some(id), dimension: Some(dimension), detail: None };
+        }
+        (None, Some(error)) if !matches!(model.state, EmbeddingState::Ready) => {
+            let state = match error {
+                crate::domain::EmbedError::Missing(_) => EmbeddingState::Absent,
+                _ => EmbeddingState::Failed,
+            };
+            *model = EmbeddingModel { state, id: None, dimension: None, detail: Some(error.to_string()) };
+        }
+        _ => {}
+    }
+    let Embedded { done: embedded, total: chunks } = overview.embedded;
+    let unreadable = overview.files.iter().filter_map(|file| {
+        let why = file.problem.as_ref()?;
+        Some(Unreadable {
+            path: file.path.clone(),
+            reason: why.to_string(),
+            code: why.code().to_owned(),
+            detail: why.detail().map(str::to_owned),
+        })
+    });
+    FolderStatus {
+        folder: library.folder().to_owned(),
+        files: overview.files.len(),
+        chunks,
+        embedded,
+        state: overview.progress.state,
+        done: overview.progress.done,
+        total: overview.progress.total,
+        unreadable: unreadable.collect(),
+        left_out: overview.left_out,
+        bytes_on_disk: overview.bytes_on_disk,
+    }
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct ChunksQuery {
+    /// A file of memory/ or knowledge/, e.g. `knowledge/a.md`.
+    path: String,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct FileChunks {
+    path: String,
+    title: String,
+    chunks: Vec<FileChunk>,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct FileChunk {
+    /// The same for the same text under the same heading of the same file.
+    id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    heading: Option<String>,
+    /// Absent where the file is no text (PDF, HTML).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lines: Option<(u32, u32)>,
+    /// First byte and the one after the last.
+    range: (usize, usize),
+    /// Words, characters of scripts without blanks, and other signs.
+    tokens: u32,
+    text: String,
+    /// Whether it has its vector.
+    embedded: bool,
+}
+
+/// How a file is cut into chunks.
+#[utoipa::path(get, path = "/api/retrieval/chunks", tag = "retrieval", params(ChunksQuery),
+    responses((status = 200, body = FileChunks), (status = 404, body = ErrorBody)))]
+pub async fn chunks(State(app): State<App>, Query(asked): Query<ChunksQuery>) -> Result<Json<FileChunks>, ApiError> {
+    let path = HomePath::parse(&asked.path)?;
+    let library = library(&app, path.root())?;
+    let name = path.to_string();
+    let found = blocking(move || Ok(library.chunks(&name))).await?.map_err(unsearchable)?;
+    let Some((first, _)) = found.first() else {
+        let message = format!("{path} has no chunks: it is not there, empty, or could not be read (see the status)");
+        return Err(ApiError::new(StatusCode::NOT_FOUND, "no_chunks", message));
+    };
+    let title = first.title.clone();
+    let chunks = found.into_iter().map(|(chunk, embedded)| FileChunk {
+        id: chunk.id,
+        heading: (!chunk.heading.is_empty()).then_some(chunk.heading),
+        lines: chunk.lines,
+        range: (chunk.range.start, chunk.range.end),
+        tokens: chunk.tokens,
+        text: chunk.text,
+        embedded,
+    });
+    Ok(Json(FileChunks { path: path.to_string(), title, chunks: chunks.collect() }))
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct TestsQuery {
+    /// `knowledge` (default) or `memory`.
+    folder: Option<String>,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct RetrievalTests {
+    folder: String,
+    /// The file the tests are in.
+    path: String,
+    cases: Vec<Case>,
+    problems: Vec<Problem>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last: Option<Report>,
+}
+
+/// The retrieval tests of a folder (its tests.jsonl) and their last report.
+#[utoipa::path(get, path = "/api/retrieval/tests", tag = "retrieval", params(TestsQuery),
+    responses((status = 200, body = RetrievalTests)))]
+pub async fn tests(State(app): State<App>, Query(asked): Query<TestsQuery>) -> Result<Json<RetrievalTests>, ApiError> {
+    let library = library(&app, asked.folder.as_deref().unwrap_or("knowledge"))?;
+    let read = blocking(move || {
+        let (folder, path, last) = (library.folder().to_owned(), library.tests_path(), library.last_report());
+        Ok(library.cases().map(|(cases, problems)| RetrievalTests { folder, path, cases, problems, last }))
+    });
+    Ok(Json(read.await?.map_err(unsearchable)?))
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+pub struct RunTests {
+    /// `knowledge` or `memory`.
+    folder: String,
+    /// 3 when absent.
+    k: Option<usize>,
+}
+
+/// Runs a folder's retrieval tests and compares with the run before.
+#[utoipa::path(post, path = "/api/retrieval/tests", tag = "retrieval", request_body = RunTests,
+    responses((status = 200, body = Report), (status = 400, body = ErrorBody)))]
+pub async fn run_tests(
+    State(app): State<App>,
+    request: Result<Json<RunTests>, JsonRejection>,
+) -> Result<Json<Report>, ApiError> {
+    let Json(request) = request?;
+    let library = library(&app, &request.folder)?;
+    let k = request.k.unwrap_or(HITS).clamp(1, MOST);
+    Ok(Json(blocking(move || Ok(library.examine(k))).await?.map_err(unsearchable)?))
+}
+
+fn library(app: &App, folder: &str) -> Result<Arc<Library>, ApiError> {
+    let services = app.engine.services();
+    let libraries = [&services.memory, &services.knowledge];
+    let found = libraries.into_iter().find(|library| library.folder() == folder);
+    found.cloned().ok_or_else(|| ApiError::bad_request("bad_folder", "folder must be memory or knowledge"))
+}
+
+fn unsearchable(error: LibraryError) -> ApiError {
+    ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "unsearchable", error.to_string())
+}

@@ -1,0 +1,3 @@
+//! Search in memory and knowledge, and its tests.
+
+pub mod library;

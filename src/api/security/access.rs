@@ -1,0 +1,264 @@
+//! Who may ask: which names this server answers to, and the token that a bind beyond loopback needs.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use hmac::{Hmac, KeyInit, Mac};
+use secrecy::{ExposeSecret, SecretString};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use crate::api::security::login_limiter::LoginLimiter;
+use crate::clock;
+
+/// How long the one-time link works.
+const CODE_LIFE: Duration = Duration::from_secs(600);
+
+/// What somebody offers to be let in.
+#[derive(Clone, Copy, Debug)]
+pub enum Given<'a> {
+    Token(&'a str),
+    Code(&'a str),
+}
+
+/// The rules for one bound server.
+#[derive(Debug)]
+pub struct Access {
+    /// Lower-case `host:port` names that a request may use, as `Host` and inside `Origin`.
+    hosts: Vec<String>,
+    port: u16,
+    token: Option<SecretString>,
+    /// The digest of the one-time code that was not used yet, and until when it may be.
+    code: Mutex<Option<([u8; 32], Instant)>>,
+    limiter: LoginLimiter,
+}
+
+/// How long a browser stays signed in, in seconds: 30 days.
+pub const COOKIE_LIFE: u64 = 30 * 24 * 3600;
+/// How far the clock may have gone back since a cookie was made, in seconds.
+const CLOCK_SLACK: u64 = 300;
+
+impl Access {
+    /// The names of `bound`, and those in `names` (host names without a port) at its port.
+    pub fn new(bound: SocketAddr, names: &[String], token: Option<SecretString>) -> Self {
+        let port = bound.port();
+        let mut hosts: Vec<String> = ["127.0.0.1", "localhost", "[::1]"].map(|name| format!("{name}:{port}")).to_vec();
+        if !bound.ip().is_loopback() && !bound.ip().is_unspecified() {
+            hosts.push(bound.to_string());
+        }
+        hosts.extend(names.iter().map(|name| format!("{}:{port}", name.to_ascii_lowercase())));
+        if port == 80 {
+            let bare: Vec<String> =
+                hosts.iter().filter_map(|host| host.strip_suffix(":80").map(str::to_owned)).collect();
+            hosts.extend(bare);
+        }
+        Self { hosts, port, token, code: Mutex::default(), limiter: LoginLimiter::default() }
+    }
+
+    pub fn is_our_host(&self, host: &str) -> bool {
+        self.hosts.iter().any(|known| known.eq_ignore_ascii_case(host))
+    }
+
+    /// Only plain `http` origins of our own names; `null` never.
+    pub fn is_our_origin(&self, origin: &str) -> bool {
+        origin.strip_prefix("http://").is_some_and(|host| self.is_our_host(host))
+    }
+
+    /// With a code that signs one browser in, once, within ten minutes.
+    pub fn with_code(mut self, code: &str) -> Self {
+        self.code = Mutex::new(Some((Sha256::digest(code).into(), Instant::now() + CODE_LIFE)));
+        self
+    }
+
+    /// The name of the cookie of a browser that has signed in. Browsers send a host's cookies to all its ports: each server
+    /// has a name of its own.
+    pub fn cookie_name(&self) -> String {
+        format!("miniclaw_session_{}", self.port)
+    }
+
+    pub fn needs_token(&self) -> bool {
+        self.token.is_some()
+    }
+
+    /// Whether the source may offer a token or code now, and whether it is right. A wrong one counts.
+    ///
+    /// # Errors
+    /// The seconds to wait, when there were too many wrong ones.
+    pub fn accepts(&self, given: Given<'_>, source: IpAddr) -> Result<bool, u64> {
+        let Some(token) = &self.token else { return Ok(true) };
+        let now = Instant::now();
+        self.limiter.check(source, now)?;
+        let right = match given {
+            Given::Token(given) => equal(token.expose_secret(), given),
+            Given::Code(given) => self.takes(given, now),
+        };
+        if !right {
+            self.limiter.record_failure(source, now);
+        }
+        Ok(right)
+    }
+
+    fn takes(&self, given: &str, now: Instant) -> bool {
+        let mut code = self.code.lock().unwrap_or_else(PoisonError::into_inner);
+        // Without a code that works the same is compared, with what nobody can give.
+        let (known, works) = code.map_or(([0; 32], false), |(known, until)| (known, now < until));
+        let same: bool = known.ct_eq(&digest(given)).into();
+        let right = works & same;
+        if right {
+            *code = None;
+        }
+        right
+    }
+
+    /// The value of a new cookie: a name, the second it was made in, and the proof that who has the token made it for this
+    /// port. The token is not in it, and a server that starts again with the same token and port knows it.
+    pub fn new_cookie(&self) -> Option<String> {
+        self.cookie_of(seconds())
+    }
+
+    fn cookie_of(&self, made_at: u64) -> Option<String> {
+        let made = format!("{}.{made_at}", clock::new_secret());
+        let proof = self.proof(&made)?;
+        Some(format!("{made}.{proof}"))
+    }
+
+    /// No guess counts here: the proof has 256 bits, and an old cookie is no attack. No cookie at all is checked as an empty
+    /// one is.
+    pub fn knows_cookie(&self, value: &str) -> bool {
+        self.knows_cookie_at(value, seconds())
+    }
+
+    fn knows_cookie_at(&self, value: &str, now: u64) -> bool {
+        let (made, proof) = value.rsplit_once('.').unwrap_or_default();
+        let made_at = made.rsplit_once('.').and_then(|(_, at)| at.parse::<u64>().ok());
+        let fresh = made_at.is_some_and(|at| at <= now + CLOCK_SLACK && now < at.saturating_add(COOKIE_LIFE));
+        let proven = self.proof(made).is_some_and(|right| equal(&right, proof));
+        fresh & proven
+    }
+
+    /// HMAC-SHA-256 of what a cookie says of itself, keyed by the token, in hexadecimal.
+    fn proof(&self, made: &str) -> Option<String> {
+        let token = self.token.as_ref()?.expose_secret();
+        let mut mac = Hmac::<Sha256>::new_from_slice(token.as_bytes()).expect("HMAC takes a key of any length");
+        mac.update(format!("cookie {} {made}", self.port).as_bytes());
+        Some(mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
+fn digest(text: &str) -> [u8; 32] {
+    Sha256::digest(text).into()
+}
+
+/// Unix time.
+fn seconds() -> u64 {
+    clock::now() as u64
+}
+
+/// Takes the same time wherever they differ; the time depends on how long the given text is, and on nothing of the secret.
+fn equal(secret: &str, given: &str) -> bool {
+    digest(secret).ct_eq(&digest(given)).into()
+}
+
+/// What the page is given and no tool can read: who has it may answer for the person. New at each start of the server.
+#[derive(Clone, Debug)]
+pub struct PageSecret(SecretString);
+
+impl PageSecret {
+    pub fn new() -> Self {
+        Self(SecretString::from(crate::clock::new_secret()))
+    }
+
+    pub fn is(&self, given: &str) -> bool {
+        equal(self.0.expose_secret(), given)
+    }
+
+    /// For the page alone.
+    pub fn expose(&self) -> &str {
+        self.0.expose_secret()
+    }
+}
+
+impl Default for PageSecret {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_names_at_our_own_port_are_ours() {
+        let access = Access::new("127.0.0.1:8002".parse().unwrap(), &["Desk.lan".to_owned()], None);
+        for ours in ["127.0.0.1:8002", "localhost:8002", "LOCALHOST:8002", "[::1]:8002", "desk.lan:8002"] {
+            assert!(access.is_our_host(ours), "{ours}");
+        }
+        for other in
+            ["evil.example:8002", "localhost", "localhost:8003", "localhost.:8002", "127.0.0.1.nip.io:8002", ""]
+        {
+            assert!(!access.is_our_host(other), "{other}");
+        }
+        assert!(access.is_our_origin("http://localhost:8002"));
+        for other in ["null", "https://localhost:8002", "http://localhost:5173", "http://evil.example", "file://"] {
+            assert!(!access.is_our_origin(other), "{other}");
+        }
+    }
+
+    fn locked(token: &str) -> Access {
+        Access::new("0.0.0.0:8002".parse().unwrap(), &[], Some(token.to_owned().into()))
+    }
+
+    #[test]
+    fn a_token_is_compared_whole() {
+        let (access, source) = (locked("abcdef"), IpAddr::from([127, 0, 0, 1]));
+        for (given, right) in [("abcdef", true), ("abcde", false), ("", false), ("abcdefg", false), ("abcdef", true)] {
+            assert_eq!(access.accepts(Given::Token(given), source), Ok(right), "{given}");
+        }
+    }
+
+    #[test]
+    fn a_code_works_once_and_not_in_place_of_the_token() {
+        let (access, source) = (locked("abcdef").with_code("1234"), IpAddr::from([127, 0, 0, 1]));
+        for given in [Given::Token("1234"), Given::Code("abcdef"), Given::Code("12345"), Given::Code("")] {
+            assert_eq!(access.accepts(given, source), Ok(false), "{given:?}");
+        }
+        assert_eq!(access.accepts(Given::Code("1234"), source), Ok(true));
+        assert_eq!(access.accepts(Given::Code("1234"), source), Ok(false));
+        assert_eq!(locked("abcdef").accepts(Given::Code(""), source), Ok(false), "no code was given out");
+    }
+
+    #[test]
+    fn a_cookie_is_known_by_its_proof_also_after_a_restart_and_holds_no_token() {
+        let cookie = locked("abcdef").new_cookie().unwrap();
+        assert!(locked("abcdef").knows_cookie(&cookie) && !cookie.contains("abcdef"));
+        assert_ne!(locked("abcdef").new_cookie().unwrap(), cookie);
+        let (name, proof) = cookie.rsplit_once('.').unwrap();
+        let forged =
+            [format!("x{name}.{proof}"), format!("{name}.{}", "0".repeat(64)), name.to_owned(), ".".to_owned()];
+        for wrong in forged.iter().map(String::as_str).chain(["", "abcdef", "abcdef.abcdef"]) {
+            assert!(!locked("abcdef").knows_cookie(wrong), "{wrong}");
+        }
+        assert!(!locked("other").knows_cookie(&cookie));
+    }
+
+    #[test]
+    fn a_cookie_counts_at_its_own_port_and_for_thirty_days() {
+        let at = |port: u16| {
+            let bound = SocketAddr::from(([127, 0, 0, 1], port));
+            Access::new(bound, &[], Some("abcdef".to_owned().into()))
+        };
+        let now = 2_000_000_000;
+        let cookie = at(8002).cookie_of(now).unwrap();
+        assert!(at(8002).knows_cookie_at(&cookie, now) && !at(8003).knows_cookie_at(&cookie, now));
+        assert_ne!(at(8002).cookie_name(), at(8003).cookie_name());
+        for (later, known) in [(COOKIE_LIFE - 1, true), (COOKIE_LIFE, false), (u64::MAX - now - CLOCK_SLACK, false)] {
+            assert_eq!(at(8002).knows_cookie_at(&cookie, now + later), known, "{later}");
+        }
+        assert!(at(8002).knows_cookie_at(&cookie, now - CLOCK_SLACK));
+        assert!(!at(8002).knows_cookie_at(&cookie, now - CLOCK_SLACK - 1), "made in the future");
+        let younger = cookie.replace(&format!(".{now}."), &format!(".{}.", now + 9));
+        assert!(!at(8002).knows_cookie_at(&younger, now), "its age is part of the proof");
+    }
+}

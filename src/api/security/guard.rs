@@ -1,0 +1,186 @@
+//! Every request passes here first: `Host`, `Origin`, `Sec-Fetch-Site`, content type, token; and every answer leaves with
+//! the security headers. Stops DNS rebinding and cross-site requests (W1–W3).
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use crate::api::app::App;
+use crate::api::error::{ApiError, worded};
+use crate::api::security::access::Given;
+
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+
+pub async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
+    let answer = match check(&app, &request) {
+        Ok(()) if request.uri().path().starts_with("/api") => worded(next.run(request).await).await,
+        Ok(()) => next.run(request).await,
+        Err(error) => error.into_response(),
+    };
+    harden(answer)
+}
+
+fn check(app: &App, request: &Request) -> Result<(), ApiError> {
+    let refused = |code, message: &str| Err(ApiError::new(StatusCode::FORBIDDEN, code, message));
+    let headers = request.headers();
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let host = match (hosts.next(), hosts.next()) {
+        (Some(host), None) => host.to_str().unwrap_or_default(),
+        _ => return refused("bad_host", "a request needs exactly one Host header"),
+    };
+    let authority = request.uri().authority().map(|authority| authority.as_str());
+    if !app.access.is_our_host(host) || authority.is_some_and(|authority| !authority.eq_ignore_ascii_case(host)) {
+        return refused("bad_host", "this server answers only to its own address; see `host_names` in config.yml");
+    }
+    let mut origins = headers.get_all(header::ORIGIN).iter();
+    if let Some(origin) = origins.next()
+        && (origins.next().is_some() || !origin.to_str().is_ok_and(|origin| app.access.is_our_origin(origin)))
+    {
+        return refused("bad_origin", "requests from other sites are refused");
+    }
+    if is_cross_site(headers) && !is_page_visit(request) {
+        return refused("cross_site", "requests from other sites are refused");
+    }
+    let changes = !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
+    if changes && *request.method() != Method::DELETE && !is_json(headers) {
+        let message = "send a JSON body with Content-Type: application/json";
+        return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", message));
+    }
+    if !app.access.needs_token() || is_public(request) { Ok(()) } else { authorised(app, request) }
+}
+
+/// A bearer token, which then alone decides, or the cookie of a browser that has signed in.
+fn authorised(app: &App, request: &Request) -> Result<(), ApiError> {
+    let headers = request.headers();
+    let mut given = headers.get_all(header::AUTHORIZATION).iter();
+    let right = match (given.next(), given.next()) {
+        (None, _) => has_cookie(app, headers),
+        (Some(value), None) => {
+            let token = value.to_str().ok().and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
+            app.access.accepts(Given::Token(token), source(request)).map_err(ApiError::too_many_tries)?
+        }
+        (Some(_), Some(_)) => false,
+    };
+    let message = "this server needs its token: sign in at /, or send Authorization: Bearer <token>";
+    if right { Ok(()) } else { Err(ApiError::new(StatusCode::UNAUTHORIZED, "signed_out", message)) }
+}
+
+/// Where the connection comes from. What a request says about that (X-Forwarded-For) is anyone's word.
+fn source(request: &Request) -> IpAddr {
+    let known = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    known.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(address)| address.ip())
+}
+
+fn is_cross_site(headers: &HeaderMap) -> bool {
+    headers.get(FETCH_SITE).is_some_and(|site| site != "same-origin" && site != "none")
+}
+
+/// Somebody followed a link to the UI: harmless, since a GET changes nothing and the page cannot be framed.
+fn is_page_visit(request: &Request) -> bool {
+    *request.method() == Method::GET
+        && request.headers().get(FETCH_MODE).is_some_and(|mode| mode == "navigate")
+        && !request.uri().path().starts_with("/api/")
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+/// What can be had without a credential. Everything else needs one, whether there is such a route or not: a new route is closed
+/// until it is listed here.
+enum Public {
+    /// `GET` and `HEAD` of this path.
+    Page(&'static str),
+    /// `GET` and `HEAD` of every path below.
+    PagesBelow(&'static str),
+    /// `POST` to this path.
+    Action(&'static str),
+}
+
+const PUBLIC: &[Public] = &[
+    Public::Page("/health"),
+    Public::Action("/api/login"),
+    // The page and its files, which hold no data, and the addresses that the page has.
+    Public::Page("/"),
+    Public::Page("/index.html"),
+    Public::Page("/boot.js"),
+    Public::Page("/icon.svg"),
+    Public::Page("/playground"),
+    Public::PagesBelow("/assets/"),
+    Public::PagesBelow("/f/"),
+    Public::PagesBelow("/s/"),
+];
+
+fn is_public(request: &Request) -> bool {
+    let (path, method) = (request.uri().path(), request.method());
+    let reads = matches!(*method, Method::GET | Method::HEAD);
+    PUBLIC.iter().any(|public| match public {
+        Public::Page(known) => reads && path == *known,
+        Public::PagesBelow(folder) => reads && path.starts_with(folder),
+        Public::Action(known) => *method == Method::POST && path == *known,
+    })
+}
+
+/// Whether the page that asks may use the API.
+pub(in crate::api) fn may_use(app: &App, headers: &HeaderMap) -> bool {
+    !app.access.needs_token() || has_cookie(app, headers)
+}
+
+fn has_cookie(app: &App, headers: &HeaderMap) -> bool {
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let name = app.access.cookie_name();
+    let pairs = cookies.flat_map(|line| line.split(';'));
+    let mut ours = pairs.filter_map(|pair| pair.trim().strip_prefix(&name)?.strip_prefix('=')).peekable();
+    if ours.peek().is_none() {
+        // As long as for a wrong one.
+        return app.access.knows_cookie("");
+    }
+    ours.any(|value| app.access.knows_cookie(value))
+}
+
+/// Headers of every answer. The UI's page replaces the policy by its own, which adds a nonce for styles.
+fn harden(mut answer: Response) -> Response {
+    let headers = answer.headers_mut();
+    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(
+        "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; sandbox",
+    ));
+    for (name, value) in [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::web;
+
+    fn request(method: Method, path: &str) -> Request {
+        let request = axum::http::Request::builder().method(method).uri(path);
+        request.body(axum::body::Body::empty()).unwrap()
+    }
+
+    #[test]
+    fn files_of_the_page_are_public_and_unlisted_paths_are_not() {
+        for file in web::files() {
+            assert!(is_public(&request(Method::GET, &format!("/{file}"))), "{file}");
+        }
+        for path in ["/ws", "/v1/models", "/api/status", "/boot.js/x", "/f", "/new-door"] {
+            assert!(!is_public(&request(Method::GET, path)), "{path}");
+        }
+        assert!(!is_public(&request(Method::GET, "/api/login")));
+        assert!(is_public(&request(Method::POST, "/api/login")));
+        assert!(!is_public(&request(Method::POST, "/")));
+    }
+}

@@ -1,0 +1,223 @@
+//! Compression: what would go, a proposed summary, the deed, and the way back.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{Path, State};
+use serde::{Deserialize, Serialize};
+
+use crate::api::app::App;
+use crate::api::error::{ApiError, ErrorBody};
+use crate::api::requests::tokens::counted;
+use crate::domain::{Event, Mention, Message, Session, SessionId, mentions};
+use crate::engine::{Plan, Proposal, blocking};
+
+/// The longest summary that is accepted, in characters. The model's own have at most 500.
+const LONGEST: usize = 8000;
+/// More things than this are counted, not listed.
+const MOST_MENTIONS: usize = 300;
+
+/// What a compression would take away now.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct CompressionPlan {
+    session_id: String,
+    /// Names this state of the conversation: a summary is made and accepted for it and for no other.
+    hash: String,
+    /// The messages that would be archived, as the session has them.
+    #[schema(value_type = Vec<Message>)]
+    messages: Vec<Arc<Message>>,
+    /// How many would stay.
+    remaining_count: usize,
+    /// Tokens of the next request as it is now …
+    tokens_before: usize,
+    /// … and without these messages, before any summary of them.
+    tokens_without: usize,
+    /// What they name, found by its shape: file paths, addresses, ids, numbers, questions. What tools answered is not looked
+    /// through.
+    mentions: Vec<Mention>,
+    /// How many more there are than are listed.
+    more_mentions: usize,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+pub struct PreviewRequest {
+    /// Of the plan.
+    hash: String,
+}
+
+/// A summary that was made to be looked at. Nothing has changed.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct ProposedSummary {
+    session_id: String,
+    hash: String,
+    summary: String,
+    tokens_before: usize,
+    /// Of the next request, were this summary accepted as it is.
+    tokens_after: usize,
+}
+
+/// Without fields: the model makes the summary, and it counts at once.
+#[derive(Default, Deserialize, utoipa::ToSchema)]
+pub struct CompressRequest {
+    /// What shall stand for the messages, in a person's own words if they like.
+    summary: Option<String>,
+    /// Of the plan that the summary was made for. Required with `summary`.
+    hash: Option<String>,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Compressed {
+    archived_count: usize,
+    remaining_count: usize,
+    summary: String,
+    /// The archive's name; told where a summary was accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    archive: Option<String>,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct BroughtBack {
+    session_id: String,
+    archive: String,
+    restored_count: usize,
+}
+
+/// What a compression would take away. Asks no model and changes nothing.
+#[utoipa::path(get, path = "/api/sessions/{id}/compress", tag = "sessions", params(("id" = String, Path)),
+    responses((status = 200, body = CompressionPlan),
+              (status = 400, description = "too_short: there is too little to compress", body = ErrorBody),
+              (status = 404, body = ErrorBody), (status = 409, description = "busy: it is at work", body = ErrorBody)))]
+pub async fn compression(State(app): State<App>, Path(id): Path<String>) -> Result<Json<CompressionPlan>, ApiError> {
+    let id = SessionId::parse(&id)?;
+    let plan = app.engine.plan(&id).await?;
+    let services = app.engine.services().clone();
+    let told = blocking(move || {
+        let total = |session: &Arc<Session>| counted(&services, session).total();
+        let messages = plan.session.messages[..plan.count].to_vec();
+        let mut found = mentions(&messages);
+        let more = found.len().saturating_sub(MOST_MENTIONS);
+        found.truncate(MOST_MENTIONS);
+        let mut without = (*plan.session).clone();
+        without.messages.drain(..plan.count);
+        Ok(CompressionPlan {
+            session_id: id.to_string(),
+            remaining_count: without.messages.len(),
+            tokens_before: total(&plan.session),
+            tokens_without: total(&Arc::new(without)),
+            hash: plan.hash,
+            messages,
+            mentions: found,
+            more_mentions: more,
+        })
+    });
+    Ok(Json(told.await?))
+}
+
+/// Has the model propose a summary. Nothing changes by it; who leaves before it is there stops the model.
+#[utoipa::path(post, path = "/api/sessions/{id}/compress/preview", tag = "sessions", request_body = PreviewRequest,
+    params(("id" = String, Path)),
+    responses((status = 200, body = ProposedSummary), (status = 400, body = ErrorBody), (status = 404, body = ErrorBody),
+              (status = 409, description = "changed_since: the conversation is not the one of this hash; busy",
+               body = ErrorBody)))]
+pub async fn preview(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    request: Result<Json<PreviewRequest>, JsonRejection>,
+) -> Result<Json<ProposedSummary>, ApiError> {
+    let id = SessionId::parse(&id)?;
+    let Json(PreviewRequest { hash }) = request?;
+    let (Plan { session, count, hash }, summary) = app.engine.propose(&id, &hash).await?;
+    let services = app.engine.services().clone();
+    let told = blocking(move || {
+        let mut after = (*session).clone();
+        after.apply(
+            &Event::Compressed { count, summary: summary.clone(), archive: String::new(), sha256: None },
+            after.updated_at,
+        );
+        Ok(ProposedSummary {
+            session_id: id.to_string(),
+            hash,
+            tokens_before: counted(&services, &session).total(),
+            tokens_after: counted(&services, &Arc::new(after)).total(),
+            summary,
+        })
+    });
+    Ok(Json(told.await?))
+}
+
+/// Archives the first half of the messages, at least four, under a summary: the one that is given, for the conversation of
+/// the given hash, or one that the model makes now.
+#[utoipa::path(post, path = "/api/sessions/{id}/compress", tag = "sessions", request_body = CompressRequest,
+    params(("id" = String, Path)),
+    responses((status = 200, body = Compressed), (status = 400, body = ErrorBody), (status = 404, body = ErrorBody),
+              (status = 409, description = "changed_since: the conversation is not the one of this hash; busy",
+               body = ErrorBody)))]
+pub async fn compress(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    body: Bytes,
+) -> Result<Json<Compressed>, ApiError> {
+    let id = SessionId::parse(&id)?;
+    let done = match accepted(&body)? {
+        None => {
+            let done = app.engine.compress(&id).await?;
+            (done, None)
+        }
+        Some(proposal) => {
+            let done = app.engine.accept(&id, proposal).await?;
+            let archive = done.archive.clone();
+            (done, Some(archive))
+        }
+    };
+    let (done, archive) = done;
+    Ok(Json(Compressed {
+        archived_count: done.archived,
+        remaining_count: done.remaining,
+        summary: done.summary,
+        archive,
+    }))
+}
+
+/// What a person has accepted; `None` where the body says nothing.
+fn accepted(body: &[u8]) -> Result<Option<Proposal>, ApiError> {
+    if body.trim_ascii().is_empty() {
+        return Ok(None);
+    }
+    let request: CompressRequest =
+        serde_json::from_slice(body).map_err(|error| ApiError::bad_request("bad_json", error.to_string()))?;
+    let (summary, hash) = match (request.summary, request.hash) {
+        (None, None) => return Ok(None),
+        (Some(summary), Some(hash)) => (summary.trim().to_owned(), hash),
+        (Some(_), None) | (None, Some(_)) => {
+            return Err(ApiError::bad_request("bad_json", "give `summary` and `hash` together, or neither"));
+        }
+    };
+    if summary.is_empty() {
+        return Err(ApiError::bad_request(
+            "empty_summary",
+            "the summary is empty: nothing would stand for the messages",
+        ));
+    }
+    let length = summary.chars().count();
+    if length > LONGEST {
+        let message = format!("the summary has {length} characters; the limit is {LONGEST}");
+        return Err(ApiError::bad_request("too_long", message));
+    }
+    Ok(Some(Proposal { hash, summary }))
+}
+
+/// Puts the messages of an archive back where they stood, and takes their summary away.
+#[utoipa::path(post, path = "/api/sessions/{id}/archives/{name}/restore", tag = "sessions",
+    params(("id" = String, Path), ("name" = String, Path)),
+    responses((status = 200, body = BroughtBack), (status = 404, body = ErrorBody),
+              (status = 409, description = "stays_archived: the message says why; busy", body = ErrorBody)))]
+pub async fn restore_archive(
+    State(app): State<App>,
+    Path((id, name)): Path<(String, String)>,
+) -> Result<Json<BroughtBack>, ApiError> {
+    let id = SessionId::parse(&id)?;
+    let restored_count = app.engine.bring_back(&id, &name).await?;
+    Ok(Json(BroughtBack { session_id: id.to_string(), archive: name, restored_count }))
+}

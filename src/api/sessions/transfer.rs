@@ -1,0 +1,165 @@
+//! Sessions that leave, arrive and branch off.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderName, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::api::app::App;
+use crate::api::error::{ApiError, ErrorBody};
+use crate::api::sessions::session::{Busy, SessionSummary, shown};
+use crate::domain::picture::MOST_PICTURE_BYTES;
+use crate::domain::written::markdown;
+use crate::domain::{NewPicture, Session, SessionId, without_claims};
+use crate::engine::{Cut, blocking};
+
+/// The field that holds archives in an exported session.
+const ARCHIVES: &str = "archives";
+/// And the one that holds pictures: their bytes in base64, by their hashes.
+const PICTURES: &str = "pictures";
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct As {
+    #[param(inline)]
+    format: Format,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// To read.
+    Md,
+    /// To import: the session's file, with the messages of its archives and its pictures.
+    Json,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+pub struct BranchOff {
+    message_id: String,
+    cut: CutAt,
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CutAt {
+    /// The message stays behind.
+    Before,
+    /// The message comes along.
+    After,
+}
+
+/// A session as a file.
+#[utoipa::path(get, path = "/api/sessions/{id}/export", tag = "sessions", params(("id" = String, Path), As),
+    responses((status = 200, body = String, content_type = "text/markdown"), (status = 404, body = ErrorBody)))]
+pub async fn export(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Query(wanted): Query<As>,
+) -> Result<Response, ApiError> {
+    let id = SessionId::parse(&id)?;
+    let session = app.engine.view(&id).await?.session;
+    let (kind, ending, text) = match wanted.format {
+        Format::Md => ("text/markdown; charset=utf-8", "md", markdown(&session)),
+        Format::Json => ("application/json", "json", with_archives(&app, &id, &session).await?),
+    };
+    let disposition = format!("attachment; filename=\"{id}.{ending}\"");
+    let headers: [(HeaderName, String); 2] =
+        [(header::CONTENT_TYPE, kind.to_owned()), (header::CONTENT_DISPOSITION, disposition)];
+    Ok((headers, text).into_response())
+}
+
+async fn with_archives(app: &App, id: &SessionId, session: &Session) -> Result<String, ApiError> {
+    let (home, id) = (app.engine.services().home.clone(), id.clone());
+    let read = blocking(move || {
+        let pictures = home.pictures(&id).into_iter().map(|(hash, bytes)| (hash, STANDARD.encode(bytes).into()));
+        let names = home.archives(&id).into_iter().map(|archive| archive.name);
+        let archives = names.map(|name| home.archived(&id, &name).map(|messages| (name, Value::Array(messages))));
+        Ok((archives.collect::<Result<Map<String, Value>, _>>()?, pictures.collect::<Map<String, Value>>()))
+    });
+    let (archives, pictures) = read.await?;
+    let mut value = serde_json::to_value(session).expect("a session is JSON");
+    if let Value::Object(fields) = &mut value {
+        let more = [(ARCHIVES, archives), (PICTURES, pictures)].into_iter().filter(|(_, all)| !all.is_empty());
+        fields.extend(more.map(|(name, all)| (name.to_owned(), Value::Object(all))));
+    }
+    let mut text = serde_json::to_string_pretty(&value).expect("a JSON value is JSON");
+    text.push('\n');
+    Ok(text)
+}
+
+/// Takes an exported session in, under a new id. Nothing that was said in it is lost, and nothing in it goes on by itself.
+#[utoipa::path(post, path = "/api/sessions/import", tag = "sessions", request_body = Value,
+    responses((status = 200, body = SessionSummary), (status = 400, body = ErrorBody)))]
+pub async fn import(
+    State(app): State<App>,
+    request: Result<Json<Map<String, Value>>, JsonRejection>,
+) -> Result<Json<SessionSummary>, ApiError> {
+    let Json(mut fields) = request?;
+    let bad = |what: &str| ApiError::bad_request("bad_session", format!("this is no exported session: {what}"));
+    let archives: BTreeMap<String, Vec<Value>> = match fields.remove(ARCHIVES) {
+        None => BTreeMap::new(),
+        Some(archives) => serde_json::from_value(archives).map_err(|error| bad(&error.to_string()))?,
+    };
+    let pictures: BTreeMap<String, String> = match fields.remove(PICTURES) {
+        None => BTreeMap::new(),
+        Some(pictures) => serde_json::from_value(pictures).map_err(|error| bad(&error.to_string()))?,
+    };
+    if !fields.get("messages").is_some_and(Value::is_array) {
+        return Err(bad("it has no messages"));
+    }
+    without_claims(&mut fields);
+    let session: Session = serde_json::from_value(Value::Object(fields)).map_err(|error| bad(&error.to_string()))?;
+    let summary = app.engine.import(session, archives, decoded(pictures)).await?;
+    Ok(Json(shown(&Busy::of(&app), summary)))
+}
+
+/// A picture that is damaged is missing afterwards, and the session says so where it stood.
+fn decoded(pictures: BTreeMap<String, String>) -> Vec<NewPicture> {
+    let decoded = pictures.into_iter().filter_map(|(hash, text)| {
+        let bytes = STANDARD.decode(text).ok().filter(|bytes| bytes.len() <= MOST_PICTURE_BYTES)?;
+        Some(NewPicture { hash, bytes: bytes.into() })
+    });
+    decoded.collect()
+}
+
+/// Where a session was branched off. The conversation, or the message, may be gone by now.
+#[derive(Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Parent {
+    session_id: String,
+    message_id: String,
+}
+
+/// What [`Engine::branch`](crate::engine::Engine::branch) made a session remember; an id that leads nowhere is none.
+pub(in crate::api) fn parent(session: &Session) -> Option<Parent> {
+    let parent: Parent = serde_json::from_value(session.extra.get("parent")?.clone()).ok()?;
+    SessionId::parse(&parent.session_id).ok().map(|_| parent)
+}
+
+/// A new session with the past of this one up to a message.
+#[utoipa::path(post, path = "/api/sessions/{id}/branch", tag = "sessions", request_body = BranchOff,
+    params(("id" = String, Path)), responses((status = 200, body = SessionSummary), (status = 404, body = ErrorBody)))]
+pub async fn branch(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    request: Result<Json<BranchOff>, JsonRejection>,
+) -> Result<Json<SessionSummary>, ApiError> {
+    let id = SessionId::parse(&id)?;
+    let Json(off) = request?;
+    let cut = match off.cut {
+        CutAt::Before => Cut::Before,
+        CutAt::After => Cut::After,
+    };
+    let Some(summary) = app.engine.branch(&id, &off.message_id, cut).await? else {
+        let message = format!("session {id} has no message {}", off.message_id);
+        return Err(ApiError::new(StatusCode::NOT_FOUND, "not_found", message));
+    };
+    Ok(Json(shown(&Busy::of(&app), summary)))
+}

@@ -1,0 +1,85 @@
+//! Taking back what the agent did to files.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use serde::Serialize;
+
+use crate::api::app::App;
+use crate::api::error::{ApiError, ErrorBody};
+use crate::domain::{CallStatus, SessionId, ToolCall, WorkId};
+use crate::engine::{EngineError, blocking};
+use crate::tools::files::{Undoing, Would};
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Undone {
+    call_id: String,
+    path: String,
+    /// `false`: what had been undone was done again.
+    undone: bool,
+}
+
+/// Brings the file that an operation changed back to what it was; the same again does the change again.
+#[utoipa::path(post, path = "/api/sessions/{id}/operations/{call_id}/undo", tag = "sessions",
+    params(("id" = String, Path), ("call_id" = String, Path)),
+    responses((status = 200, body = Undone), (status = 404, body = ErrorBody),
+              (status = 409, description = "changed_since: the file is something else by now", body = ErrorBody)))]
+pub async fn undo(
+    State(app): State<App>,
+    Path((id, call_id)): Path<(String, String)>,
+) -> Result<Json<Undone>, ApiError> {
+    let done = app.engine.undo(&SessionId::parse(&id)?, &call_id).await?;
+    Ok(Json(Undone { call_id, path: done.path.to_string(), undone: done.undone }))
+}
+
+/// What undoing the changes of a work would do to files.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct UndoPreview {
+    /// In the order they were first changed; those that are undone already are left out.
+    files: Vec<FileUndo>,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct FileUndo {
+    path: String,
+    /// The operations that changed it, oldest first. The last one is undone first.
+    calls: Vec<String>,
+    /// From what it is now to what it would be, as a unified diff; absent where it would stay as it is, because it is something
+    /// else by now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diff: Option<String>,
+    /// Lines that would come.
+    added: usize,
+    /// Lines that would go.
+    removed: usize,
+}
+
+/// What undoing all that a work changed would do. Nothing is changed by asking.
+#[utoipa::path(get, path = "/api/sessions/{id}/works/{work_id}/undo", tag = "sessions",
+    params(("id" = String, Path), ("work_id" = String, Path)),
+    responses((status = 200, body = UndoPreview), (status = 404, body = ErrorBody),
+              (status = 409, description = "busy: the session is at work", body = ErrorBody)))]
+pub async fn preview_undo(
+    State(app): State<App>,
+    Path((id, work_id)): Path<(String, String)>,
+) -> Result<Json<UndoPreview>, ApiError> {
+    let id = SessionId::parse(&id)?;
+    let session = app.engine.view(&id).await?.session;
+    if session.running().is_some() {
+        return Err(EngineError::Busy.into());
+    }
+    let stands = |call: &&ToolCall| call.status == Some(CallStatus::Done) && !call.undone;
+    let work = WorkId::new(work_id);
+    let calls = session.calls_of(&work).filter(stands);
+    let calls: Vec<String> = calls.filter_map(|call| call.id.clone()).collect();
+    let editor = app.engine.services().editor.clone();
+    let files = blocking(move || editor.undoing(&id, &calls)).await?;
+    Ok(Json(UndoPreview { files: files.into_iter().map(file_undo).collect() }))
+}
+
+fn file_undo(undoing: Undoing) -> FileUndo {
+    let (diff, added, removed) = match undoing.would {
+        Would::Become { diff, added, removed } => (Some(diff), added, removed),
+        Would::Stay => (None, 0, 0),
+    };
+    FileUndo { path: undoing.path.to_string(), calls: undoing.calls, diff, added, removed }
+}

@@ -1,0 +1,5 @@
+//! The state of the server, its settings and its usage.
+
+pub mod server;
+pub mod settings;
+pub mod usage;

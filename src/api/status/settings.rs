@@ -1,0 +1,43 @@
+//! Switches a person flips.
+
+use axum::Json;
+use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
+use serde::{Deserialize, Serialize};
+
+use crate::api::app::App;
+use crate::api::error::ApiError;
+use crate::engine::{Notice, blocking};
+
+#[derive(Serialize, Deserialize, utoipa::ToSchema)]
+pub struct RagMode {
+    enabled: bool,
+}
+
+/// Whether memory is retrieved for each question instead of being in the prompt.
+#[utoipa::path(get, path = "/api/config/rag-mode", tag = "settings", responses((status = 200, body = RagMode)))]
+pub async fn rag_mode(State(app): State<App>) -> Result<Json<RagMode>, ApiError> {
+    let home = app.engine.services().home.clone();
+    let enabled = blocking(move || Ok(home.settings().rag_mode)).await?;
+    Ok(Json(RagMode { enabled }))
+}
+
+/// Switches it; kept in config.json.
+#[utoipa::path(put, path = "/api/config/rag-mode", tag = "settings", request_body = RagMode,
+    responses((status = 200, body = RagMode)))]
+pub async fn set_rag_mode(
+    State(app): State<App>,
+    request: Result<Json<RagMode>, JsonRejection>,
+) -> Result<Json<RagMode>, ApiError> {
+    let Json(RagMode { enabled }) = request?;
+    let services = app.engine.services();
+    let home = services.home.clone();
+    blocking(move || home.set_rag_mode(enabled)).await?;
+    services.hub.notice(Notice::ConfigChanged { rag_mode: enabled });
+    if enabled {
+        let memory = services.memory.clone();
+        tokio::task::spawn_blocking(move || memory.warm());
+    }
+    services.models.prefix_changed().await;
+    Ok(Json(RagMode { enabled }))
+}

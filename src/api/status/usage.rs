@@ -1,0 +1,64 @@
+//! Tokens used, by day and by model.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::{Query, State};
+use serde::{Deserialize, Serialize};
+
+use crate::api::app::App;
+use crate::api::error::{ApiError, ErrorBody};
+use crate::clock;
+use crate::domain::Usage;
+use crate::engine::blocking;
+
+#[derive(Deserialize, utoipa::IntoParams)]
+pub struct Zone {
+    /// Minutes that the reader's clock is ahead of UTC: where their days begin. -1440 to 1440.
+    #[serde(default)]
+    offset_minutes: i32,
+}
+
+#[derive(Default, Serialize, utoipa::ToSchema)]
+pub struct UsageOf {
+    /// A day as `2026-11-22`, or a model as its provider calls it.
+    name: String,
+    /// Messages of a person that were worked on.
+    works: u64,
+    usage: Usage,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct UsageReport {
+    /// Days on which something was asked, the earliest first.
+    days: Vec<UsageOf>,
+    /// The one that took most first.
+    models: Vec<UsageOf>,
+}
+
+/// Tokens that providers counted for the works of all sessions. What was deleted is not in it.
+#[utoipa::path(get, path = "/api/usage", tag = "status", params(Zone),
+    responses((status = 200, body = UsageReport), (status = 400, body = ErrorBody)))]
+pub async fn usage(State(app): State<App>, Query(zone): Query<Zone>) -> Result<Json<UsageReport>, ApiError> {
+    if !(-1440..=1440).contains(&zone.offset_minutes) {
+        return Err(ApiError::bad_request("bad_offset", "offset_minutes is between -1440 and 1440"));
+    }
+    let home = app.engine.services().home.clone();
+    let works = blocking(move || home.counted_works()).await?;
+    let (mut days, mut models) = (BTreeMap::new(), BTreeMap::new());
+    for work in works {
+        let day = clock::day(work.created_at + f64::from(zone.offset_minutes) * 60.0);
+        for (all, name) in [(&mut days, day), (&mut models, work.model)] {
+            let of: &mut UsageOf = all.entry(name).or_default();
+            of.works += 1;
+            of.usage.add(work.usage);
+        }
+    }
+    let mut models = named(models);
+    models.sort_by_key(|of| std::cmp::Reverse(of.usage.total()));
+    Ok(Json(UsageReport { days: named(days), models }))
+}
+
+fn named(all: BTreeMap<String, UsageOf>) -> Vec<UsageOf> {
+    all.into_iter().map(|(name, of)| UsageOf { name, ..of }).collect()
+}
