@@ -9,14 +9,12 @@ use super::recorder::{NotRecorded, Recorder};
 use super::sent::{Envelope, Keeper, Writers};
 use super::turn::{Answer, NoAnswer, exchange};
 use super::wall::Wall;
-use crate::domain::{About, CallStatus, Event, Hit, Outcome, SessionId, StatusKind, Taint, ToolSpec};
+use crate::domain::{About, CallStatus, Event, Hit, Outcome, SessionId, StatusKind, Taint};
 use crate::library::{Library, SearchOptions};
-use crate::prompt::SystemPrompt;
-use crate::prompt::budget::{Budget, fit};
-use crate::prompt::history::{Sight, add_retrieved, retrieved_text, transcript};
+use crate::prompt::history::{Sight, retrieved_text};
 use crate::prompt::pictures;
-use crate::prompt::system::{MemoryMode, assemble};
-use crate::provider::{ChatMessage, Client, Finish, ModelRequest, ProviderError};
+use crate::prompt::request::{NextRequest, RequestLimits, RequestSources};
+use crate::provider::{Client, Finish, ModelRequest, ProviderError};
 use crate::store::Home;
 use crate::tokens::Counter;
 use crate::tools::{Policy, Registry};
@@ -70,12 +68,7 @@ pub enum Ending {
     Suspended,
 }
 
-/// The share of the context kept free for the answer, and its most.
-const ANSWER_SHARE: usize = 4;
-const ANSWER_MOST: usize = 4096;
 const RETRIEVED: usize = 3;
-/// Tokens for a hit's number, source and lines.
-const HIT_OVERHEAD: usize = 30;
 
 /// The attempt of an exchange that comes after the first one and its own repetition without a refused field.
 const SECOND: u32 = 2;
@@ -186,55 +179,6 @@ impl Tasks {
     }
 }
 
-/// The request a session would send now: the system prompt, its history and what was retrieved, within the context.
-pub struct Prepared {
-    pub request: ModelRequest,
-    pub system: SystemPrompt,
-    /// Messages of the history that did not fit and were left out.
-    pub dropped: usize,
-}
-
-/// Assembles a request afresh from files and messages.
-pub fn prepare(home: &Home, history: Vec<ChatMessage>, hits: Option<&[Hit]>, fitting: &Fitting<'_>) -> Prepared {
-    let mode = if hits.is_some() { MemoryMode::Retrieved } else { MemoryMode::Whole };
-    let system = assemble(home, mode);
-    let mut history = history;
-    let window = fitting.context_window as usize;
-    let count = |text: &str| fitting.tokens.count_cached(text);
-    // What was retrieved is for this very question: it has its room before the history is fitted in.
-    let retrieved: usize = hits.unwrap_or_default().iter().map(|hit| count(&hit.text) + HIT_OVERHEAD).sum();
-    let budget = Budget {
-        context_window: window,
-        fixed: fitting.fixed(&system.text) + retrieved,
-        answer: (window / ANSWER_SHARE).min(ANSWER_MOST),
-    };
-    let dropped = fit(&mut history, budget, &count);
-    add_retrieved(&mut history, hits.unwrap_or_default());
-    let mut messages = Vec::with_capacity(history.len() + 1);
-    if !system.text.is_empty() {
-        messages.push(ChatMessage::System(system.text.clone()));
-    }
-    messages.extend(history);
-    let request = ModelRequest { messages, tools: fitting.tools.clone(), ..ModelRequest::default() };
-    Prepared { request, system, dropped }
-}
-
-/// What [`prepare`] needs to know of the model and the tools.
-pub struct Fitting<'a> {
-    pub context_window: u32,
-    pub tools: Arc<[ToolSpec]>,
-    pub tokens: &'a Counter,
-}
-
-impl Fitting<'_> {
-    /// An upper bound in tokens of what every request carries; bytes are counted where they surely fit.
-    fn fixed(&self, system: &str) -> usize {
-        let tools: usize = self.tools.iter().map(|t| t.description.len() + t.parameters.to_string().len()).sum();
-        let bytes = system.len() + tools;
-        if bytes * 4 < self.context_window as usize { bytes } else { self.tokens.count_cached(system) + tools / 3 }
-    }
-}
-
 impl Run {
     async fn dialogues(&self, recorder: &mut Recorder, wall: &Wall, first: u32) -> Result<(), End> {
         let hits = self.retrieve(recorder).await?;
@@ -310,35 +254,39 @@ impl Run {
 
     /// An answer of this model, asked with less of the conversation where it says that it was too long.
     pub(super) async fn exchange(&self, recorder: &mut Recorder, ask: Ask<'_>) -> Result<Answer, NoAnswer> {
-        let sight = Sight::of(ask.client.endpoint().profile.vision);
-        let history = transcript(recorder.session(), sight);
-        let fitting = Fitting {
-            context_window: ask.client.endpoint().context_window,
+        let endpoint = ask.client.endpoint();
+        let limits = RequestLimits {
+            context_window: endpoint.context_window,
+            sight: Sight::of(endpoint.profile.vision),
             tools: self.tasks.registry.specs(),
             tokens: &self.tokens,
         };
-        let prepared = prepare(&self.tasks.home, history, ask.hits, &fitting);
-        if prepared.dropped > 0 {
+        let next = NextRequest::assemble(self.sources(recorder, ask.hits), &limits);
+        if next.dropped > 0 {
             let message =
-                format!("the {} oldest messages do not fit the model's context and were left out", prepared.dropped);
+                format!("the {} oldest messages do not fit the model's context and were left out", next.dropped);
             recorder.status(StatusKind::Waiting, message).await?;
         }
-        let before = prepared.request.messages.len();
-        let first = self.send(prepared, recorder, ask).await;
+        let before = next.request.messages.len();
+        let first = self.send(next, recorder, ask).await;
         let overflow = matches!(first, Err(NoAnswer::Provider { error: ProviderError::ContextOverflow { .. }, .. }));
         if !overflow {
             return first;
         }
         // Our count was off for this model. Once, and only if something can go, with half the context.
-        let halved = Fitting { context_window: fitting.context_window / 2, ..fitting };
-        let prepared = prepare(&self.tasks.home, transcript(recorder.session(), sight), ask.hits, &halved);
-        if prepared.request.messages.len() == before {
+        let halved = RequestLimits { context_window: limits.context_window / 2, ..limits };
+        let next = NextRequest::assemble(self.sources(recorder, ask.hits), &halved);
+        if next.request.messages.len() == before {
             return first;
         }
         recorder
             .status(StatusKind::Retrying, "the conversation was too long for the model; trying with less of it")
             .await?;
-        self.send(prepared, recorder, Ask { attempt: ask.attempt + SECOND, ..ask }).await
+        self.send(next, recorder, Ask { attempt: ask.attempt + SECOND, ..ask }).await
+    }
+
+    fn sources<'a>(&'a self, recorder: &'a Recorder, hits: Option<&'a [Hit]>) -> RequestSources<'a> {
+        RequestSources { home: &self.tasks.home, session: Some(recorder.session()), hits }
     }
 
     /// The bytes of its pictures are many: they are read beside the runtime.
@@ -355,12 +303,12 @@ impl Run {
     }
 
     /// One request and its answer; the request is kept for those who want to look at it later.
-    async fn send(&self, prepared: Prepared, recorder: &mut Recorder, ask: Ask<'_>) -> Result<Answer, NoAnswer> {
-        if let Some(part) = prepared.system.unreadable() {
+    async fn send(&self, next: NextRequest, recorder: &mut Recorder, ask: Ask<'_>) -> Result<Answer, NoAnswer> {
+        if let Some(part) = next.system.unreadable() {
             let file = part.file.unwrap_or(part.label).to_owned();
             return Err(NoAnswer::Prompt { file, cause: part.absent.clone().unwrap_or_default() });
         }
-        let request = Arc::new(self.with_pictures(prepared.request).await);
+        let request = Arc::new(self.with_pictures(next.request).await);
         let keeper = Keeper {
             home: self.tasks.home.clone(),
             session: self.tasks.session_id.clone(),
@@ -369,9 +317,9 @@ impl Run {
         };
         let keeping = keeper.keep(Envelope {
             request: request.clone(),
-            system: Arc::new(prepared.system),
+            system: Arc::new(next.system),
             retrieved: retrieved_text(ask.hits.unwrap_or_default()).into(),
-            dropped: prepared.dropped,
+            dropped: next.dropped,
             work_id: recorder.work_id().clone(),
             place: (recorder.session().seq, recorder.dialogues().saturating_sub(1), ask.attempt),
         });

@@ -12,7 +12,6 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::{EX_CONFIG, home_dir, init, load_config};
-use crate::agent::run::{Fitting, prepare};
 use crate::api::{Access, App, PageSecret, SandboxInfo};
 use crate::clock;
 use crate::config::Config;
@@ -30,6 +29,8 @@ use crate::engine::{Engine, Notice, Runs, Services};
 use crate::extraction::Extractor;
 use crate::heap;
 use crate::library::{self, Keep, Library};
+use crate::prompt::history::Sight;
+use crate::prompt::request::{NextRequest, RequestLimits, RequestSources};
 use crate::provider::find_local;
 use crate::sandbox::{Interpreter, Level, Sandbox, SandboxConfig, keep_memory_private, open_as_many_files_as_allowed};
 use crate::store::{Home, ROOTS, SessionLog, is_unused};
@@ -334,8 +335,10 @@ impl Materials<'_> {
         let context_window = embedded.context_window;
         let shared_prefix = move || {
             let retrieved = home.settings().rag_mode;
-            let fitting = Fitting { context_window, tools: registry.specs(), tokens: &tokens };
-            prepare(&home, Vec::new(), retrieved.then_some(&[]), &fitting).request
+            let limits =
+                RequestLimits { context_window, sight: Sight::Blind, tools: registry.specs(), tokens: &tokens };
+            let sources = RequestSources { home: &home, session: None, hits: retrieved.then_some(&[]) };
+            NextRequest::assemble(sources, &limits).request
         };
         Models::new(hub.clone(), local, Box::new(shared_prefix))
     }

@@ -57,7 +57,7 @@ impl SessionList {
 pub enum Reread {
     Unchanged,
     /// Another program wrote it.
-    Changed(Loaded),
+    Changed(Box<Loaded>),
     /// It could not be read and was moved to quarantine.
     Quarantined,
     Gone,
@@ -128,7 +128,7 @@ impl SessionLog {
                         return Ok(Reread::Unchanged);
                     }
                     Ok(match (stamp, home.load(&id)?) {
-                        (_, Some(loaded)) => Reread::Changed(loaded),
+                        (_, Some(loaded)) => Reread::Changed(Box::new(loaded)),
                         (Some(_), None) => Reread::Quarantined,
                         (None, None) => Reread::Gone,
                     })

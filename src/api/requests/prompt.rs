@@ -7,17 +7,14 @@ use axum::extract::{Query, State};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::agent::run::{Fitting, prepare};
 use crate::api::app::App;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::domain::{Session, SessionId};
 use crate::engine::skills::refresh_before_request;
 use crate::engine::{Services, blocking};
-use crate::prompt::SystemPrompt;
 use crate::prompt::budget::pictures;
-use crate::prompt::history::{Sight, transcript};
-use crate::prompt::system::{MemoryMode, assemble};
-use crate::provider::ModelRequest;
+use crate::prompt::history::Sight;
+use crate::prompt::request::{NextRequest, RequestLimits, RequestSources};
 
 #[derive(Deserialize, utoipa::IntoParams)]
 pub struct PromptQuery {
@@ -76,29 +73,23 @@ pub async fn prompt(State(app): State<App>, Query(query): Query<PromptQuery>) ->
     Ok(Json(blocking(move || Ok(explain(&services, session.as_ref()))).await?))
 }
 
-/// What would be sent now.
-pub(in crate::api) struct NextRequest {
-    pub system: SystemPrompt,
-    pub request: ModelRequest,
-    pub dropped: usize,
-}
-
+/// The request that a run of this session would send now, with nothing retrieved.
 pub(in crate::api) fn next_request(services: &Services, session: Option<&Arc<Session>>) -> NextRequest {
     // As a run does: a skill that has just been put there is in its next request.
     refresh_before_request(services);
     let retrieved = services.home.settings().rag_mode;
-    let mode = if retrieved { MemoryMode::Retrieved } else { MemoryMode::Whole };
     let chosen = session.map(|session| session.chosen.clone()).unwrap_or_default();
     let model = services.models.status_of(&chosen);
     let window = model.context_window;
-    let fitting = Fitting {
+    let limits = RequestLimits {
         context_window: if window == 0 { u32::MAX } else { window },
+        sight: Sight::of(model.vision),
         tools: services.registry.specs(),
         tokens: &services.tokens,
     };
-    let history = session.map(|session| transcript(session, Sight::of(model.vision))).unwrap_or_default();
-    let prepared = prepare(&services.home, history, retrieved.then_some(&[]), &fitting);
-    NextRequest { system: assemble(&services.home, mode), request: prepared.request, dropped: prepared.dropped }
+    let session = session.map(|session| &**session);
+    let sources = RequestSources { home: &services.home, session, hits: retrieved.then_some(&[]) };
+    NextRequest::assemble(sources, &limits)
 }
 
 fn explain(services: &Services, session: Option<&Arc<Session>>) -> Prompt {

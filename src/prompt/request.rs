@@ -1,0 +1,84 @@
+//! The next request of a session: the system prompt, its history and what was retrieved, within the model's context.
+//!
+//! [`NextRequest::assemble`] is the only place that builds one. A run sends it; `GET /api/prompt` shows it.
+
+use std::sync::Arc;
+
+use super::budget::{Budget, fit};
+use super::history::{Sight, add_retrieved, transcript};
+use super::system::{MemoryMode, SystemPrompt, assemble};
+use crate::domain::{Hit, Session, ToolSpec};
+use crate::provider::{ChatMessage, ModelRequest};
+use crate::store::Home;
+use crate::tokens::Counter;
+
+/// The share of the context kept free for the answer, and its most.
+const ANSWER_SHARE: usize = 4;
+const ANSWER_MOST: usize = 4096;
+/// Tokens for a hit's number, source and lines.
+const HIT_OVERHEAD: usize = 30;
+
+/// A request as it would be sent now.
+pub struct NextRequest {
+    pub request: ModelRequest,
+    pub system: SystemPrompt,
+    /// Messages of the history that did not fit and were left out.
+    pub dropped: usize,
+}
+
+/// What a request is built from.
+#[derive(Clone, Copy)]
+pub struct RequestSources<'a> {
+    pub home: &'a Home,
+    /// `None` for the first request of a new session.
+    pub session: Option<&'a Session>,
+    /// What memory says about the question; `None` when memory is not searched and stands in the system prompt.
+    pub hits: Option<&'a [Hit]>,
+}
+
+/// What a request depends on besides its sources: the model's abilities, and the tools it is offered.
+#[derive(Clone)]
+pub struct RequestLimits<'a> {
+    /// In tokens.
+    pub context_window: u32,
+    pub sight: Sight,
+    pub tools: Arc<[ToolSpec]>,
+    pub tokens: &'a Counter,
+}
+
+impl NextRequest {
+    /// Builds a request afresh from files and messages. Pictures are named in it; their bytes are read before it is sent.
+    pub fn assemble(sources: RequestSources<'_>, limits: &RequestLimits<'_>) -> Self {
+        let mode = if sources.hits.is_some() { MemoryMode::Retrieved } else { MemoryMode::Whole };
+        let system = assemble(sources.home, mode);
+        let hits = sources.hits.unwrap_or_default();
+        let mut history = sources.session.map(|session| transcript(session, limits.sight)).unwrap_or_default();
+        let window = limits.context_window as usize;
+        let count = |text: &str| limits.tokens.count_cached(text);
+        // What was retrieved is for this very question: it has its room before the history is fitted in.
+        let retrieved: usize = hits.iter().map(|hit| count(&hit.text) + HIT_OVERHEAD).sum();
+        let budget = Budget {
+            context_window: window,
+            fixed: limits.fixed(&system.text) + retrieved,
+            answer: (window / ANSWER_SHARE).min(ANSWER_MOST),
+        };
+        let dropped = fit(&mut history, budget, &count);
+        add_retrieved(&mut history, hits);
+        let mut messages = Vec::with_capacity(history.len() + 1);
+        if !system.text.is_empty() {
+            messages.push(ChatMessage::System(system.text.clone()));
+        }
+        messages.extend(history);
+        let request = ModelRequest { messages, tools: limits.tools.clone(), ..ModelRequest::default() };
+        Self { request, system, dropped }
+    }
+}
+
+impl RequestLimits<'_> {
+    /// An upper bound in tokens of what every request carries; bytes are counted where they surely fit.
+    fn fixed(&self, system: &str) -> usize {
+        let tools: usize = self.tools.iter().map(|t| t.description.len() + t.parameters.to_string().len()).sum();
+        let bytes = system.len() + tools;
+        if bytes * 4 < self.context_window as usize { bytes } else { self.tokens.count_cached(system) + tools / 3 }
+    }
+}
