@@ -69,7 +69,8 @@ test-rust: frontend/dist/index.html embedder ## Tests of the server, and of the 
 	cargo fmt --all --check
 	python3 scripts/test_get_model.py
 	cargo test --locked
-	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked --test embedder
+	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked -p miniclaw-embed --test use_multilingual
+	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked --test embedder universal_sentence_encoder
 	cargo build --locked --bin miniclaw
 	cd frontend && MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" npm run e2e
 	cd frontend && MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" npm run budgets
@@ -81,7 +82,8 @@ test-model: model ## Tests of the embedded model, with the real weights
 	  cargo test --locked --test embedded_model -- --nocapture
 
 test-e5: embedder-e5 ## Tests of multilingual-e5-small, with the real weights
-	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked --test embedder_e5
+	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked -p miniclaw-embed --test e5_small
+	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked --test embedder e5_small
 
 eval: build ## Measure retrieval on the data sets of an evaluation kit: make eval KIT=DIR
 	@test -n "$(KIT)" || { echo "Say where the kit is: make eval KIT=DIR"; exit 2; }
@@ -98,7 +100,8 @@ bench: build ## Run the benchmarks and write docs/benchmarks.md
 	MINICLAW_BIN="$(abspath $(TARGET))/miniclaw-measured" cargo bench --locked --bench driver -- --write
 
 # Overflows are faults here, though not in the release.
-FUZZ_BUILD := cargo test --release --locked --config 'profile.release.package.miniclaw.overflow-checks=true' --lib --test it --no-run --message-format=json
+FUZZ_BUILD := cargo test --release --locked --config 'profile.release.package.miniclaw.overflow-checks=true' \
+  --config 'profile.release.package.miniclaw-embed.overflow-checks=true' --lib --test it --no-run --message-format=json
 FUZZ_SECONDS ?= 900
 
 fuzz: frontend/dist/index.html ## Run every property with as many cases as fit into FUZZ_SECONDS (900) and print how many

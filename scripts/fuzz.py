@@ -24,7 +24,7 @@ TIMEOUT = 3600
 def properties():
     """Names of all tests that proptest drives."""
     found = set()
-    for source in [*HERE.glob("src/**/*.rs"), *HERE.glob("tests/it/*.rs")]:
+    for source in [*HERE.glob("src/**/*.rs"), *HERE.glob("crates/embed/src/**/*.rs"), *HERE.glob("tests/it/*.rs")]:
         text = source.read_text(encoding="utf-8")
         for block in re.finditer(r"^( *)proptest! \{\n(.*?)^\1\}", text, re.S | re.M):
             found.update(re.findall(r"#\[test\]\s+fn (\w+)", block.group(2)))

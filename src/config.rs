@@ -13,15 +13,15 @@ use serde::Deserialize;
 use url::Url;
 
 use crate::agent::Limits;
-use crate::engine::embedder::Source;
 use crate::provider::{Endpoint, Profile, ProfileKind};
 use crate::retrieval;
 use crate::sandbox::Level;
 use crate::store;
 use crate::tools::Policy;
 
+pub use embedding::{E5_FILE, EmbeddingSource, LocalModel, USE_FILES};
 pub use environment::{Environment, known_variables};
-pub use vision::Seeing;
+pub use vision::VisionModels;
 
 /// What config.yml may say. A field that is not listed here is an error, so that a typo does not go unseen.
 #[derive(Debug, Default, Deserialize)]
@@ -102,12 +102,12 @@ pub struct Config {
     /// The model that is asked when another does not answer, as it is sent, or `local`.
     pub fallback: Option<String>,
     /// Models that see pictures, also among those that are found.
-    pub seeing: Seeing,
+    pub seeing: VisionModels,
     /// Look for Ollama and LM Studio on this machine.
     pub find_local: bool,
     pub embedded: EmbeddedPaths,
     /// Where vectors for search come from.
-    pub embedding: Source,
+    pub embedding: EmbeddingSource,
     /// Where the model of late interaction is looked for, if there is one.
     pub rerank: Option<PathBuf>,
     pub sandbox: Level,
@@ -178,17 +178,19 @@ impl Config {
                 Err(warning) => warnings.push(warning),
             }
         }
-        let seeing = Seeing::of(file.vision_models.clone(), environment);
+        let seeing = VisionModels::of(file.vision_models.clone(), environment);
         endpoints.iter_mut().for_each(|(endpoint, _)| seeing.mark(endpoint));
         let wanted = choose(&mut endpoints, &file);
         let fallback = file.fallback_model.as_ref().map(|id| model_of(&file, id).to_owned());
         let embedding = embedding::source(&file.embedding, environment)?.unwrap_or_else(|warning| {
             warnings.push(warning);
-            Source::None
+            EmbeddingSource::None
         });
         let limits = Limits {
             max_iterations: file.max_iterations.unwrap_or(Limits::default().max_iterations).max(1),
-            wall: file.max_minutes.map_or(Limits::default().wall, |minutes| Duration::from_secs(minutes.max(1) * 60)),
+            deadline: file
+                .max_minutes
+                .map_or(Limits::default().deadline, |minutes| Duration::from_secs(minutes.max(1) * 60)),
             ..Limits::default()
         };
         Ok(Self {

@@ -1,4 +1,4 @@
-//! Memory that the program freed and its allocator still holds.
+//! Returns memory that the program has freed from its allocator to the system.
 
 /// Gives it back to the system, where the allocator can. What building an index or loading a model took for a moment would
 /// otherwise count as taken for as long as the server runs. Takes some milliseconds; not for every question.

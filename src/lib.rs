@@ -1,4 +1,4 @@
-//! miniclaw: a file-driven, fully transparent local AI agent. `ARCHITECTURE.md` shows the floors these modules stand on.
+//! miniclaw: a file-driven, fully transparent local AI agent. `ARCHITECTURE.md` shows the layers of these modules.
 
 pub mod agent;
 pub mod api;
@@ -15,6 +15,7 @@ pub mod prompt;
 pub mod provider;
 pub mod retrieval;
 pub mod sandbox;
+pub mod server;
 pub mod skills;
 pub mod store;
 pub mod tokens;

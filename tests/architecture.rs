@@ -1,24 +1,28 @@
-//! The floors of `ARCHITECTURE.md`, and who alone may touch what, read from the sources. Every check is itself checked
-//! with a made-up source that must fail.
+//! The layers of `ARCHITECTURE.md`, and which modules alone may open files, start processes and so on, read from the sources
+//! of the server and of crates/embed. Every check is itself checked with a made-up source that must fail.
 
 use std::path::{Path, PathBuf};
 
-/// The modules by floor: a module uses only lower ones, and modules of one floor do not use each other, except at the top.
-const FLOORS: [&[&str]; 8] = [
+/// The modules by layer: a module uses only lower ones, and modules of one layer do not use each other, except at the top.
+const LAYERS: [&[&str]; 9] = [
     &["domain", "clock"],
     &["store", "provider", "retrieval", "skills", "sandbox", "tokens", "egress", "heap"],
     &["extraction"],
     &["library"],
     &["tools", "prompt"],
     &["agent"],
+    &["config"],
     &["engine"],
-    &["api", "cli", "config", "main", "lib"],
+    &["api", "cli", "server", "main", "lib"],
 ];
-const TOP: usize = FLOORS.len() - 1;
+/// The folders of sources, with the fewest files that each has.
+const SERVER: [(&str, usize); 1] = [("src", 60)];
+const ALL: [(&str, usize); 2] = [("src", 60), ("crates/embed/src", 10)];
+const TOP: usize = LAYERS.len() - 1;
 
 /// One source file without its comments, texts and tests.
 struct Source {
-    /// Below `src/`, with `/`.
+    /// Below `src/`, with `/`; in another crate from the top, as in `crates/embed/src/dot.rs`.
     path: String,
     code: String,
 }
@@ -28,7 +32,7 @@ impl Source {
         Self { path: path.to_owned(), code: without_tests(&blank(text)) }
     }
 
-    /// The floor's module this file belongs to.
+    /// The layer's module this file belongs to.
     fn module(&self) -> &str {
         let first = self.path.split('/').next().unwrap_or_default();
         first.strip_suffix(".rs").unwrap_or(first)
@@ -40,28 +44,33 @@ impl Source {
 }
 
 #[test]
-fn a_module_uses_only_floors_below_its_own() {
-    assert_clean(floors);
+fn a_module_uses_only_layers_below_its_own() {
+    assert_clean(&SERVER, layers);
 }
 
 #[test]
 fn nobody_climbs_out_of_a_module_with_super() {
-    assert_clean(climbing);
+    assert_clean(&SERVER, climbing);
 }
 
 #[test]
 fn each_door_to_the_outside_has_one_keeper() {
-    assert_clean(doors);
+    assert_clean(&ALL, doors);
 }
 
 #[test]
 fn what_the_compiler_cannot_check_stands_in_few_places() {
-    assert_clean(unchecked);
+    assert_clean(&ALL, unchecked);
+}
+
+#[test]
+fn no_handler_reaches_a_tenant_without_a_caller() {
+    assert_clean(&SERVER, callers);
 }
 
 #[test]
 fn nothing_unfinished_and_no_unwrap_outside_tests() {
-    assert_clean(unfinished);
+    assert_clean(&ALL, unfinished);
 }
 
 #[test]
@@ -76,17 +85,17 @@ fn every_check_fails_where_it_must() {
         assert_eq!(complaint(check, path, text), "", "{path}: {text}");
     };
 
-    fails(floors, "store/x.rs", "use crate::api::App;", "`store` may not use `api`");
-    fails(floors, "store/x.rs", "fn f() { crate::provider::x() }", "`store` may not use `provider`");
-    fails(floors, "domain/x.rs", "use crate::{clock, tools::{a, b}};", "`domain` may not use `tools`");
-    fails(floors, "prompt/x.rs", "use crate::{\n    domain::X,\n    agent,\n};", "`prompt` may not use `agent`");
-    fails(floors, "newcomer/x.rs", "", "`newcomer` stands on no floor");
-    fails(floors, "agent/x.rs", "use crate::newcomer::X;", "`newcomer` stands on no floor");
-    fails(floors, "library/x.rs", "use crate::tools::Tool;", "`library` may not use `tools`");
-    fails(floors, "extraction/x.rs", "use crate::library::Library;", "`extraction` may not use `library`");
-    passes(floors, "tools/x.rs", "use crate::{extraction::Extractor, library::Library};");
-    passes(floors, "api/x.rs", "use crate::cli::X; use crate::domain::{Event, work::Outcome};");
-    passes(floors, "store/x.rs", "// use crate::api::App;\nconst X: &str = \"crate::api\"; macro!($crate::api);");
+    fails(layers, "store/x.rs", "use crate::api::App;", "`store` may not use `api`");
+    fails(layers, "store/x.rs", "fn f() { crate::provider::x() }", "`store` may not use `provider`");
+    fails(layers, "domain/x.rs", "use crate::{clock, tools::{a, b}};", "`domain` may not use `tools`");
+    fails(layers, "prompt/x.rs", "use crate::{\n    domain::X,\n    agent,\n};", "`prompt` may not use `agent`");
+    fails(layers, "newcomer/x.rs", "", "`newcomer` is in no layer");
+    fails(layers, "agent/x.rs", "use crate::newcomer::X;", "`newcomer` is in no layer");
+    fails(layers, "library/x.rs", "use crate::tools::Tool;", "`library` may not use `tools`");
+    fails(layers, "extraction/x.rs", "use crate::library::Library;", "`extraction` may not use `library`");
+    passes(layers, "tools/x.rs", "use crate::{extraction::Extractor, library::Library};");
+    passes(layers, "api/x.rs", "use crate::cli::X; use crate::domain::{Event, work::Outcome};");
+    passes(layers, "store/x.rs", "// use crate::api::App;\nconst X: &str = \"crate::api\"; macro!($crate::api);");
 
     fails(climbing, "agent/x.rs", "use super::super::store::Home;", "climbs");
     fails(climbing, "agent/mod.rs", "use super::store::Home;", "climbs");
@@ -108,13 +117,23 @@ fn every_check_fails_where_it_must() {
     passes(doors, "store/x.rs", "use std::fs::File; use cap_std::fs::Dir;");
     passes(doors, "retrieval/x.rs", "use std::fs::File;\nfn hold(opened_by_the_store: File) {}");
     fails(doors, "retrieval/x.rs", "use std::fs::File;\nlet file = File::options().open(path)?;", "opens files");
+    fails(doors, "crates/embed/src/store/x.rs", "std::fs::read(path)", "opens files");
     passes(doors, "provider/scripted/x.rs", "use axum::Json; use reqwest::Client;");
     passes(doors, "sandbox/x.rs", "Command::new(\"bash\"); std::fs::read(x)");
 
     fails(unchecked, "tools/x.rs", "let x = unsafe { f() };", "`unsafe`");
     fails(unchecked, "retrieval/x.rs", "pub unsafe fn f() {}", "`unsafe`");
+    fails(unchecked, "crates/embed/src/sentencepiece/x.rs", "unsafe { f() }", "`unsafe`");
+    passes(unchecked, "crates/embed/src/e5/x.rs", "unsafe { f() }");
     passes(unchecked, "heap.rs", "unsafe { libc::malloc_trim(0) }");
     passes(unchecked, "tools/x.rs", "// unsafe\nlet is_unsafe = \"unsafe\"; fn unsafe_words() {}");
+
+    let handler = |arguments: &str| format!("#[utoipa::path(get)]\npub async fn read({arguments}) -> Answer {{ f() }}");
+    fails(callers, "api/x.rs", &handler("State(app): State<App>"), "`read` has no `Caller`");
+    fails(callers, "api/x.rs", "fn f(app: &App) { app.tenants.open(&id) }", "opens a tenant");
+    passes(callers, "api/x.rs", &handler("caller: Caller, Path(id): Path<String>"));
+    passes(callers, "api/status/server.rs", "#[utoipa::path(get)]\npub async fn health(State(app): State<App>) {}");
+    passes(callers, "api/security/caller.rs", "app.tenants.open(&identity.tenant)");
 
     fails(unfinished, "agent/x.rs", "let x = y.unwrap();", "unwrap()");
     fails(unfinished, "agent/x.rs", "todo!()", "todo!");
@@ -134,7 +153,7 @@ fn every_check_fails_where_it_must() {
 fn every_test_that_the_table_of_faults_names_is_there() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut texts = String::new();
-    for folder in ["src", "tests", "frontend/e2e", "frontend/test"] {
+    for folder in ["src", "crates/embed", "tests", "frontend/e2e", "frontend/test"] {
         all_text(&root.join(folder), &mut texts);
     }
     let signs = |name: &str| [format!("fn {name}("), format!("test('{name}',"), format!("it('{name}',")];
@@ -150,17 +169,17 @@ fn every_test_that_the_table_of_faults_names_is_there() {
     }
 }
 
-fn floor_of(module: &str) -> Option<usize> {
-    FLOORS.iter().position(|floor| floor.contains(&module))
+fn layer_of(module: &str) -> Option<usize> {
+    LAYERS.iter().position(|layer| layer.contains(&module))
 }
 
-fn floors(source: &Source) -> Vec<String> {
+fn layers(source: &Source) -> Vec<String> {
     let user = source.module();
-    let Some(own) = floor_of(user) else { return vec![format!("`{user}` stands on no floor")] };
+    let Some(own) = layer_of(user) else { return vec![format!("`{user}` is in no layer")] };
     let used = crate_paths(&source.code).into_iter().filter(|used| used != user);
-    used.filter_map(|used| match floor_of(&used) {
-        None => Some(format!("`{user}` uses `{used}`, but `{used}` stands on no floor")),
-        Some(floor) if floor < own || (floor == TOP && own == TOP) => None,
+    used.filter_map(|used| match layer_of(&used) {
+        None => Some(format!("`{user}` uses `{used}`, but `{used}` is in no layer")),
+        Some(layer) if layer < own || (layer == TOP && own == TOP) => None,
         Some(_) => Some(format!("`{user}` may not use `{used}`")),
     })
     .collect()
@@ -171,7 +190,7 @@ fn climbing(source: &Source) -> Vec<String> {
     if source.code.contains("super::super::") {
         complaints.push("climbs with `super::super::`; write `crate::…`".to_owned());
     }
-    // The parent of these is the crate itself, so that `super` hides which floor is used.
+    // The parent of these is the crate itself, so that `super` hides which layer is used.
     let names: Vec<&str> = source.path.split('/').collect();
     let is_root = names.len() == 1 || (names.len() == 2 && names[1] == "mod.rs");
     if is_root && source.code.contains("super::") {
@@ -218,13 +237,34 @@ fn doors(source: &Source) -> Vec<String> {
 
 /// System calls of the sandbox, instructions that not every processor has, and the allocator.
 fn unchecked(source: &Source) -> Vec<String> {
-    let keepers = ["sandbox/", "heap.rs", "retrieval/dot.rs", "retrieval/embed/"];
+    let keepers =
+        ["sandbox/", "heap.rs", "crates/embed/src/dot.rs", "crates/embed/src/matrix.rs", "crates/embed/src/e5/"];
     let is_word = |(at, _): (usize, &str)| {
         let (before, after) = (&source.code[..at], &source.code[at + "unsafe".len()..]);
         !before.ends_with(is_of_name) && !after.starts_with(is_of_name)
     };
     let found = source.code.match_indices("unsafe").any(is_word) && !source.is_below(&keepers);
     found.then(|| format!("holds `unsafe`, which only {} may", keepers.join(", "))).into_iter().collect()
+}
+
+/// The handlers that answer whoever asks, and the only two places that open a tenant.
+const PUBLIC: [&str; 2] = ["health", "login"];
+const OPENERS: [&str; 2] = ["api/security/caller.rs", "server.rs"];
+
+fn callers(source: &Source) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for part in source.code.split("#[utoipa::path(").skip(1) {
+        let Some((_, function)) = part.split_once("pub async fn ") else { continue };
+        let (name, rest) = function.split_once('(').unwrap_or((function, ""));
+        let arguments = rest.split_once('{').map_or(rest, |(arguments, _)| arguments);
+        if !holds(arguments, "Caller") && !PUBLIC.contains(&name) {
+            complaints.push(format!("handler `{name}` has no `Caller`"));
+        }
+    }
+    if source.code.contains("tenants.open(") && !OPENERS.contains(&source.path.as_str()) {
+        complaints.push(format!("opens a tenant, which only {} may", OPENERS.join(" and ")));
+    }
+    complaints
 }
 
 fn unfinished(source: &Source) -> Vec<String> {
@@ -363,17 +403,19 @@ fn item_end(code: &str) -> usize {
 }
 
 #[track_caller]
-fn assert_clean(check: fn(&Source) -> Vec<String>) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+fn assert_clean(folders: &[(&str, usize)], check: fn(&Source) -> Vec<String>) {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut complaints = Vec::new();
-    let mut read = 0;
-    for path in sources(&root) {
-        let text = std::fs::read_to_string(&path).expect("a source file");
-        let below = path.strip_prefix(&root).expect("below src/").to_string_lossy().replace('\\', "/");
-        read += 1;
-        complaints.extend(check(&Source::new(&below, &text)).into_iter().map(|what| format!("src/{below}: {what}")));
+    for (folder, fewest) in folders {
+        let found = sources(&top.join(folder));
+        assert!(found.len() >= *fewest, "only {} files were read in {folder}", found.len());
+        for path in found {
+            let text = std::fs::read_to_string(&path).expect("a source file");
+            let path = path.strip_prefix(top).expect("below the top").to_string_lossy().replace('\\', "/");
+            let source = Source::new(path.strip_prefix("src/").unwrap_or(&path), &text);
+            complaints.extend(check(&source).into_iter().map(|what| format!("{path}: {what}")));
+        }
     }
-    assert!(read > 60, "only {read} files were read");
     assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use corpus::{Text, docx, docx_of, odt, pdf_of, pptx, samples, zip};
-use miniclaw::domain::HomePath;
+use miniclaw::domain::RelPath;
 use miniclaw::extraction::Extractor;
 use miniclaw::retrieval::extract::{DocumentKind, Unreadable};
 use miniclaw::sandbox::{Level, Sandbox, SandboxConfig};
@@ -20,7 +20,7 @@ fn extractor(level: Level) -> Extractor {
 }
 
 fn read(extractor: &Extractor, name: &str, bytes: Vec<u8>) -> Result<String, Unreadable> {
-    let path = HomePath::parse(&format!("knowledge/{name}")).unwrap();
+    let path = RelPath::parse(&format!("knowledge/{name}")).unwrap();
     extractor.read(DocumentKind::of(&path).unwrap(), bytes)
 }
 
@@ -63,7 +63,7 @@ fn every_document_of_the_corpus_is_read_or_refused_with_its_reason() {
         let read = read(&extractor, &sample.name, sample.bytes);
         let shown = read.as_ref().map(|text| text.chars().take(80).collect::<String>()).map_err(Clone::clone);
         match sample.text {
-            Text::Holds(word) => {
+            Text::SandboxStatus(word) => {
                 assert!(read.as_ref().is_ok_and(|text| text.contains(word)), "{}: {shown:?}", sample.name)
             }
             Text::Refused(code) => assert_eq!(shown.map_err(|why| why.code()), Err(code), "{}", sample.name),
@@ -143,7 +143,7 @@ async fn every_page_of_the_corpus_is_read_or_refused_when_it_is_fetched() {
         let Ok(html) = String::from_utf8(sample.bytes) else { continue };
         let page = extractor.page(&url, html).await;
         assert!(!matches!(page, Err(Unreadable::NoReader(_))), "{}: {page:?}", sample.name);
-        if let Text::Holds(word) = sample.text {
+        if let Text::SandboxStatus(word) = sample.text {
             assert!(page.is_ok_and(|page| page.text.contains(word)), "{}", sample.name);
         }
     }

@@ -11,10 +11,10 @@ use axum::extract::{Path, Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
-use miniclaw::domain::{Contacts, SessionId, ToolAnswer};
+use miniclaw::domain::{EgressAttempts, SessionId, ToolAnswer};
 use miniclaw::extraction::Extractor;
 use miniclaw::sandbox::{Level, Sandbox, SandboxConfig};
-use miniclaw::tools::{Call, EndRun, FetchConfig, FetchUrl, Lookup, Tool};
+use miniclaw::tools::{EndRun, FetchConfig, FetchUrl, Lookup, RunOptions, Tool, ToolContext};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -102,7 +102,11 @@ async fn fetch(tool: &FetchUrl, arguments: Value) -> ToolAnswer {
 
 async fn fetch_until(tool: &FetchUrl, arguments: Value, cancel: CancellationToken) -> Result<ToolAnswer, EndRun> {
     let session = SessionId::parse("s").unwrap();
-    tool.run(Call { session: &session, call_id: "c", arguments: &arguments, approved: None, cancel }).await
+    let call = tool
+        .prepare(arguments, ToolContext { session: &session, call_id: "c" })
+        .await
+        .unwrap_or_else(|_| panic!("refused"));
+    call.run(RunOptions { approved: None, cancel }).await
 }
 
 #[tokio::test]
@@ -247,7 +251,7 @@ async fn stopping_the_run_stops_the_wait() {
     cancel.cancel();
     let tool = tool(site);
     let ended = fetch_until(&tool, json!({"url": format!("http://{site}/page/stall")}), cancel).await;
-    assert_eq!(ended, Err(EndRun::Cancelled { text: String::new(), contacts: Contacts::default() }));
+    assert_eq!(ended, Err(EndRun::Cancelled { text: String::new(), contacts: EgressAttempts::default() }));
 }
 
 #[tokio::test]

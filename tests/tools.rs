@@ -4,14 +4,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use miniclaw::domain::{Contacts, SessionId, Taint, ToolAnswer};
+use miniclaw::domain::{EgressAttempts, SessionId, Taint, ToolAnswer};
 use miniclaw::sandbox::{Interpreter, Level, Sandbox, SandboxConfig};
-use miniclaw::tools::{Call, EndRun, PythonLimits, PythonRepl, Registry, Terminal, Tool, Workshop};
+use miniclaw::tools::{
+    CommandEnvironment, EndRun, PreparedCall, PythonLimits, PythonRepl, RunOptions, Terminal, Tool, ToolContext,
+    ToolSet,
+};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 struct Home {
-    workshop: Workshop,
+    environment: CommandEnvironment,
     _root: tempfile::TempDir,
 }
 
@@ -26,19 +29,19 @@ fn home() -> Home {
     std::fs::create_dir(&knowledge).unwrap();
     std::fs::write(memory.join("MEMORY.md"), "likes tea").unwrap();
     std::fs::write(knowledge.join("doc.md"), "obey me").unwrap();
-    Home { workshop: Workshop { sandbox, scratch, readable: vec![memory], knowledge }, _root: root }
+    Home { environment: CommandEnvironment { sandbox, scratch, readable: vec![memory], knowledge }, _root: root }
 }
 
 impl Home {
     fn python(&self, limits: PythonLimits) -> PythonRepl {
         let python =
             Interpreter::python(&std::env::var_os("PATH").unwrap_or_default()).expect("a python3 for the tests");
-        PythonRepl::with_limits(self.workshop.clone(), python, limits)
+        PythonRepl::with_limits(self.environment.clone(), python, limits)
     }
 }
 
 fn stays_root(home: &Home) -> bool {
-    home.workshop.sandbox.weakness(&home.workshop.scratch).is_some()
+    home.environment.sandbox.weakness(&home.environment.scratch).is_some()
 }
 
 async fn python(repl: &PythonRepl, code: &str) -> ToolAnswer {
@@ -55,8 +58,12 @@ async fn call_until(
     arguments: Value,
     cancel: CancellationToken,
 ) -> Result<ToolAnswer, EndRun> {
+    prepare(tool, session, arguments).await.run(RunOptions { approved: None, cancel }).await
+}
+
+async fn prepare(tool: &dyn Tool, session: &str, arguments: Value) -> Box<dyn PreparedCall> {
     let session = SessionId::parse(session).unwrap();
-    tool.run(Call { session: &session, call_id: "call_1", arguments: &arguments, approved: None, cancel }).await
+    tool.prepare(arguments, ToolContext { session: &session, call_id: "call_1" }).await.expect("it can be prepared")
 }
 
 async fn bash(terminal: &Terminal, command: &str) -> ToolAnswer {
@@ -66,8 +73,8 @@ async fn bash(terminal: &Terminal, command: &str) -> ToolAnswer {
 #[test]
 fn tools_are_described_tersely() {
     let home = home();
-    let tools = Registry::new(vec![
-        Arc::new(Terminal::new(home.workshop.clone())),
+    let tools = ToolSet::new(vec![
+        Arc::new(Terminal::new(home.environment.clone())),
         Arc::new(home.python(PythonLimits::default())),
     ]);
     for spec in tools.specs().iter() {
@@ -79,7 +86,7 @@ fn tools_are_described_tersely() {
 #[tokio::test]
 async fn terminal_shows_output_then_the_exit_code() {
     let home = home();
-    let terminal = Terminal::new(home.workshop.clone());
+    let terminal = Terminal::new(home.environment.clone());
     let answer = bash(&terminal, "echo hello").await;
     assert_eq!((answer.ok, answer.text.as_str(), answer.message.as_str()), (true, "hello", "exit code 0"));
     assert_eq!(answer.operation_code, ["echo hello"]);
@@ -94,7 +101,7 @@ async fn terminal_shows_output_then_the_exit_code() {
     let answer = bash(&terminal, "echo out; echo err >&2; exit 3").await;
     assert_eq!((answer.ok, answer.text.as_str()), (false, "out\n[stderr]\nerr\n[exit code 3]"));
     assert_eq!(bash(&terminal, "false").await.text, "[exit code 1]");
-    assert_eq!(bash(&terminal, "echo kept > f; pwd").await.text, home.workshop.scratch.display().to_string());
+    assert_eq!(bash(&terminal, "echo kept > f; pwd").await.text, home.environment.scratch.display().to_string());
     assert_eq!(bash(&terminal, "cat f").await.text, "kept");
     assert_eq!(bash(&terminal, "cat").await.text, "[no output, exit code 0]", "stdin is empty");
     assert_eq!(bash(&terminal, "printf '\\033[31mred\\033[0m'").await.text, "red");
@@ -103,7 +110,7 @@ async fn terminal_shows_output_then_the_exit_code() {
 #[tokio::test]
 async fn terminal_explains_its_failures() {
     let home = home();
-    let terminal = Terminal::new(home.workshop.clone());
+    let terminal = Terminal::new(home.environment.clone());
     let answer = bash(&terminal, "no-such-program-here").await;
     assert!(answer.text.contains("[exit code 127]") && answer.text.contains("not installed"), "{}", answer.text);
     let answer = bash(&terminal, "echo x > /etc/x").await;
@@ -136,13 +143,13 @@ async fn terminal_explains_its_failures() {
         }
     }
 
-    let quick = Terminal::new(home.workshop.clone()).with_limit(Duration::from_secs(1));
+    let quick = Terminal::new(home.environment.clone()).with_limit(Duration::from_secs(1));
     let answer = bash(&quick, "while :; do :; done").await;
     assert!(!answer.ok && answer.text.starts_with("[stopped after 1 s"), "{}", answer.text);
     let answer = bash(&quick, "echo partial; sleep 100").await;
     assert!(!answer.ok && answer.text.starts_with("partial\n[stopped after 1 s"), "{}", answer.text);
 
-    let gone = Workshop { scratch: home.workshop.scratch.join("missing"), ..home.workshop.clone() };
+    let gone = CommandEnvironment { scratch: home.environment.scratch.join("missing"), ..home.environment.clone() };
     let answer = bash(&Terminal::new(gone), "true").await;
     assert!(!answer.ok && answer.text.contains("its working directory"), "{}", answer.text);
 }
@@ -150,7 +157,7 @@ async fn terminal_explains_its_failures() {
 #[tokio::test]
 async fn terminal_cuts_long_output_and_says_so() {
     let home = home();
-    let terminal = Terminal::new(home.workshop.clone());
+    let terminal = Terminal::new(home.environment.clone());
     let answer = bash(&terminal, "echo first; yes 数据 | head -20000; echo oops >&2; echo last").await;
     assert!(answer.text.starts_with("first\n数据\n"), "{}", answer.text);
     assert!(
@@ -169,9 +176,9 @@ async fn terminal_cuts_long_output_and_says_so() {
 #[tokio::test]
 async fn stopping_the_run_stops_the_command_and_keeps_its_output() {
     let home = home();
-    let terminal = Terminal::new(home.workshop.clone());
+    let terminal = Terminal::new(home.environment.clone());
     let cancel = CancellationToken::new();
-    let ready = home.workshop.scratch.join("ready");
+    let ready = home.environment.scratch.join("ready");
     let stop = async {
         let started = Instant::now();
         while !ready.exists() {
@@ -182,7 +189,7 @@ async fn stopping_the_run_stops_the_command_and_keeps_its_output() {
     };
     let arguments = json!({"command": "echo partial; touch ready; sleep 100"});
     let (ended, ()) = tokio::join!(call_until(&terminal, "s", arguments, cancel.clone()), stop);
-    assert_eq!(ended, Err(EndRun::Cancelled { text: "partial".to_owned(), contacts: Contacts::default() }));
+    assert_eq!(ended, Err(EndRun::Cancelled { text: "partial".to_owned(), contacts: EgressAttempts::default() }));
 }
 
 #[tokio::test]
@@ -243,14 +250,14 @@ async fn online() -> (Home, u16) {
     let names: Lookup = Arc::new(|_| Box::pin(async { Ok(vec![[127, 0, 0, 1].into()]) }));
     let proxy = Proxy::start(Guard::new(&[format!("site.test:{port}")]), names).await.unwrap();
     let home = home();
-    let sandbox = home.workshop.sandbox.clone().with_way_out(Arc::new(proxy));
-    (Home { workshop: Workshop { sandbox, ..home.workshop.clone() }, ..home }, port)
+    let sandbox = home.environment.sandbox.clone().with_egress_proxy(Arc::new(proxy));
+    (Home { environment: CommandEnvironment { sandbox, ..home.environment.clone() }, ..home }, port)
 }
 
 #[tokio::test]
 async fn python_has_the_network_in_the_calls_that_were_allowed_it_and_only_where_the_guard_lets_it() {
     let (home, port) = online().await;
-    if !home.workshop.sandbox.can_network() {
+    if !home.environment.sandbox.can_network() {
         return println!("skipped: this kernel cannot keep a command to the proxy");
     }
     let repl = home.python(PythonLimits::default());
@@ -277,7 +284,7 @@ async fn python_has_the_network_in_the_calls_that_were_allowed_it_and_only_where
 async fn written(home: &Home, name: &str) -> String {
     let since = Instant::now();
     loop {
-        match std::fs::read_to_string(home.workshop.scratch.join(name)) {
+        match std::fs::read_to_string(home.environment.scratch.join(name)) {
             Ok(text) if text.ends_with('\n') => return text,
             _ => assert!(since.elapsed() < Duration::from_secs(20), "{name} was not written"),
         }
@@ -293,7 +300,7 @@ fn contacts(answer: &ToolAnswer) -> Vec<(String, bool)> {
 #[tokio::test]
 async fn network_grant_of_python_ends_with_its_call() {
     let (home, port) = online().await;
-    if !home.workshop.sandbox.can_network() {
+    if !home.environment.sandbox.can_network() {
         return println!("skipped: this kernel cannot keep a command to the proxy");
     }
     let repl = home.python(PythonLimits::default());
@@ -321,7 +328,7 @@ print(begun[:12], u.urlopen('http://site.test:{port}/', timeout=10).read())"
     assert!(answer.text.contains("b'HTTP/1.1 200' b'HELLO'"), "{}", answer.text);
     let site = format!("site.test:{port}");
     assert_eq!(contacts(&answer), [(site.clone(), false)]);
-    std::fs::write(home.workshop.scratch.join("go"), "").unwrap();
+    std::fs::write(home.environment.scratch.join("go"), "").unwrap();
     assert_eq!(written(&home, "said").await, "HTTP Error 403: Forbidden cut=True\n");
     // The next call that was allowed it has it again, and says what was tried in between.
     let again =
@@ -336,10 +343,10 @@ print(begun[:12], u.urlopen('http://site.test:{port}/', timeout=10).read())"
 #[tokio::test]
 async fn contacts_are_recorded_however_a_command_ends() {
     let (home, port) = online().await;
-    if !home.workshop.sandbox.can_network() {
+    if !home.environment.sandbox.can_network() {
         return println!("skipped: this kernel cannot keep a command to the proxy");
     }
-    let terminal = Terminal::new(home.workshop.clone());
+    let terminal = Terminal::new(home.environment.clone());
     let site = format!("site.test:{port}");
     let get = format!("curl -sS http://{site}/; curl -s http://10.0.0.1/");
     let run = |command: String| json!({"command": command, "network": true});
@@ -365,7 +372,7 @@ async fn contacts_are_recorded_however_a_command_ends() {
     let (ended, ()) = tokio::join!(call_until(&terminal, "s", arguments, cancel.clone()), stop);
     let Err(EndRun::Cancelled { contacts: told, .. }) = ended else { panic!("{ended:?}") };
     assert_eq!(told.line(), Some(line.clone()));
-    let short = Terminal::new(home.workshop.clone()).with_limit(Duration::from_secs(3));
+    let short = Terminal::new(home.environment.clone()).with_limit(Duration::from_secs(3));
     let answer = call(&short, "s", run(format!("{get}; sleep 100"))).await;
     assert!(!answer.ok && answer.text.ends_with(&line), "{}", answer.text);
     // Python, also where it crashes.
@@ -379,7 +386,7 @@ async fn contacts_are_recorded_however_a_command_ends() {
 #[tokio::test]
 async fn commands_see_documents_only_when_they_ask() {
     let home = home();
-    let (terminal, repl) = (Terminal::new(home.workshop.clone()), home.python(PythonLimits::default()));
+    let (terminal, repl) = (Terminal::new(home.environment.clone()), home.python(PythonLimits::default()));
     let cat = "cat ../memory/MEMORY.md ../knowledge/doc.md; ls ../knowledge";
     let answer = bash(&terminal, cat).await;
     assert!(answer.text.contains("likes tea") && !answer.text.contains("obey"), "{}", answer.text);
@@ -387,32 +394,33 @@ async fn commands_see_documents_only_when_they_ask() {
     let reading = json!({"command": cat, "reads": ["knowledge"]});
     let answer = call(&terminal, "s", reading.clone()).await;
     assert!(answer.ok && answer.text.contains("obey me"), "{}", answer.text);
-    let shown = terminal.shown(&reading).await.unwrap();
+    let shown = prepare(&terminal, "s", reading.clone()).await.shown();
     assert_eq!(shown.reads, ["knowledge"]);
-    assert!(terminal.shown(&json!({"command": cat})).await.unwrap().reads.is_empty());
-    let brings = |arguments: Value| terminal.brings(&arguments);
-    assert_eq!(brings(reading), Some(Taint::Command));
-    assert_eq!(brings(json!({"command": cat, "reads": []})), None);
-    let registry = Registry::new(vec![Arc::new(Terminal::new(home.workshop.clone()))]);
-    let refused = registry.check("terminal", r#"{"command": "ls", "reads": ["sessions"]}"#);
-    assert!(refused.is_err_and(|why| why.0.contains("one of \"knowledge\"")));
-
+    assert!(prepare(&terminal, "s", json!({"command": cat})).await.shown().reads.is_empty());
+    assert_eq!(prepare(&terminal, "s", reading).await.outside_text(), Some(Taint::Command));
+    assert_eq!(prepare(&terminal, "s", json!({"command": cat, "reads": []})).await.outside_text(), None);
+    let tools = ToolSet::new(vec![Arc::new(Terminal::new(home.environment.clone()))]);
     let session = SessionId::parse("s").unwrap();
+    let context = ToolContext { session: &session, call_id: "call_1" };
+    let refused = tools.prepare("terminal", r#"{"command": "ls", "reads": ["sessions"]}"#, context).await;
+    assert!(refused.is_err_and(|why| why.to_string().contains("one of \"knowledge\"")));
+
+    let plain = prepare(&repl, "s", json!({"code": "1"})).await;
     let open = "print(open('../knowledge/doc.md').read())";
     python(&repl, "x = 1").await;
     let answer = python(&repl, open).await;
     assert!(!answer.ok && answer.text.contains("only with \"reads\""), "{}", answer.text);
-    assert!(!repl.holds_outside(&session));
+    assert!(!plain.holds_outside_text());
     let reading = || json!({"code": open, "reads": ["knowledge"]});
     let answer = call(&repl, "s", reading()).await;
     assert!(answer.ok && answer.text.ends_with("obey me"), "{}", answer.text);
     assert!(answer.text.starts_with("[new Python: a Python that may read knowledge/"), "{}", answer.text);
     // What it has read it can have kept: it counts from then on, also in calls that read nothing.
     let answer = python(&repl, "y = 2").await;
-    assert!(answer.ok && repl.holds_outside(&session), "{}", answer.text);
+    assert!(answer.ok && plain.holds_outside_text(), "{}", answer.text);
     assert_eq!(call(&repl, "s", reading()).await.text, "obey me", "the same Python");
     repl.session_closed(&session);
-    assert!(!repl.holds_outside(&session));
+    assert!(!plain.holds_outside_text());
     assert!(!python(&repl, open).await.ok, "another one cannot");
 }
 
@@ -539,7 +547,7 @@ async fn stopping_the_run_interrupts_python_and_keeps_its_variables() {
     let repl = home.python(PythonLimits::default());
     python(&repl, "x = 1").await;
     let cancel = CancellationToken::new();
-    let ready = home.workshop.scratch.join("ready");
+    let ready = home.environment.scratch.join("ready");
     let stop = async {
         let started = Instant::now();
         while !ready.exists() {

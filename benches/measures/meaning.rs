@@ -4,8 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use miniclaw::config::LocalModel;
 use miniclaw::config::{self, Environment};
-use miniclaw::engine::embedder::LocalModel;
 
 use super::knowledge::quiet;
 use super::search::{CHUNKS, resting, without_memory};
@@ -47,10 +47,10 @@ async fn with_model(bench: &Bench, report: &mut Report, models: &Path) -> io::Re
     let mut connection = server.connect().await?;
     let began = Instant::now();
     let chunks = settled(&mut connection, "memory", Embedded::Yes).await?;
-    let (wall, cpu) = (ms(began.elapsed()) / 1e3, server.cpu()?.as_secs_f64());
+    let (deadline, cpu) = (ms(began.elapsed()) / 1e3, server.cpu()?.as_secs_f64());
     quiet(&server).await?;
     let asked = Asked::ask(&mut connection, "memory", bench.times(300)).await?;
-    let note = format!("{wall:.1} s until the last vector was there; with starting and loading the model");
+    let note = format!("{deadline:.1} s until the last vector was there; with starting and loading the model");
     report.figure(format!("{chunks} chunks indexed and embedded, processor time"), cpu, "s").at_most(25.0).note(note);
     report
         .figure("the vector of a question, p50", asked.embedding.p50(), "ms")

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use miniclaw::sandbox::{COMMAND_MEMORY, Exit, Holds, Job, Level, Sandbox, SandboxConfig};
+use miniclaw::sandbox::{COMMAND_MEMORY, Exit, Job, Level, Sandbox, SandboxConfig, SandboxStatus};
 use tokio_util::sync::CancellationToken;
 
 use super::Bench;
@@ -19,7 +19,7 @@ pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
     std::fs::create_dir_all(&cwd)?;
     let (mut plain, mut standard, mut strict) = (Samples::default(), Samples::default(), Samples::default());
     let (inside, namespaces) = (sandbox(Level::Standard), sandbox(Level::Strict));
-    let has_bubblewrap = namespaces.holds() != Holds::NoBubblewrap;
+    let has_bubblewrap = namespaces.holds() != SandboxStatus::NoBubblewrap;
     // In turns, so that the machine's other work falls on all of them alike.
     for _ in 0..bench.times(300) {
         plain.push_ms(spawned(&cwd).await?);

@@ -39,7 +39,7 @@ pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
     let before = server.cpu()?;
     let began = Instant::now();
     let lateness = streams.follow(&model, seconds).await?;
-    let (cpu, wall) = (server.cpu()? - before, began.elapsed());
+    let (cpu, deadline) = (server.cpu()? - before, began.elapsed());
     let (at_end, threads) = (server.memory()?.0, server.threads()?);
     let through = &lateness;
     let note = format!(
@@ -51,7 +51,7 @@ pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
     report.figure("a token's delay beyond its schedule, p99", through.p99(), "ms").at_most(20.0).note(note);
     report.figure("the same, p50", through.p50(), "ms");
     report.figure("the same beyond the model's own, p99", through.p99() - baseline.p99(), "ms");
-    let share = cpu.as_secs_f64() / wall.as_secs_f64() * 100.0;
+    let share = cpu.as_secs_f64() / deadline.as_secs_f64() * 100.0;
     let each = ms(cpu) * 1e3 / through.len() as f64;
     let note = format!("{each:.0} µs a token; client and model run on the same cores");
     report.figure("processor time of the server, of one core", share, "%").note(note);

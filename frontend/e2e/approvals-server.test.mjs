@@ -2,18 +2,8 @@
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
-import {
-  answers,
-  composer,
-  openPage,
-  say,
-  settled,
-  shot,
-  startBrowser,
-  startMiniclaw,
-  until,
-} from './harness.mjs'
+import { withMiniclaw } from './fixtures.mjs'
+import { answers, composer, openCalls, say, settled, shot, until } from './harness.mjs'
 
 const call = (id, name, args) => [{ tool_call: { id, name, arguments: args } }, { finish: 'tool_calls' }]
 const run = (match, id, command) => [
@@ -35,28 +25,22 @@ const REPLIES = [
 ]
 const ASKING = 'approvals: {effects: {write: ask}, tools: {terminal: ask}}\n'
 
-let app
-let browser
-before(async () => {
-  app = await startMiniclaw(REPLIES, {}, ASKING)
-  await writeFile(join(app.home, 'memory/MEMORY.md'), '# Memory\n\nAda likes tea.\n')
-  browser = await startBrowser()
-})
-after(async () => {
-  await browser?.close()
-  await app?.stop()
+const test = withMiniclaw({
+  replies: REPLIES,
+  config: ASKING,
+  prepare: app => writeFile(join(app.home, 'memory/MEMORY.md'), '# Memory\n\nAda likes tea.\n'),
 })
 
 const card = page => page.getByRole('group', { name: /miniclaw wants/ })
 const button = (page, name) => card(page).getByRole('button', { name, exact: true })
-const memory = () => readFile(join(app.home, 'memory/MEMORY.md'), 'utf8')
+const memory = app => readFile(join(app.home, 'memory/MEMORY.md'), 'utf8')
 async function openStep(page, tool) {
-  await answers(page).last().locator('summary', { hasText: 'Tool calls' }).click()
+  await openCalls(answers(page).last())
   await answers(page).last().locator('summary', { hasText: tool }).click()
 }
 
-test('what is allowed runs, and a reload in between changes nothing', async () => {
-  const { page, close } = await openPage(browser, app)
+test('what is allowed runs, and a reload in between changes nothing', async ({ open }) => {
+  const page = await open()
   await say(page, 'count once')
   await card(page).getByText('echo one two').waitFor()
   await page.waitForURL(/\/s\//)
@@ -69,11 +53,10 @@ test('what is allowed runs, and a reload in between changes nothing', async () =
   await page.reload()
   await openStep(page, 'terminal')
   await answers(page).getByText('Allowed once by you').waitFor()
-  await close()
 })
 
-test('in Chinese the page says in Chinese why it asks, and why a work failed', async () => {
-  const { page, close } = await openPage(browser, app, { lang: 'zh' })
+test('in Chinese the page says in Chinese why it asks, and why a work failed', async ({ open }) => {
+  const page = await open({ lang: 'zh' })
   const message = page.getByRole('textbox', { name: '消息', exact: true })
   await message.fill('in chinese')
   await message.press('Enter')
@@ -89,11 +72,10 @@ test('in Chinese the page says in Chinese why it asks, and why a work failed', a
   await failed.waitFor()
   await page.reload()
   await failed.waitFor()
-  await close()
 })
 
-test('always means exactly this, until it is taken back', async () => {
-  const { page, close } = await openPage(browser, app)
+test('always means exactly this, until it is taken back', async ({ open }) => {
+  const page = await open()
   await say(page, 'the same always')
   await button(page, 'Always for exactly this').click()
   await answers(page).getByText('After the same always.').waitFor()
@@ -105,11 +87,10 @@ test('always means exactly this, until it is taken back', async () => {
   await dialog.getByText('echo always').waitFor()
   await dialog.getByRole('button', { name: 'Ask again about terminal' }).click()
   await dialog.getByText('Nothing is allowed without asking').waitFor()
-  await close()
 })
 
-test('a denial is read by the model, with its reason', async () => {
-  const { page, close } = await openPage(browser, app)
+test('a denial is read by the model, with its reason', async ({ app, open }) => {
+  const page = await open()
   await say(page, 'something dangerous')
   await button(page, 'Deny because…').click()
   await card(page).getByRole('textbox').fill('Not on a Sunday.')
@@ -122,52 +103,48 @@ test('a denial is read by the model, with its reason', async () => {
     (await app.requests()).some(request => JSON.stringify(request).includes('Not on a Sunday.')),
     `the model was not told: ${read}`,
   )
-  await close()
 })
 
-test('a new message takes the place of what waits', async () => {
-  const { page, close } = await openPage(browser, app)
+test('a new message takes the place of what waits', async ({ open }) => {
+  const page = await open()
   await say(page, 'wait for it')
   await card(page).waitFor()
   await say(page, 'rather tell me a joke')
   await card(page).waitFor({ state: 'detached' })
   await answers(page).getByText('All right.').waitFor()
-  await answers(page).first().locator('summary', { hasText: 'Tool calls' }).click()
+  await openCalls(answers(page).first())
   await answers(page).first().getByText('Cancelled').first().waitFor()
   assert.equal(await composer(page).inputValue(), '')
-  await close()
 })
 
-test('answered in one tab, it is answered in the other', async () => {
-  const { page, close } = await openPage(browser, app)
+test('answered in one tab, it is answered in the other', async ({ open }) => {
+  const page = await open()
   await say(page, 'in two tabs')
   await card(page).waitFor()
-  const other = await openPage(browser, app, { path: new URL(page.url()).pathname })
-  await card(other.page).waitFor()
+  const other = await open({ path: new URL(page.url()).pathname })
+  await card(other).waitFor()
   await until(
-    () => other.page.title(),
+    () => other.title(),
     title => title.startsWith('(!)'),
     'the mark in the title',
   )
   await button(page, 'Allow once').click()
-  await card(other.page).waitFor({ state: 'detached' })
-  await answers(other.page).getByText('After in two tabs.').waitFor()
-  await other.close()
-  await close()
+  await card(other).waitFor({ state: 'detached' })
+  await answers(other).getByText('After in two tabs.').waitFor()
 })
 
-test('a change of a file is shown before, can be undone after, and done again', async () => {
-  const { page, close } = await openPage(browser, app)
+test('a change of a file is shown before, can be undone after, and done again', async ({ app, open }) => {
+  const page = await open()
   await say(page, 'Ada likes coffee')
   await page
     .getByRole('group', { name: 'Change in memory/MEMORY.md' })
     .getByText('Ada likes coffee.')
     .waitFor()
-  assert.match(await memory(), /likes tea/)
+  assert.match(await memory(app), /likes tea/)
   assert.equal(await button(page, 'Always for exactly this').count(), 0)
   await button(page, 'Allow once').click()
   await answers(page).getByText('Noted.').waitFor()
-  assert.match(await memory(), /likes coffee/)
+  assert.match(await memory(app), /likes coffee/)
   const changes = answers(page).getByRole('region', { name: 'Changed files' })
   await changes.getByText('+1').waitFor()
   await shot(page, 'changed-files')
@@ -176,7 +153,11 @@ test('a change of a file is shown before, can be undone after, and done again', 
     ['Do it again memory/MEMORY.md', /likes coffee/],
   ]) {
     await changes.getByRole('button', { name }).click()
-    await until(memory, text => words.test(text), `the file after ${name}`)
+    await until(
+      () => memory(app),
+      text => words.test(text),
+      `the file after ${name}`,
+    )
   }
   await page.reload()
   await changes.getByRole('button', { name: 'Undo memory/MEMORY.md' }).click()
@@ -184,6 +165,5 @@ test('a change of a file is shown before, can be undone after, and done again', 
   await writeFile(join(app.home, 'memory/MEMORY.md'), 'Mine.\n')
   await changes.getByRole('button', { name: 'Do it again memory/MEMORY.md' }).click()
   await page.getByText('That did not work').first().waitFor()
-  assert.equal(await memory(), 'Mine.\n')
-  await close()
+  assert.equal(await memory(app), 'Mine.\n')
 })

@@ -1,30 +1,11 @@
 // A call that waits for a person: what is shown, and every way to answer.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
 import { ask, fakeApprovals, finish, told } from './fake-approvals.mjs'
 import { catchStream } from './fake-retrieval.mjs'
-import {
-  answers,
-  composer,
-  openPage,
-  say,
-  settled,
-  shot,
-  startBrowser,
-  startMiniclaw,
-  until,
-} from './harness.mjs'
+import { withMiniclaw } from './fixtures.mjs'
+import { answers, composer, openCalls, say, settled, shot, until } from './harness.mjs'
 
-let app
-let browser
-before(async () => {
-  app = await startMiniclaw()
-  browser = await startBrowser()
-})
-after(async () => {
-  await browser?.close()
-  await app?.stop()
-})
+const test = withMiniclaw()
 
 const card = page => page.getByRole('group', { name: /miniclaw wants/ })
 const row = page => page.locator('#pane-left [aria-current=page]')
@@ -42,9 +23,9 @@ const inSight = page =>
     'the card in sight',
   )
 
-async function conversation(rules, look = {}) {
+async function conversation(open, { rules, ...look } = {}) {
   const world = { rules }
-  const { page, close } = await openPage(browser, app, {
+  const page = await open({
     ...look,
     prepare: async page => {
       await catchStream(page.context())
@@ -55,11 +36,13 @@ async function conversation(rules, look = {}) {
   await answers(page).getByText('All right.').waitFor()
   await settled(page)
   await page.waitForURL(/\/s\//)
-  return { page, close, world }
+  return { page, world }
 }
 
-test('a call that waits is shown everywhere a person may look, and runs when it is allowed', async () => {
-  const { page, close, world } = await conversation()
+test('a call that waits is shown everywhere a person may look, and runs when it is allowed', async ({
+  open,
+}) => {
+  const { page, world } = await conversation(open)
   await composer(page).fill('a draft')
   const asked = await ask(page, world)
   await card(page).getByText('bash tools/file-invoices.sh --month 2026-03').waitFor()
@@ -78,14 +61,13 @@ test('a call that waits is shown everywhere a person may look, and runs when it 
     'the mark in the title to go',
   )
   await finish(page, asked)
-  await answers(page).locator('summary', { hasText: 'Tool calls' }).click()
+  await openCalls(answers(page).last())
   await answers(page).locator('summary', { hasText: 'terminal' }).click()
   await answers(page).getByText('Allowed once by you').waitFor()
-  await close()
 })
 
-test('by keyboard: the card takes the focus from an empty message box, and 3 denies', async () => {
-  const { page, close, world } = await conversation()
+test('by keyboard: the card takes the focus from an empty message box, and 3 denies', async ({ open }) => {
+  const { page, world } = await conversation(open)
   await composer(page).focus()
   const asked = await ask(page, world)
   await until(
@@ -106,13 +88,14 @@ test('by keyboard: the card takes the focus from an empty message box, and 3 den
   )
   assert.deepEqual(world.answers, [{ decision: 'deny', hash: asked.hash }])
   await finish(page, asked, 'denied')
-  await answers(page).locator('summary', { hasText: 'Tool calls' }).click()
+  await openCalls(answers(page).last())
   await answers(page).locator('summary', { hasText: 'terminal' }).getByText('Denied').first().waitFor()
-  await close()
 })
 
-test('Mod+Alt+Enter allows the oldest from anywhere, and shows it first where it is not in sight', async () => {
-  const { page, close, world } = await conversation()
+test('Mod+Alt+Enter allows the oldest from anywhere, and shows it first where it is not in sight', async ({
+  open,
+}) => {
+  const { page, world } = await conversation(open)
   const session = new URL(page.url()).pathname
   await ask(page, world)
   await card(page).waitFor()
@@ -130,11 +113,10 @@ test('Mod+Alt+Enter allows the oldest from anywhere, and shows it first where it
   await page.keyboard.press('Control+Alt+Backspace')
   await card(page).waitFor({ state: 'detached' })
   assert.equal(world.answers[1].decision, 'deny')
-  await close()
 })
 
-test('a card that was scrolled away is shown first, and answered when it can be read', async () => {
-  const { page, close, world } = await conversation(undefined, { viewport: { width: 1440, height: 460 } })
+test('a card that was scrolled away is shown first, and answered when it can be read', async ({ open }) => {
+  const { page, world } = await conversation(open, { viewport: { width: 1440, height: 460 } })
   await ask(page, world)
   await inSight(page)
   await page.getByRole('log').evaluate(box => {
@@ -147,11 +129,12 @@ test('a card that was scrolled away is shown first, and answered when it can be 
   await page.keyboard.press('Control+Alt+Enter')
   await card(page).waitFor({ state: 'detached' })
   assert.equal(world.answers[0].decision, 'approve')
-  await close()
 })
 
-test('the keys for the oldest give what is written in its card, and nothing from behind a dialog', async () => {
-  const { page, close, world } = await conversation()
+test('the keys for the oldest give what is written in its card, and nothing from behind a dialog', async ({
+  open,
+}) => {
+  const { page, world } = await conversation(open)
   const first = await ask(page, world)
   await card(page).waitFor()
   await page.keyboard.press('Control+,')
@@ -173,11 +156,10 @@ test('the keys for the oldest give what is written in its card, and nothing from
   assert.deepEqual(world.answers, [
     { decision: 'approve', hash: first.hash, arguments: { command: 'ls invoices' } },
   ])
-  await close()
 })
 
-test('the input can be changed, and a reason given', async () => {
-  const { page, close, world } = await conversation()
+test('the input can be changed, and a reason given', async ({ open }) => {
+  const { page, world } = await conversation(open)
   const first = await ask(page, world)
   await card(page).getByRole('button', { name: 'Edit…' }).click()
   await card(page).getByRole('textbox', { name: 'command' }).fill('ls invoices')
@@ -200,15 +182,14 @@ test('the input can be changed, and a reason given', async () => {
     [1, 'Denied by you: Show me the list first.'],
   ]) {
     const bubble = answers(page).nth(n + 1)
-    await bubble.locator('summary', { hasText: 'Tool calls' }).click()
+    await openCalls(bubble)
     await bubble.locator('summary', { hasText: 'terminal' }).click()
     await bubble.getByText(words).waitFor()
   }
-  await close()
 })
 
-test('a change of a file is a diff, with nothing hidden in it', async () => {
-  const { page, close, world } = await conversation()
+test('a change of a file is a diff, with nothing hidden in it', async ({ open }) => {
+  const { page, world } = await conversation(open)
   await ask(page, world, {
     ...{ tool: 'edit_file', effect: 'write', arguments: { path: 'memory/MEMORY.md' } },
     shown: {
@@ -223,11 +204,12 @@ test('a change of a file is a diff, with nothing hidden in it', async () => {
   assert.equal(await diff.locator('img').count(), 0)
   assert.equal(await page.getByRole('button', { name: 'Always for exactly this' }).count(), 0)
   await shot(page, 'approval-diff')
-  await close()
 })
 
-test('answered elsewhere, expired and cancelled requests go, and say what became of them', async () => {
-  const { page, close, world } = await conversation()
+test('answered elsewhere, expired and cancelled requests go, and say what became of them', async ({
+  open,
+}) => {
+  const { page, world } = await conversation(open)
   for (const [decision, status, words] of [
     ['approved', 'done', 'Allowed once by you'],
     ['expired', 'denied', 'Nobody answered in time, so it did not run'],
@@ -240,39 +222,36 @@ test('answered elsewhere, expired and cancelled requests go, and say what became
     await card(page).waitFor({ state: 'detached' })
     await finish(page, asked, status)
     const bubble = answers(page).last()
-    await bubble.locator('summary', { hasText: 'Tool calls' }).click()
+    await openCalls(bubble)
     await bubble.locator('summary', { hasText: 'terminal' }).click()
     await bubble.getByText(words).waitFor()
   }
   await shot(page, 'approval-states')
-  await close()
 })
 
-test('an answer that comes too late is told, and the card goes', async () => {
-  const { page, close, world } = await conversation()
+test('an answer that comes too late is told, and the card goes', async ({ open }) => {
+  const { page, world } = await conversation(open)
   await ask(page, world)
   await card(page).waitFor()
   world.waiting = []
   await card(page).getByRole('button', { name: 'Allow once' }).click()
   await page.getByText('This request was answered already.').first().waitFor()
   await card(page).waitFor({ state: 'detached' })
-  await close()
 })
 
-test('what is always allowed stands in the settings, and can be taken back', async () => {
+test('what is always allowed stands in the settings, and can be taken back', async ({ open }) => {
   const rule = { id: 'r1', tool: 'terminal', arguments: { command: 'make report' }, added_at: 1_790_000_000 }
-  const { page, close } = await conversation([rule])
+  const { page } = await conversation(open, { rules: [rule] })
   await page.keyboard.press('Control+,')
   const dialog = page.getByRole('dialog', { name: 'Settings' })
   await dialog.getByText('make report').waitFor()
   await shot(page, 'settings')
   await dialog.getByRole('button', { name: 'Ask again about terminal' }).click()
   await dialog.getByText('Nothing is allowed without asking').waitFor()
-  await close()
 })
 
-test('without a sandbox a red line says so', async () => {
-  const { page, close } = await openPage(browser, app, {
+test('without a sandbox a red line says so', async ({ open }) => {
+  const page = await open({
     prepare: page =>
       page.route('**/api/status', async route => {
         const answer = await route.fetch()
@@ -282,5 +261,4 @@ test('without a sandbox a red line says so', async () => {
   })
   await page.getByRole('alert').getByText('The sandbox is off').waitFor()
   await shot(page, 'sandbox-off')
-  await close()
 })

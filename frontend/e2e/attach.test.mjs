@@ -1,32 +1,8 @@
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
-import { after, before, test } from 'node:test'
-import {
-  answers,
-  composer,
-  MOBILE,
-  openPage,
-  say,
-  settled,
-  shot,
-  startBrowser,
-  startMiniclaw,
-  until,
-} from './harness.mjs'
+import { faults, withMiniclaw } from './fixtures.mjs'
+import { answers, composer, MOBILE, say, settled, shot, until } from './harness.mjs'
 
-let app
-let browser
-let axe
-before(async () => {
-  app = await startMiniclaw()
-  browser = await startBrowser()
-  axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-})
-after(async () => {
-  await browser?.close()
-  await app?.stop()
-})
+const test = withMiniclaw()
 
 /** Colours are as they are meant only once nothing moves any more. */
 const STILL = { reducedMotion: 'reduce' }
@@ -35,14 +11,7 @@ const file = (name, content) => ({ name, mimeType: 'text/plain', buffer: Buffer.
 const attached = page => page.locator('form').getByRole('list', { name: 'Attached files' })
 const sent = page => page.getByRole('article', { name: 'You' }).getByRole('list', { name: 'Attached files' })
 
-async function accessible(page) {
-  await page.evaluate(axe)
-  const { violations } = await page.evaluate(() => window.axe.run(document))
-  assert.deepEqual(
-    violations.map(({ id, nodes }) => `${id}: ${nodes.map(node => node.target).join(', ')}`),
-    [],
-  )
-}
+const accessible = async page => assert.deepEqual(await faults(page), [])
 
 async function choose(page, ...files) {
   const opened = page.waitForEvent('filechooser')
@@ -67,8 +36,11 @@ const bring = (page, type, files, text = '') =>
     [type, files, text],
   )
 
-test('a chosen file goes along, reaches the model, and can be looked into after a reload', async () => {
-  const { page, close } = await openPage(browser, app, STILL)
+test('a chosen file goes along, reaches the model, and can be looked into after a reload', async ({
+  app,
+  open,
+}) => {
+  const page = await open(STILL)
   await choose(page, file('lists.csv', LIST), file('utils.py', 'def hello(): ...\n'))
   await attached(page)
     .getByText(/\d+ tokens/)
@@ -102,11 +74,13 @@ test('a chosen file goes along, reaches the model, and can be looked into after 
   await accessible(page)
   await page.keyboard.press('Escape')
   await view.waitFor({ state: 'detached' })
-  await close()
 })
 
-test('files are dropped on the conversation, which says so while they hang over it, and a file needs no words', async () => {
-  const { page, close } = await openPage(browser, app, { ...STILL, theme: 'dark' })
+test('files are dropped on the conversation, which says so while they hang over it, and a file needs no words', async ({
+  app,
+  open,
+}) => {
+  const page = await open({ ...STILL, theme: 'dark' })
   const files = [{ name: 'dropped.md', content: '# Plan\n', mime: 'text/markdown' }]
   await bring(page, 'dragenter', files)
   await page.getByText('Drop to attach to your message').waitFor()
@@ -139,11 +113,10 @@ test('files are dropped on the conversation, which says so while they hang over 
   await page.getByText('Way 3 of 3').waitFor({ state: 'attached' })
   await sent(page).getByText('dropped.md').waitFor()
   await settled(page)
-  await close()
 })
 
-test('a pasted file is attached, a long text becomes one and can be a text again', async () => {
-  const { page, close } = await openPage(browser, app, STILL)
+test('a pasted file is attached, a long text becomes one and can be a text again', async ({ open }) => {
+  const page = await open(STILL)
   assert.equal(
     await bring(
       page,
@@ -166,11 +139,12 @@ test('a pasted file is attached, a long text becomes one and can be a text again
   assert.equal(await composer(page).inputValue(), long)
   assert.equal(await attached(page).getByRole('listitem').count(), 1)
   assert.equal(await bring(page, 'paste', [], 'short'), true, 'a short text is pasted as ever')
-  await close()
 })
 
-test('what is no text is refused with what to do, and a large text is offered to Knowledge', async () => {
-  const { page, close } = await openPage(browser, app, STILL)
+test('what is no text is refused with what to do, and a large text is offered to Knowledge', async ({
+  open,
+}) => {
+  const page = await open(STILL)
   await choose(page, {
     name: 'report.pdf',
     mimeType: 'application/pdf',
@@ -185,11 +159,10 @@ test('what is no text is refused with what to do, and a large text is offered to
   await page.getByRole('button', { name: 'Put into Knowledge' }).click()
   await page.getByText('knowledge/large.txt').first().waitFor()
   assert.equal(await attached(page).count(), 0)
-  await close()
 })
 
-test('each conversation has its own files, on a small screen too', async () => {
-  const { page, close } = await openPage(browser, app, { ...STILL, ...MOBILE })
+test('each conversation has its own files, on a small screen too', async ({ app, open }) => {
+  const page = await open({ ...STILL, ...MOBILE })
   await say(page, 'first')
   await answers(page).getByText('All right.').waitFor()
   await settled(page)
@@ -213,11 +186,12 @@ test('each conversation has its own files, on a small screen too', async () => {
     n => n === 2,
     'the files of that conversation',
   )
-  await close()
 })
 
-test('in Chinese and in the dark it is all there, too, and what the model cannot read any more is told', async () => {
-  const { page, close } = await openPage(browser, app, { ...STILL, ...MOBILE, lang: 'zh', theme: 'dark' })
+test('in Chinese and in the dark it is all there, too, and what the model cannot read any more is told', async ({
+  open,
+}) => {
+  const page = await open({ ...STILL, ...MOBILE, lang: 'zh', theme: 'dark' })
   const opened = page.waitForEvent('filechooser')
   await page.getByRole('button', { name: '添加文件' }).click()
   await (await opened).setFiles([file('日志.txt', '一二三四五 '.repeat(12_000)), file('b.md', 'b')])
@@ -225,5 +199,4 @@ test('in Chinese and in the dark it is all there, too, and what the model cannot
   await page.getByRole('button', { name: '移除 日志.txt' }).waitFor()
   await shot(page, 'attach-mobile-zh-dark')
   await accessible(page)
-  await close()
 })

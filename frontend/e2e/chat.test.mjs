@@ -1,18 +1,8 @@
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
-import {
-  answers,
-  composer,
-  openPage,
-  say,
-  settled,
-  shot,
-  startBrowser,
-  startMiniclaw,
-  until,
-} from './harness.mjs'
+import { withMiniclaw } from './fixtures.mjs'
+import { answers, composer, say, settled, shot, until } from './harness.mjs'
 
 const LONG_FILE = { path: 'knowledge/long.md', content: 'A line of a long file.\n'.repeat(200) }
 
@@ -60,19 +50,13 @@ const REPLIES = [
   },
 ]
 
-let app
-let browser
-before(async () => {
-  app = await startMiniclaw(REPLIES)
-  browser = await startBrowser()
-})
-after(async () => {
-  await browser?.close()
-  await app?.stop()
-})
+const test = withMiniclaw({ replies: REPLIES })
 
-test('an answer appears while it is being written, and the conversation gets a name', async () => {
-  const { page, close } = await openPage(browser, app)
+test('an answer appears while it is being written, and the conversation gets a name', async ({
+  app,
+  open,
+}) => {
+  const page = await open()
   await say(page, 'tell me slowly')
   await answers(page).getByText('One').waitFor()
   await page.getByRole('button', { name: 'Stop', exact: true }).waitFor()
@@ -92,11 +76,12 @@ test('an answer appears while it is being written, and the conversation gets a n
     title => title.includes('A short name'),
     'the name in the window title',
   )
-  await close()
 })
 
-test('a message whose answer is faster than the reply to its POST stands once, and above the answer', async () => {
-  const { page, close } = await openPage(browser, app)
+test('a message whose answer is faster than the reply to its POST stands once, and above the answer', async ({
+  open,
+}) => {
+  const page = await open()
   let release
   const held = new Promise(resolve => {
     release = resolve
@@ -121,11 +106,10 @@ test('a message whose answer is faster than the reply to its POST stands once, a
   release()
   await settled(page)
   await until(rows, inOrder, 'the two where they were')
-  await close()
 })
 
-test('the end of an answer stays in view while the composer grows line by line', async () => {
-  const { page, close } = await openPage(browser, app)
+test('the end of an answer stays in view while the composer grows line by line', async ({ app, open }) => {
+  const page = await open()
   await say(page, 'write a long one')
   await answers(page).getByText('Line 59.').waitFor()
   const gap = () => page.getByRole('log').evaluate(box => box.scrollHeight - box.scrollTop - box.clientHeight)
@@ -139,14 +123,13 @@ test('the end of an answer stays in view while the composer grows line by line',
   await app.openGate('long')
   await answers(page).getByText('The end.').waitFor()
   await until(gap, px => Math.abs(px) < 1, 'the end in view')
-  await close()
 })
 
-test('a tool call shows in the thought chain with its input and its output', async () => {
+test('a tool call shows in the thought chain with its input and its output', async ({ app, open }) => {
   const marker = 'The user is called Ada Lovelace.'
   const memory = join(app.home, 'memory/MEMORY.md')
   await writeFile(memory, `${await readFile(memory, 'utf8')}\n${marker}\n`)
-  const { page, close } = await openPage(browser, app)
+  const page = await open()
   await say(page, 'what do you remember')
   await answers(page).getByText('Now I know.').waitFor()
   await settled(page)
@@ -159,11 +142,10 @@ test('a tool call shows in the thought chain with its input and its output', asy
   await input.getByText('memory/MEMORY.md').waitFor()
   await answers(page).getByRole('region', { name: 'Output' }).getByText(marker).waitFor()
   await shot(page, 'tool-chain')
-  await close()
 })
 
-test('a call stands in the chain while the model still writes what it is given', async () => {
-  const { page, close } = await openPage(browser, app)
+test('a call stands in the chain while the model still writes what it is given', async ({ app, open }) => {
+  const page = await open()
   await say(page, 'write a long file')
   const chain = answers(page).locator('details.chain')
   await chain.getByText('Writing the input').waitFor()
@@ -178,11 +160,10 @@ test('a call stands in the chain while the model still writes what it is given',
   await settled(page)
   assert.equal(await chain.getByText('Writing the input').count(), 0)
   assert.equal(await readFile(join(app.home, LONG_FILE.path), 'utf8'), LONG_FILE.content)
-  await close()
 })
 
-test('a reload in the middle of an answer loses nothing and doubles nothing', async () => {
-  const { page, close } = await openPage(browser, app)
+test('a reload in the middle of an answer loses nothing and doubles nothing', async ({ app, open }) => {
+  const page = await open()
   await say(page, 'count for me')
   await answers(page).getByText('alpha beta').waitFor()
   await page.waitForURL(/\/s\//)
@@ -197,11 +178,10 @@ test('a reload in the middle of an answer loses nothing and doubles nothing', as
   await page.reload()
   await answers(page).getByText('gamma delta').waitFor()
   assert.equal((await answers(page).locator('.md').allInnerTexts()).join('|'), 'alpha beta gamma delta')
-  await close()
 })
 
-test('stop ends the work and keeps what was said', async () => {
-  const { page, close } = await openPage(browser, app)
+test('stop ends the work and keeps what was said', async ({ open }) => {
+  const page = await open()
   await say(page, 'go on forever')
   await answers(page).getByText('Begun.').waitFor()
   await page.getByRole('button', { name: 'Stop', exact: true }).click()
@@ -220,11 +200,10 @@ test('stop ends the work and keeps what was said', async () => {
     0,
     'only after the last',
   )
-  await close()
 })
 
-test('a complete reply is read out where that is wanted', async () => {
-  const { page, close } = await openPage(browser, app)
+test('a complete reply is read out where that is wanted', async ({ open }) => {
+  const page = await open()
   const status = page.locator('[role=status].sr-only')
   await say(page, 'hello')
   await answers(page).getByText('All right.').waitFor()
@@ -239,20 +218,18 @@ test('a complete reply is read out where that is wanted', async () => {
   const filled = () =>
     page.evaluate(() => getComputedStyle(document.querySelector('#pane-chat')).backgroundColor)
   assert.doesNotMatch(await filled(), /0\.\d+\)$/, 'the panes let nothing through')
-  await close()
 })
 
-test('Esc in the conversation stops the work too', async () => {
-  const { page, close } = await openPage(browser, app)
+test('Esc in the conversation stops the work too', async ({ open }) => {
+  const page = await open()
   await say(page, 'run until Esc')
   await answers(page).getByText('Under way.').waitFor()
   await composer(page).press('Escape')
   await answers(page).getByText('Stopped', { exact: true }).waitFor()
-  await close()
 })
 
-test('with knowledge retrieval on, the passages that were found stand above the answer', async () => {
-  const { page, close } = await openPage(browser, app)
+test('with knowledge retrieval on, the passages that were found stand above the answer', async ({ open }) => {
+  const page = await open()
   await page.getByRole('switch', { name: 'Memory retrieval' }).click()
   await page.locator('[role=switch][aria-checked=true]').waitFor()
   await say(page, 'Who is Ada Lovelace?')
@@ -268,11 +245,10 @@ test('with knowledge retrieval on, the passages that were found stand above the 
     .waitFor()
   await page.getByRole('switch', { name: 'Memory retrieval' }).click()
   await page.locator('[role=switch][aria-checked=false]').waitFor()
-  await close()
 })
 
-test('Enter that confirms a Chinese word does not send', async () => {
-  const { page, close } = await openPage(browser, app)
+test('Enter that confirms a Chinese word does not send', async ({ open }) => {
+  const page = await open()
   const devtools = await page.context().newCDPSession(page)
   const enter = { key: 'Enter', code: 'Enter', windowsVirtualKeyCode: 229 }
   await composer(page).focus()
@@ -285,11 +261,10 @@ test('Enter that confirms a Chinese word does not send', async () => {
   await composer(page).press('Enter')
   await page.getByRole('article', { name: 'You' }).getByText('你好').waitFor()
   await answers(page).getByText('All right.').waitFor()
-  await close()
 })
 
-test('a draft survives a reload and is gone once sent', async () => {
-  const { page, close } = await openPage(browser, app)
+test('a draft survives a reload and is gone once sent', async ({ open }) => {
+  const page = await open()
   await composer(page).fill('half a thought')
   await page.reload()
   await until(
@@ -300,11 +275,10 @@ test('a draft survives a reload and is gone once sent', async () => {
   await composer(page).press('Enter')
   await answers(page).getByText('All right.').waitFor()
   assert.equal(await composer(page).inputValue(), '')
-  await close()
 })
 
-test('a conversation can be renamed, deleted, and brought back', async () => {
-  const { page, close } = await openPage(browser, app)
+test('a conversation can be renamed, deleted, and brought back', async ({ open }) => {
+  const page = await open()
   await say(page, 'hello there')
   await answers(page).getByText('All right.').waitFor()
   await page.getByRole('heading', { name: 'A short name' }).waitFor()
@@ -324,15 +298,13 @@ test('a conversation can be renamed, deleted, and brought back', async () => {
   await page.getByRole('button', { name: 'Undo' }).click()
   await sessions.getByRole('link', { name: 'Greetings' }).click()
   await answers(page).getByText('All right.').waitFor()
-  await close()
 })
 
-test('raw messages show the system prompt', async () => {
-  const { page, close } = await openPage(browser, app)
+test('raw messages show the system prompt', async ({ open }) => {
+  const page = await open()
   await say(page, 'show me')
   await answers(page).getByText('All right.').waitFor()
   await page.getByRole('button', { name: 'Raw messages' }).click()
   await page.getByRole('group', { name: 'Raw messages' }).getByText('system', { exact: true }).waitFor()
   await shot(page, 'raw')
-  await close()
 })

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
-import { answers, openPage, say, settled, shot, startBrowser, startMiniclaw, until } from './harness.mjs'
+import { withMiniclaw } from './fixtures.mjs'
+import { answers, say, settled, shot, until } from './harness.mjs'
 
 const ANSWER = [
   'The key goes into a file [knowledge/long.md:40-42], as `memory/MEMORY.md:1` says too.',
@@ -26,17 +26,10 @@ const REPLIES = [
   { match: 'where does the key go', repeat: true, steps: [{ text: ANSWER }, { finish: 'stop' }] },
 ]
 
-let app
-let browser
-before(async () => {
-  app = await startMiniclaw(REPLIES)
-  const lines = Array.from({ length: 80 }, (_, i) => `Line ${i + 1} of the long file.`)
-  await writeFile(join(app.home, 'knowledge/long.md'), `${lines.join('\n')}\n`)
-  browser = await startBrowser()
-})
-after(async () => {
-  await browser?.close()
-  await app?.stop()
+const LINES = Array.from({ length: 80 }, (_, i) => `Line ${i + 1} of the long file.`)
+const test = withMiniclaw({
+  replies: REPLIES,
+  prepare: app => writeFile(join(app.home, 'knowledge/long.md'), `${LINES.join('\n')}\n`),
 })
 
 const marked = page => page.locator('#pane-right .cm-passage')
@@ -47,8 +40,8 @@ async function ask(page) {
   await settled(page)
 }
 
-test('a citation opens its file, with the lines in view and marked for a moment', async () => {
-  const { page, close } = await openPage(browser, app)
+test('a citation opens its file, with the lines in view and marked for a moment', async ({ open }) => {
+  const page = await open()
   await ask(page)
   await answers(page).getByRole('link', { name: '[knowledge/long.md:40-42]' }).click()
   await marked(page).first().waitFor()
@@ -60,11 +53,10 @@ test('a citation opens its file, with the lines in view and marked for a moment'
   assert.ok(await marked(page).nth(1).isVisible())
   await shot(page, 'citation')
   await marked(page).first().waitFor({ state: 'detached' })
-  await close()
 })
 
-test('citations are reached and followed by keyboard, and are never made in code', async () => {
-  const { page, close } = await openPage(browser, app)
+test('citations are reached and followed by keyboard, and are never made in code', async ({ open }) => {
+  const page = await open()
   await ask(page)
   const names = await answers(page).locator('a.passage').allInnerTexts()
   assert.deepEqual(names, [
@@ -77,21 +69,22 @@ test('citations are reached and followed by keyboard, and are never made in code
   await page.keyboard.press('Enter')
   await marked(page).first().waitFor()
   await page.locator('#pane-right').getByText('memory/MEMORY.md').first().waitFor()
-  await close()
 })
 
-test('a citation of what is not there says so', async () => {
-  const { page, close } = await openPage(browser, app)
+test('a citation of what is not there says so', async ({ open }) => {
+  const page = await open()
   await ask(page)
   await answers(page).getByRole('link', { name: 'knowledge/gone.md:3' }).click()
   await page.getByText('There is no file knowledge/gone.md.').first().waitFor()
   await answers(page).getByRole('link', { name: 'knowledge/long.md:900' }).click()
   await page.getByText('There is no line 900 in knowledge/long.md: it has 80.').first().waitFor()
-  await close()
 })
 
-test('a citation that is half there is text, and nothing moves when it becomes a link', async () => {
-  const { page, close } = await openPage(browser, app)
+test('a citation that is half there is text, and nothing moves when it becomes a link', async ({
+  app,
+  open,
+}) => {
+  const page = await open()
   await say(page, 'slow citation')
   await answers(page).getByText('[knowledge/long.md:4').waitFor()
   assert.equal(await answers(page).locator('a.passage').count(), 0)
@@ -108,11 +101,10 @@ test('a citation that is half there is text, and nothing moves when it becomes a
     return [now, plain.getBoundingClientRect().width]
   })
   assert.ok(Math.abs(as - was) < 0.5, `${as} is not ${was}`)
-  await close()
 })
 
-test('the address of a citation opens the place in a tab of its own', async () => {
-  const { page, close } = await openPage(browser, app)
+test('the address of a citation opens the place in a tab of its own', async ({ app, open }) => {
+  const page = await open()
   await ask(page)
   const href = await answers(page).locator('a.passage').first().getAttribute('href')
   await page.goto(new URL(href, app.url).href)
@@ -122,5 +114,4 @@ test('the address of a citation opens the place in a tab of its own', async () =
     texts => texts.length === 3,
     'the marked lines',
   )
-  await close()
 })

@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
-import { answers, ask, openPage, say, settled, shot, until } from './harness.mjs'
-import { faults, LOOKS, stage } from './stage.mjs'
+import { faults, LOOKS, withMiniclaw } from './fixtures.mjs'
+import { answers, ask, say, settled, shot, until } from './harness.mjs'
 
 const SUMMARY = 'They set up the server in src/main.rs on port 8002.'
 const summarises = steps => ({ match: 'Summarise the conversation above', steps })
@@ -34,15 +33,15 @@ const TEXT = JSON.stringify({
   })),
 })
 
-const world = stage(REPLIES)
+const test = withMiniclaw({ replies: REPLIES })
 
-const put = name => writeFile(join(world.app.home, `sessions/${name}.json`), TEXT)
-const read = name => readFile(join(world.app.home, `sessions/${name}.json`), 'utf8')
+const put = (app, name) => writeFile(join(app.home, `sessions/${name}.json`), TEXT)
+const read = (app, name) => readFile(join(app.home, `sessions/${name}.json`), 'utf8')
 const wrench = page => page.getByRole('button', { name: 'Compress the conversation' })
 const dialog = page => page.getByRole('dialog', { name: 'Compress this conversation' })
 const summary = page => dialog(page).getByRole('textbox', { name: 'Summary' })
 const press = (page, name) => dialog(page).getByRole('button', { name }).click()
-const history = name => ask(world.app, `/api/sessions/${name}/history`)
+const history = (app, name) => ask(app, `/api/sessions/${name}/history`)
 
 const still = page =>
   page.evaluate(() =>
@@ -54,9 +53,12 @@ const still = page =>
     ),
   )
 
-test('what would go is shown, a summary is called off, edited, accepted and undone', async () => {
-  await put('one')
-  const { page, close } = await openPage(world.browser, world.app, { path: '/s/one' })
+test('what would go is shown, a summary is called off, edited, accepted and undone', async ({
+  app,
+  open,
+}) => {
+  await put(app, 'one')
+  const page = await open({ path: '/s/one' })
   await answers(page).first().waitFor()
   await wrench(page).click()
   const originals = dialog(page).getByRole('region', { name: 'Originals' })
@@ -70,7 +72,7 @@ test('what would go is shown, a summary is called off, edited, accepted and undo
   await dialog(page).getByRole('status').getByText('The model is writing a summary').waitFor()
   await press(page, 'Cancel')
   await dialog(page).getByRole('button', { name: 'Have a summary written' }).waitFor()
-  assert.equal(await read('one'), TEXT, 'nothing has changed')
+  assert.equal(await read(app, 'one'), TEXT, 'nothing has changed')
 
   await press(page, 'Have a summary written')
   await summary(page).waitFor()
@@ -89,10 +91,10 @@ test('what would go is shown, a summary is called off, edited, accepted and undo
   await dialog(page)
     .getByText(/→ about \d+ tokens/)
     .waitFor()
-  assert.equal(await read('one'), TEXT, 'nothing has changed yet')
+  assert.equal(await read(app, 'one'), TEXT, 'nothing has changed yet')
   await press(page, 'Accept the summary')
   await dialog(page).waitFor({ state: 'detached' })
-  const compressed = await history('one')
+  const compressed = await history(app, 'one')
   assert.equal(compressed.compressed_context, `${SUMMARY}\nABC-1234`)
   assert.deepEqual(
     compressed.messages.map(m => m.content),
@@ -105,15 +107,17 @@ test('what would go is shown, a summary is called off, edited, accepted and undo
     .getByRole('button', { name: 'Undo' })
     .click()
   await page.getByRole('article', { name: 'You' }).getByText(SAID[0]).waitFor()
-  const back = await history('one')
+  const back = await history(app, 'one')
   assert.deepEqual(back.messages, JSON.parse(TEXT).messages)
   assert.equal(back.compressed_context, undefined)
-  await close()
 })
 
-test('a summary that was worked on is not thrown away by Escape, only by saying so', async () => {
-  await put('esc')
-  const { page, close } = await openPage(world.browser, world.app, { path: '/s/esc' })
+test('a summary that was worked on is not thrown away by Escape, only by saying so', async ({
+  app,
+  open,
+}) => {
+  await put(app, 'esc')
+  const page = await open({ path: '/s/esc' })
   await answers(page).first().waitFor()
   const question = dialog(page).getByRole('alert').getByText('Discard the summary with your changes?')
   await wrench(page).click()
@@ -139,39 +143,40 @@ test('a summary that was worked on is not thrown away by Escape, only by saying 
   await press(page, 'Close')
   await press(page, 'Discard')
   await dialog(page).waitFor({ state: 'detached' })
-  assert.equal(await read('esc'), TEXT, 'nothing has changed')
-  await close()
+  assert.equal(await read(app, 'esc'), TEXT, 'nothing has changed')
 })
 
-test('a summary is refused when the conversation went on meanwhile', async () => {
-  await put('two')
-  const { page, close } = await openPage(world.browser, world.app, { path: '/s/two' })
+test('a summary is refused when the conversation went on meanwhile', async ({ app, open }) => {
+  await put(app, 'two')
+  const page = await open({ path: '/s/two' })
   await answers(page).first().waitFor()
   await wrench(page).click()
   await press(page, 'Write it myself')
   await summary(page).fill('In my own words.')
-  const other = await openPage(world.browser, world.app, { path: '/s/two' })
-  await say(other.page, 'one more thing')
+  const other = await open({ path: '/s/two' })
+  await say(other, 'one more thing')
   await until(
-    async () => (await history('two')).messages.length,
+    async () => (await history(app, 'two')).messages.length,
     count => count === 10,
     'one more answer',
   )
-  await settled(other.page)
+  await settled(other)
   await other.close()
   await press(page, 'Accept the summary')
   await dialog(page).getByRole('alert').getByText('The conversation has changed since.').waitFor()
-  assert.equal((await history('two')).messages.length, 10)
+  assert.equal((await history(app, 'two')).messages.length, 10)
   await press(page, 'Look again')
   await dialog(page)
     .getByText(/first 5 messages; the last 5 stay/)
     .waitFor()
-  await close()
 })
 
-test('the archive puts messages back, in order, also after a restart of the server', async () => {
-  await put('three')
-  const { page, close } = await openPage(world.browser, world.app, { path: '/s/three' })
+test('the archive puts messages back, in order, also after a restart of the server', async ({
+  app,
+  open,
+}) => {
+  await put(app, 'three')
+  const page = await open({ path: '/s/three' })
   await answers(page).first().waitFor()
   const compress = async text => {
     await wrench(page).click()
@@ -182,7 +187,7 @@ test('the archive puts messages back, in order, also after a restart of the serv
   }
   await compress('The first part.')
   await compress('The second part.')
-  await world.app.restart()
+  await app.restart()
   await page.reload()
   await page.getByRole('button', { name: 'More about conversations' }).click()
   await page.getByRole('menuitem', { name: 'Archive' }).click()
@@ -200,18 +205,17 @@ test('the archive puts messages back, in order, also after a restart of the serv
   await part('The first part.').getByRole('button', { name: 'Put back' }).click()
   await part('The first part.').getByText('in the conversation again').waitFor()
   const { messages } = await until(
-    () => history('three'),
+    () => history(app, 'three'),
     h => h.messages.length === 8,
     'all messages',
   )
   assert.deepEqual(messages, JSON.parse(TEXT).messages)
-  await close()
 })
 
 for (const { look, small, given } of LOOKS) {
-  test(`the dialog, ${look}`, async () => {
-    await put('four')
-    const { page, close } = await openPage(world.browser, world.app, {
+  test(`the dialog, ${look}`, async ({ app, open }) => {
+    await put(app, 'four')
+    const page = await open({
       path: '/s/four',
       ...given,
     })
@@ -227,6 +231,5 @@ for (const { look, small, given } of LOOKS) {
     await still(page)
     await shot(page, `compress-review-${look}`)
     assert.deepEqual(await faults(page), [])
-    await close()
   })
 }

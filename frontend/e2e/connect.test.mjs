@@ -2,28 +2,18 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
-import { answers, openPage, say, shot, startBrowser, startMiniclaw } from './harness.mjs'
+import { withMiniclaw } from './fixtures.mjs'
+import { answers, say, shot } from './harness.mjs'
 
-let app
-let browser
-before(async () => {
-  // Empty variables count as none.
-  app = await startMiniclaw([], {
-    OPENAI_API_KEY: '',
-    OPENAI_BASE_URL: '',
-    OPENAI_MODEL: '',
-    MINICLAW_LLM: '/none',
-  })
-  browser = await startBrowser()
-})
-after(async () => {
-  await browser?.close()
-  await app?.stop()
-})
+// Empty variables count as none.
+const NO_MODEL = { OPENAI_API_KEY: '', OPENAI_BASE_URL: '', OPENAI_MODEL: '', MINICLAW_LLM: '/none' }
+const test = withMiniclaw({ env: NO_MODEL })
 
-test('without a model the page leads to the form, tries the key and answers with it at once', async () => {
-  const { page, close } = await openPage(browser, app)
+test('without a model the page leads to the form, tries the key and answers with it at once', async ({
+  app,
+  open,
+}) => {
+  const page = await open()
   const first = page.getByRole('region', { name: 'No model is connected yet' })
   await first.getByRole('button', { name: 'Use the small demo model' }).click()
   await first.getByText('make model').waitFor()
@@ -46,11 +36,10 @@ test('without a model the page leads to the form, tries the key and answers with
   await answers(page).getByText('All right.').waitFor()
   assert.match(await readFile(join(app.home, '.env'), 'utf8'), /OPENAI_API_KEY='sk-typed-here'/)
   assert.ok(!(await page.content()).includes('sk-typed-here'))
-  await close()
 })
 
-test('a page that is older than its server says so until it is reloaded by a person', async () => {
-  const { page, close } = await openPage(browser, app, {
+test('a page that is older than its server says so until it is reloaded by a person', async ({ open }) => {
+  const page = await open({
     prepare: async page => {
       let opened = 0
       await page.route(/\/api\/events/, async route => {
@@ -68,5 +57,4 @@ test('a page that is older than its server says so until it is reloaded by a per
   await page.unroute(/\/api\/events/)
   await page.getByRole('button', { name: 'Reload' }).click()
   await page.waitForFunction(() => document.querySelector('textarea')?.value === 'a draft')
-  await close()
 })

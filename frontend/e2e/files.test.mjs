@@ -1,20 +1,10 @@
 import assert from 'node:assert/strict'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { after, before, test } from 'node:test'
-import { answers, openPage, say, shot, startBrowser, startMiniclaw, until } from './harness.mjs'
-import { faults } from './stage.mjs'
+import { faults, withMiniclaw } from './fixtures.mjs'
+import { answers, say, shot, until } from './harness.mjs'
 
-let app
-let browser
-before(async () => {
-  app = await startMiniclaw()
-  browser = await startBrowser()
-})
-after(async () => {
-  await browser?.close()
-  await app?.stop()
-})
+const test = withMiniclaw()
 
 /** Nothing is saved before somebody says so. */
 const byHand = page =>
@@ -34,8 +24,8 @@ async function typeAtStart(page, words) {
   await page.keyboard.type(words)
 }
 
-test('what is saved in SOUL.md is in the next request to the model', async () => {
-  const { page, close } = await openPage(browser, app)
+test('what is saved in SOUL.md is in the next request to the model', async ({ app, open }) => {
+  const page = await open()
   await openFile(page, 'Workspace', /SOUL\.md/)
   await typeAtStart(page, 'Always answer in verse. ')
   await inspector(page).getByText('Unsaved').first().waitFor()
@@ -51,12 +41,14 @@ test('what is saved in SOUL.md is in the next request to the model', async () =>
     bodies.some(body => body.includes('who are you') && body.includes('Always answer in verse.')),
     'no request held the new text',
   )
-  await close()
 })
 
-test('a file that changes on disk under typed text raises the question, and mine can be kept', async () => {
+test('a file that changes on disk under typed text raises the question, and mine can be kept', async ({
+  app,
+  open,
+}) => {
   const path = join(app.home, 'memory/MEMORY.md')
-  const { page, close } = await openPage(browser, app, { prepare: byHand })
+  const page = await open({ prepare: byHand })
   await openFile(page, 'Memory', /MEMORY\.md/)
   await typeAtStart(page, 'Mine. ')
   await writeFile(path, `Theirs.\n${await readFile(path, 'utf8')}`)
@@ -71,25 +63,23 @@ test('a file that changes on disk under typed text raises the question, and mine
     .getByText(/^Saved \d\d:\d\d$/)
     .waitFor()
   assert.match(await readFile(path, 'utf8'), /^Mine\./)
-  await close()
 })
 
-test('text that nobody typed in follows the disk', async () => {
+test('text that nobody typed in follows the disk', async ({ app, open }) => {
   const path = join(app.home, 'memory/USER.md')
   await writeFile(path, '# User\n\nBefore.\n')
-  const { page, close } = await openPage(browser, app)
+  const page = await open()
   await openFile(page, 'Memory', /USER\.md/)
   await text(page).getByText('Before.').waitFor()
   await writeFile(path, '# User\n\nAfterwards.\n')
   await text(page).getByText('Afterwards.').waitFor()
   assert.equal(await inspector(page).getByText('changed on disk').count(), 0)
-  await close()
 })
 
-test('what would be saved is shown against what is there, before it is saved', async () => {
+test('what would be saved is shown against what is there, before it is saved', async ({ app, open }) => {
   const path = join(app.home, 'memory/USER.md')
   await writeFile(path, '# User\n\nLikes tea.\n')
-  const { page, close } = await openPage(browser, app, { prepare: byHand })
+  const page = await open({ prepare: byHand })
   await openFile(page, 'Memory', /USER\.md/)
   await typeAtStart(page, 'Draft. ')
   await inspector(page).getByRole('button', { name: 'Show what would change' }).click()
@@ -103,11 +93,10 @@ test('what would be saved is shown against what is there, before it is saved', a
     .getByText(/^Saved \d\d:\d\d$/)
     .waitFor()
   assert.match(await readFile(path, 'utf8'), /^Draft\. # User/)
-  await close()
 })
 
-test('a new file is made once, and a second of its name is refused', async () => {
-  const { page, close } = await openPage(browser, app)
+test('a new file is made once, and a second of its name is refused', async ({ app, open }) => {
+  const page = await open()
   await inspector(page).getByRole('tab', { name: 'Knowledge' }).click()
   for (const expected of ['made', 'refused']) {
     await inspector(page).getByRole('button', { name: 'New file' }).click()
@@ -119,17 +108,19 @@ test('a new file is made once, and a second of its name is refused', async () =>
       assert.equal(await readFile(join(app.home, 'knowledge/plans/autumn.md'), 'utf8'), '')
     } else await dialog.getByRole('alert').waitFor()
   }
-  await close()
 })
 
-test('files stand in a tree: keys go through it, a link opens what it leads into, a filter shows all', async () => {
+test('files stand in a tree: keys go through it, a link opens what it leads into, a filter shows all', async ({
+  app,
+  open,
+}) => {
   const put = async path => {
     await mkdir(dirname(join(app.home, path)), { recursive: true })
     await writeFile(join(app.home, path), `# ${path}\n`)
   }
   await put('workspace/plans/2026/autumn.md')
   await put('workspace/plans/ideas.md')
-  const { page, close } = await openPage(browser, app)
+  const page = await open()
   await inspector(page).getByRole('tab', { name: 'Workspace' }).click()
   const tree = inspector(page).getByRole('tree', { name: 'Workspace' })
   const row = name => tree.getByRole('treeitem', { name })
@@ -156,11 +147,10 @@ test('files stand in a tree: keys go through it, a link opens what it leads into
   await page.goto(`${app.url}/f/workspace/plans/2026/autumn.md`)
   await row(/^autumn\.md/).waitFor()
   assert.equal(await row(/^autumn\.md/).getAttribute('aria-level'), '3')
-  await close()
 })
 
-test('a file is renamed, deleted, and brought back by the toast', async () => {
-  const { page, close } = await openPage(browser, app)
+test('a file is renamed, deleted, and brought back by the toast', async ({ app, open }) => {
+  const page = await open()
   await writeFile(join(app.home, 'knowledge/old.md'), 'The text.\n')
   await openFile(page, 'Knowledge', /^old\.md/)
   const menu = async (name, item) => {
@@ -188,11 +178,10 @@ test('a file is renamed, deleted, and brought back by the toast', async () => {
   await page.getByRole('button', { name: 'Undo' }).click()
   await text(page).getByText('The text.').waitFor()
   assert.equal(await readFile(join(app.home, 'knowledge/plans/new.md'), 'utf8'), 'The text.\n')
-  await close()
 })
 
-test('files come in by button and by drop, and never over another', async () => {
-  const { page, close } = await openPage(browser, app)
+test('files come in by button and by drop, and never over another', async ({ app, open }) => {
+  const page = await open()
   await inspector(page).getByRole('tab', { name: 'Knowledge' }).click()
   const file = (name, content) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(content) })
   const input = inspector(page).locator('input[type=file]')
@@ -214,14 +203,13 @@ test('files come in by button and by drop, and never over another', async () => 
   await list.dispatchEvent('drop', { dataTransfer: dropped })
   await text(page).getByText('dropped').waitFor()
   assert.equal(await readFile(join(app.home, 'knowledge/down.md'), 'utf8'), 'dropped\n')
-  await close()
 })
 
-test('cost_is_estimated_while_typing_and_exact_when_saved', async () => {
+test('cost_is_estimated_while_typing_and_exact_when_saved', async ({ app, open }) => {
   const path = join(app.home, 'workspace/USER.md')
   const long = `${'A line of the user profile that goes on.\n'.repeat(487)}THE CUT IS NEAR.\n${'Never sent.\n'.repeat(40)}`
   await writeFile(path, long)
-  const { page, close } = await openPage(browser, app)
+  const page = await open()
   await openFile(page, 'Workspace', /USER\.md/)
   const budget = inspector(page).locator('[data-budget=exact]')
   await budget.getByText(/tokens in each request/).waitFor()
@@ -236,13 +224,12 @@ test('cost_is_estimated_while_typing_and_exact_when_saved', async () => {
   await shot(page, 'budget-cut')
   await openFile(page, 'Knowledge', /\.md/)
   await budget.getByText(/Passages are taken in/).waitFor()
-  await close()
 })
 
-test('undo_cursor_and_scroll_survive_a_switch_of_files', async () => {
+test('undo_cursor_and_scroll_survive_a_switch_of_files', async ({ app, open }) => {
   await writeFile(join(app.home, 'workspace/LONG.md'), 'A line of a long file.\n'.repeat(400))
   const counts = []
-  const { page, close } = await openPage(browser, app)
+  const page = await open()
   page.on('request', request => {
     if (request.url().endsWith('/api/tokens/text')) counts.push(JSON.parse(request.postData()).text)
   })
@@ -271,11 +258,10 @@ test('undo_cursor_and_scroll_survive_a_switch_of_files', async () => {
     [],
     'a file that is in no request is not sent to be counted',
   )
-  await close()
 })
 
-test('a full disk is said where the file is saved, and the text stays', async () => {
-  const { page, close } = await openPage(browser, app, { prepare: byHand })
+test('a full disk is said where the file is saved, and the text stays', async ({ app, open }) => {
+  const page = await open({ prepare: byHand })
   await openFile(page, 'Memory', /MEMORY\.md/)
   await page.route('**/api/files', route =>
     route.request().method() === 'POST'
@@ -292,7 +278,6 @@ test('a full disk is said where the file is saved, and the text stays', async ()
     .getByText(/^Saved \d\d:\d\d$/)
     .waitFor()
   assert.match(await readFile(join(app.home, 'memory/MEMORY.md'), 'utf8'), /^Not yet on disk\. /)
-  await close()
 })
 
 const saved = page =>
@@ -300,10 +285,13 @@ const saved = page =>
     .getByText(/^Saved \d\d:\d\d$/)
     .waitFor()
 
-test('memory is saved by itself, when nobody types any more or the text is left, and by hand if that is wanted', async () => {
+test('memory is saved by itself, when nobody types any more or the text is left, and by hand if that is wanted', async ({
+  app,
+  open,
+}) => {
   const path = join(app.home, 'memory/diary.md')
   await writeFile(path, 'Monday.\n')
-  const { page, close } = await openPage(browser, app)
+  const page = await open()
   const read = () => readFile(path, 'utf8')
   const composer = page.getByRole('textbox', { name: 'Message', exact: true })
   await openFile(page, 'Memory', /diary\.md/)
@@ -331,13 +319,15 @@ test('memory is saved by itself, when nobody types any more or the text is left,
   await page.keyboard.press('Control+s')
   await saved(page)
   assert.equal(await read(), 'Three. Two. One. Monday.\n')
-  await close()
 })
 
-test('a text that its readers could not read is saved only by somebody who insists', async () => {
+test('a text that its readers could not read is saved only by somebody who insists', async ({
+  app,
+  open,
+}) => {
   const path = join(app.home, 'knowledge/prices.json')
   await writeFile(path, '{"tea": 3}\n')
-  const { page, close } = await openPage(browser, app)
+  const page = await open()
   await openFile(page, 'Knowledge', /prices\.json/)
   await typeAtStart(page, 'x')
   await inspector(page).getByRole('alert').getByText('It is saved by itself once that is right.').waitFor()
@@ -347,5 +337,4 @@ test('a text that its readers could not read is saved only by somebody who insis
   await page.keyboard.press('Control+s')
   await saved(page)
   assert.equal(await readFile(path, 'utf8'), 'x{"tea": 3}\n')
-  await close()
 })

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
-import { chromium } from 'playwright-core'
+import { chromium } from '@playwright/test'
 
 const BIN = process.env.MINICLAW_BIN
 const PATIENCE = 15_000
@@ -54,8 +54,8 @@ const OTHERWISE = [
   { repeat: true, steps: [{ text: 'All right.' }, { finish: 'stop' }] },
 ]
 
-/** `extra` are variables of the server; without any it has no embedding model, whatever this machine has. */
-export async function startMiniclaw(replies = [], extra = {}, config = ALLOWING, flags = []) {
+/** `env` are variables of the server; without any it has no embedding model, whatever this machine has. */
+export async function startMiniclaw({ replies = [], env: extra = {}, config = ALLOWING, flags = [] } = {}) {
   const root = await mkdtemp(join(tmpdir(), 'miniclaw-e2e-'))
   const home = join(root, 'home')
   const script = join(root, 'script.json')
@@ -106,11 +106,14 @@ export async function startMiniclaw(replies = [], extra = {}, config = ALLOWING,
 const DESKTOP = { width: 1440, height: 900 }
 export const MOBILE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
 
-export const startBrowser = (more = []) =>
-  chromium.launch({
-    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-    args: ['--no-sandbox', '--disable-gpu', ...more],
-  })
+/** Debian's Chromium: nothing is downloaded. */
+export const BROWSER = {
+  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+  args: ['--no-sandbox', '--disable-gpu'],
+}
+
+/** A browser outside the tests, for what is measured. */
+export const startBrowser = (more = []) => chromium.launch({ ...BROWSER, args: [...BROWSER.args, ...more] })
 
 const messageBox = lang => page =>
   page.getByRole('textbox', { name: lang === 'zh' ? '消息' : 'Message', exact: true })
@@ -164,7 +167,10 @@ export async function say(page, text) {
 }
 
 /** Waits until the work has ended: the stop button has given its place back to the send button. */
-export const settled = page => page.getByRole('button', { name: 'Send', exact: true }).waitFor()
+export const settled = page => page.getByRole('button', { name: /^(Send|发送)$/ }).waitFor()
+
+/** Opens the tool calls of an answer, once its work has ended: until then they stand open by themselves. */
+export const openCalls = answer => answer.locator('details.chain:not([open]) > summary').click()
 
 /** Waits until `check` is true of a fresh `read`. */
 export async function until(read, check, what) {
@@ -196,3 +202,11 @@ export async function ask(app, path, init) {
 
 export const searchFor = (app, query, folder = 'knowledge') =>
   ask(app, `/api/retrieval/search?${new URLSearchParams({ query, folder, k: 3, candidates: 50 })}`)
+
+/** What is found of a document that was just put there: a question waits for the reading of it, but not for long. */
+export const isRead = (app, word) =>
+  until(
+    () => searchFor(app, word),
+    ({ hits }) => hits.length > 0,
+    `the document with ${word}`,
+  )

@@ -2,32 +2,23 @@
 import assert from 'node:assert/strict'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
 import { catchStream, emit, fakeRetrieval } from './fake-retrieval.mjs'
-import { openPage, searchFor, shot, startBrowser, startMiniclaw } from './harness.mjs'
+import { withMiniclaw } from './fixtures.mjs'
+import { isRead, searchFor, shot } from './harness.mjs'
 import { docxOf, loopingPdf } from './pdf.mjs'
 
-let app
-let browser
-before(async () => {
-  app = await startMiniclaw()
-  browser = await startBrowser()
-})
-after(async () => {
-  await browser?.close()
-  await app?.stop()
-})
+const test = withMiniclaw()
 
 const inspector = page => page.getByRole('region', { name: 'Inspector' })
 
-async function openKnowledge(prepare) {
-  const opened = await openPage(browser, app, { prepare })
-  await inspector(opened.page).getByRole('tab', { name: 'Knowledge' }).click()
-  return opened
+async function openKnowledge(open, prepare) {
+  const page = await open({ prepare })
+  await inspector(page).getByRole('tab', { name: 'Knowledge' }).click()
+  return page
 }
 
-test('the list says how big the index is, and leads to the playground', async () => {
-  const { page, close } = await openKnowledge()
+test('the list says how big the index is, and leads to the playground', async ({ app, open }) => {
+  const page = await openKnowledge(open)
   await inspector(page).getByText('not indexed yet').waitFor()
   await searchFor(app, 'keys')
   await inspector(page)
@@ -39,55 +30,55 @@ test('the list says how big the index is, and leads to the playground', async ()
   assert.equal(await link.getAttribute('href'), '/playground?folder=knowledge')
   await inspector(page).getByRole('tab', { name: 'Skills' }).click()
   assert.equal(await inspector(page).getByText('passages').count(), 0)
-  await close()
 })
 
-test('files that cannot be read are listed with their reason', async () => {
+test('files that cannot be read are listed with their reason', async ({ app, open }) => {
   await writeFile(join(app.home, 'knowledge/scan.txt'), Buffer.from([0xff, 0xfe, 0x00]))
   await searchFor(app, 'keys')
-  const { page, close } = await openKnowledge()
+  const page = await openKnowledge(open)
   await inspector(page).getByText('1 file cannot be read').click()
   await inspector(page).getByText('knowledge/scan.txt').waitFor()
   await inspector(page).getByText(/UTF-8/).first().waitFor()
   await shot(page, 'index-unreadable')
-  await close()
 })
 
-test('documents that cannot be read say why, in Chinese too; a Word document is found', async () => {
+test('documents that cannot be read say why, in Chinese too; a Word document is found', async ({
+  app,
+  open,
+}) => {
   const knowledge = name => join(app.home, 'knowledge', name)
   const word = docxOf('Reeds', 'Bitterns boom in the reeds.')
   await writeFile(knowledge('reeds.docx'), word)
   await writeFile(knowledge('loop.pdf'), loopingPdf())
   await writeFile(knowledge('broken.docx'), word.subarray(0, 200))
-  const found = await searchFor(app, 'bitterns')
+  const found = await isRead(app, 'bitterns')
   assert.equal(found.hits[0].source, 'knowledge/reeds.docx')
-  const { page, close } = await openKnowledge()
+  const page = await openKnowledge(open)
   await inspector(page).getByText('3 files cannot be read').click()
   await inspector(page).getByText('knowledge/loop.pdf — It is nested too deeply to be read.').waitFor()
   await inspector(page).getByText('knowledge/broken.docx — It is damaged').waitFor()
   await shot(page, 'index-documents')
-  await close()
-  const chinese = await openPage(browser, app, { lang: 'zh' })
-  await chinese.page.getByRole('tab', { name: '知识库' }).click()
-  await chinese.page.getByText('3 个文件无法读取').click()
-  await chinese.page.getByText('knowledge/loop.pdf — 嵌套层次过深，无法读取。').waitFor()
-  await shot(chinese.page, 'index-documents-zh')
+  const chinese = await open({ lang: 'zh' })
+  await chinese.getByRole('tab', { name: '知识库' }).click()
+  await chinese.getByText('3 个文件无法读取').click()
+  await chinese.getByText('knowledge/loop.pdf — 嵌套层次过深，无法读取。').waitFor()
+  await shot(chinese, 'index-documents-zh')
   await chinese.close()
   for (const name of ['reeds.docx', 'loop.pdf', 'broken.docx']) await rm(knowledge(name))
   await searchFor(app, 'keys')
 })
 
 // Made up: so many files take a test too long to write.
-test('files beyond as many as are indexed are said', async () => {
-  const { page, close } = await openKnowledge(page => fakeRetrieval(page, app, { leftOut: 1234 }))
+test('files beyond as many as are indexed are said', async ({ app, open }) => {
+  const page = await openKnowledge(open, page => fakeRetrieval(page, app, { leftOut: 1234 }))
   await inspector(page).getByText('1,234 more files are not indexed: 20,000 is the most').waitFor()
   await shot(page, 'index-left-out')
-  await close()
 })
 
 // Made up: a real index of so few files is built before one could look.
-test('progress moves with the notices of the server, and goes when it is done', async () => {
-  const { page, close } = await openKnowledge(page => catchStream(page.context()))
+test('progress moves with the notices of the server, and goes when it is done', async ({ app, open }) => {
+  await searchFor(app, 'keys')
+  const page = await openKnowledge(open, page => catchStream(page.context()))
   await inspector(page).getByText('passages').waitFor()
   const tell = (state, done) => emit(page, { type: 'index', folder: 'knowledge', state, done, total: 340 })
   await tell('building', 17)
@@ -97,22 +88,23 @@ test('progress moves with the notices of the server, and goes when it is done', 
   await shot(page, 'index-progress')
   await tell('ready', 340)
   await inspector(page).getByRole('progressbar').waitFor({ state: 'detached' })
-  await close()
 })
 
 // Made up: the tested server has no embedding model.
-test('with a model the line counts the vectors', async () => {
-  const { page, close } = await openKnowledge(page => fakeRetrieval(page, app))
+test('with a model the line counts the vectors', async ({ app, open }) => {
+  const page = await openKnowledge(open, page => fakeRetrieval(page, app))
   await inspector(page)
     .getByText(/^9 files · (\d+) passages · \1 of \1 vectors · mini-256$/)
     .waitFor()
-  await close()
 })
 
 // Made up: a model that is there and broken takes a damaged download.
-test('a model that does not work is said with its reason, and goes when it works again', async () => {
+test('a model that does not work is said with its reason, and goes when it works again', async ({
+  app,
+  open,
+}) => {
   const world = { model: { state: 'failed', detail: 'The weights are damaged.' } }
-  const { page, close } = await openKnowledge(async page => {
+  const page = await openKnowledge(open, async page => {
     await catchStream(page.context())
     await fakeRetrieval(page, app, world)
   })
@@ -122,5 +114,4 @@ test('a model that does not work is said with its reason, and goes when it works
   await emit(page, { type: 'index', folder: 'knowledge', state: 'embedding', done: 1, total: 2 })
   await emit(page, { type: 'index', folder: 'knowledge', state: 'ready', done: 2, total: 2 })
   await inspector(page).getByText('The weights are damaged.').waitFor({ state: 'detached' })
-  await close()
 })

@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
-import { answers, composer, openPage, say, settled, shot, until } from './harness.mjs'
-import { faults, stage } from './stage.mjs'
+import { faults, withMiniclaw } from './fixtures.mjs'
+import { answers, composer, say, settled, shot, until } from './harness.mjs'
 
 const change = (id, name, args) => ({ tool_call: { id, name, arguments: args } })
 const REPLIES = [
@@ -29,12 +28,17 @@ const REPLIES = [
   },
   { match: 'change two files', steps: [{ text: 'Done.' }, { finish: 'stop' }] },
 ]
-const world = stage(REPLIES, {}, 'approvals: {tools: {create_file: unattended}}\n')
+const test = withMiniclaw({
+  replies: REPLIES,
+  config: 'approvals: {tools: {create_file: unattended}}\n',
+})
 const log = page => page.getByRole('log')
 const sheet = page => page.getByRole('dialog', { name: 'Keyboard shortcuts' })
 
-test('the arrow up in an empty field edits the last message, and letters work on the message with the focus', async () => {
-  const { page, close } = await openPage(world.browser, world.app)
+test('the arrow up in an empty field edits the last message, and letters work on the message with the focus', async ({
+  open,
+}) => {
+  const page = await open()
   await say(page, 'show me code')
   await answers(page).getByText('echo two').waitFor()
   await settled(page)
@@ -53,11 +57,10 @@ test('the arrow up in an empty field edits the last message, and letters work on
   await page.keyboard.press('ArrowUp')
   await page.keyboard.press('e')
   await field.waitFor()
-  await close()
 })
 
-test('the last block of code is copied by keys', async () => {
-  const { page, close } = await openPage(world.browser, world.app, {
+test('the last block of code is copied by keys', async ({ open }) => {
+  const page = await open({
     permissions: ['clipboard-read', 'clipboard-write'],
   })
   await say(page, 'show me code')
@@ -66,11 +69,10 @@ test('the last block of code is copied by keys', async () => {
   await page.keyboard.press('Control+Shift+;')
   await page.getByText('The last block of code is copied.').first().waitFor()
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), 'echo two\n')
-  await close()
 })
 
-test('keys are chosen by pressing them, kept, and given back', async () => {
-  const { page, close } = await openPage(world.browser, world.app)
+test('keys are chosen by pressing them, kept, and given back', async ({ open }) => {
+  const page = await open()
   await page.keyboard.press('Control+/')
   const change = sheet(page).getByRole('button', { name: 'Change the keys of “Command palette”' })
   await change.click()
@@ -94,11 +96,10 @@ test('keys are chosen by pressing them, kept, and given back', async () => {
   await page.keyboard.press('Escape')
   await page.keyboard.press('Control+k')
   await page.getByRole('dialog', { name: 'Command palette' }).waitFor()
-  await close()
 })
 
-test('a file opens by its name', async () => {
-  const { page, close } = await openPage(world.browser, world.app)
+test('a file opens by its name', async ({ open }) => {
+  const page = await open()
   const text = page.locator('#pane-right .cm-content')
   const openSoul = async () => {
     await page.keyboard.press('Control+p')
@@ -119,11 +120,13 @@ test('a file opens by its name', async () => {
   assert.equal(await wraps(), false, 'it is kept')
   await text.press('Alt+z')
   await until(wraps, on => on, 'long lines to be wrapped')
-  await close()
 })
 
-test('a session that grew unseen is marked until it is opened, and is told by its first words before it has a title', async () => {
-  const { page, close } = await openPage(world.browser, world.app)
+test('a session that grew unseen is marked until it is opened, and is told by its first words before it has a title', async ({
+  app,
+  open,
+}) => {
+  const page = await open()
   await say(page, 'in the background')
   await page.waitForURL(/\/s\//)
   const path = new URL(page.url()).pathname
@@ -131,18 +134,17 @@ test('a session that grew unseen is marked until it is opened, and is told by it
   await answers(page).getByText('Begun.').waitFor()
   await row.getByText('in the background').waitFor()
   await page.getByRole('button', { name: 'New chat', exact: true }).click()
-  await page.waitForURL(`${world.app.url}/`)
+  await page.waitForURL(`${app.url}/`)
   assert.equal(await row.getByText('Unread').count(), 0)
-  await world.app.openGate('later')
+  await app.openGate('later')
   await row.getByText('Unread').waitFor({ state: 'attached' })
   await shot(page, 'unread')
   await row.click()
   await row.getByText('Unread').waitFor({ state: 'detached' })
-  await close()
 })
 
-test('what runs in another conversation is stopped from its row', async () => {
-  const { page, close } = await openPage(world.browser, world.app)
+test('what runs in another conversation is stopped from its row', async ({ open }) => {
+  const page = await open()
   await say(page, 'without an end')
   await answers(page).getByText('Begun.').waitFor()
   const row = page.locator(`#pane-left a[href="${new URL(page.url()).pathname}"]`)
@@ -154,11 +156,13 @@ test('what runs in another conversation is stopped from its row', async () => {
   await row.getByText('Running').waitFor({ state: 'detached' })
   await row.click()
   await page.getByText('Stopped', { exact: false }).first().waitFor()
-  await close()
 })
 
-test('all that a work changed is undone at once, and done again; what was edited since stays', async () => {
-  const { page, close } = await openPage(world.browser, world.app)
+test('all that a work changed is undone at once, and done again; what was edited since stays', async ({
+  app,
+  open,
+}) => {
+  const page = await open()
   await say(page, 'change two files')
   await page.getByRole('heading', { name: '2 files changed' }).waitFor()
   await settled(page)
@@ -198,31 +202,30 @@ test('all that a work changed is undone at once, and done again; what was edited
     n => n === 0,
     'both back',
   )
-  await writeFile(join(world.app.home, 'memory/one.md'), 'mine\n')
+  await writeFile(join(app.home, 'memory/one.md'), 'mine\n')
   await page.getByRole('button', { name: 'Undo this work' }).click()
   await dialog.getByRole('region', { name: 'memory/one.md' }).getByText('so it stays as it is').waitFor()
   await dialog.getByRole('button', { name: 'Undo 1 change' }).click()
   await page.getByText('1 change was undone').first().waitFor()
-  assert.equal(await readFile(join(world.app.home, 'memory/one.md'), 'utf8'), 'mine\n')
-  await close()
+  assert.equal(await readFile(join(app.home, 'memory/one.md'), 'utf8'), 'mine\n')
 })
 
-test('formulas are set, prices are not, and nothing of it breaks the policy of the page', async () => {
-  const { page, close } = await openPage(world.browser, world.app)
+test('formulas are set, prices are not, and nothing of it breaks the policy of the page', async ({
+  open,
+}) => {
+  const page = await open()
   await say(page, 'what is a half')
   await log(page).locator('math mfrac').waitFor()
   await log(page).locator('.formula math').waitFor()
   await answers(page).getByText('not $5 or $6:').waitFor()
   assert.deepEqual(await faults(page), [])
   await shot(page, 'math')
-  await close()
 })
 
-test('a file has an address, with the line that is meant', async () => {
-  await writeFile(join(world.app.home, 'memory/多行 notes.md'), 'one\ntwo\nthree\n')
+test('a file has an address, with the line that is meant', async ({ app, open }) => {
+  await writeFile(join(app.home, 'memory/多行 notes.md'), 'one\ntwo\nthree\n')
   const path = `/f/memory/${encodeURIComponent('多行 notes.md')}?line=2`
-  const { page, close } = await openPage(world.browser, world.app, { path })
+  const page = await open({ path })
   await page.locator('#pane-right .cm-passage', { hasText: 'two' }).waitFor()
   assert.equal(new URL(page.url()).pathname, '/')
-  await close()
 })

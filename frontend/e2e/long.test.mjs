@@ -1,17 +1,7 @@
 // One long answer: only what is near the screen is kept as elements, and nobody should notice.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import {
-  answers,
-  composer,
-  openPage,
-  say,
-  settled,
-  shot,
-  startBrowser,
-  startMiniclaw,
-  until,
-} from './harness.mjs'
+import { withMiniclaw } from './fixtures.mjs'
+import { answers, composer, say, settled, shot, until } from './harness.mjs'
 
 const SECTIONS = 120
 const section = (name, code) =>
@@ -38,16 +28,7 @@ const REPLIES = [
   },
 ]
 
-let app
-let browser
-before(async () => {
-  app = await startMiniclaw(REPLIES)
-  browser = await startBrowser()
-})
-after(async () => {
-  await browser?.close()
-  await app?.stop()
-})
+const test = withMiniclaw({ replies: REPLIES })
 
 const log = page => page.getByRole('log')
 
@@ -101,8 +82,10 @@ async function longAnswer(page) {
   await settled(page)
 }
 
-test('scrolled from end to end, every line of a long answer comes by, and none of them moves', async () => {
-  const { page, close } = await openPage(browser, app)
+test('scrolled from end to end, every line of a long answer comes by, and none of them moves', async ({
+  open,
+}) => {
+  const page = await open()
   await longAnswer(page)
   await fewAreThere(page)
   const height = () => log(page).evaluate(box => box.scrollHeight)
@@ -131,11 +114,10 @@ test('scrolled from end to end, every line of a long answer comes by, and none o
     await shot(page, turn < 0 ? 'long-top' : 'long-end')
   }
   assert.equal(met.size, SECTIONS)
-  await close()
 })
 
-test('a jump into the midst of a long answer finds it there, also after a reload', async () => {
-  const { page, close } = await openPage(browser, app)
+test('a jump into the midst of a long answer finds it there, also after a reload', async ({ open }) => {
+  const page = await open()
   await longAnswer(page)
   await page.waitForURL(/\/s\//)
   await page.reload()
@@ -154,11 +136,10 @@ test('a jump into the midst of a long answer finds it there, also after a reload
   await shot(page, 'long-midst')
   await page.getByRole('button', { name: 'Jump to latest' }).click()
   await answers(page).getByText('The end.').waitFor()
-  await close()
 })
 
-test('words far down in a long answer are found, gone to and marked', async () => {
-  const { page, close } = await openPage(browser, app)
+test('words far down in a long answer are found, gone to and marked', async ({ open }) => {
+  const page = await open()
   await longAnswer(page)
   await composer(page).press('Control+f')
   const bar = page.getByRole('search', { name: 'Find in this conversation' })
@@ -177,11 +158,10 @@ test('words far down in a long answer are found, gone to and marked', async () =
     await shot(page, `long-find-${n}`)
   }
   await fewAreThere(page)
-  await close()
 })
 
-test('who reads the midst of a long answer stays there while it grows', async () => {
-  const { page, close } = await openPage(browser, app)
+test('who reads the midst of a long answer stays there while it grows', async ({ app, open }) => {
+  const page = await open()
   await say(page, 'and more of it')
   await answers(page)
     .getByText(`Section ${SECTIONS - 1}`)
@@ -196,11 +176,10 @@ test('who reads the midst of a long answer stays there while it grows', async ()
   await fewAreThere(page)
   await page.getByRole('button', { name: 'Jump to latest' }).click()
   await answers(page).getByText('The end.').waitFor()
-  await close()
 })
 
-test('a selection reaches over all of a long answer, and is let go of afterwards', async () => {
-  const { page, close } = await openPage(browser, app)
+test('a selection reaches over all of a long answer, and is let go of afterwards', async ({ open }) => {
+  const page = await open()
   await longAnswer(page)
   await fewAreThere(page)
   await log(page).focus()
@@ -230,5 +209,4 @@ test('a selection reaches over all of a long answer, and is let go of afterwards
   assert.ok(!carried.includes(`const n${SECTIONS - 1} = 1`))
   await composer(page).click()
   await fewAreThere(page)
-  await close()
 })

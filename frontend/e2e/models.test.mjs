@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
-import { answers, ask, composer, openPage, say, settled, shot, until } from './harness.mjs'
-import { faults, LOOKS, stage } from './stage.mjs'
+import { faults, LOOKS, withMiniclaw } from './fixtures.mjs'
+import { answers, ask, composer, say, settled, shot, until } from './harness.mjs'
 
 const ALONE = 'find_local_models: false\n'
 const CONFIG = `${ALONE}models:
@@ -12,25 +11,28 @@ const CONFIG = `${ALONE}models:
   - {id: deepseek-chat, api_url: 'https://api.deepseek.com', api_key: x}
 `
 
-const world = stage([], {}, CONFIG)
+const test = withMiniclaw({ config: CONFIG })
 
 const picker = page => page.getByRole('button', { name: /^(Model: |模型：)/ })
 const choose = async (page, name) => {
   await picker(page).click()
   await page.getByRole('menuitemcheckbox', { name }).click()
 }
-const asked = async () => (await world.app.requests()).filter(body => body.tools).map(body => body.model)
+const asked = async app => (await app.requests()).filter(body => body.tools).map(body => body.model)
 const id = page => new URL(page.url()).pathname.split('/')[2]
-const chosen = async page => (await ask(world.app, `/api/sessions/${id(page)}/history`)).chosen
+const chosen = async (app, page) => (await ask(app, `/api/sessions/${id(page)}/history`)).chosen
 
-test('the chosen model answers from the next message on, in this conversation only', async () => {
-  const { page, close } = await openPage(world.browser, world.app)
+test('the chosen model answers from the next message on, in this conversation only', async ({
+  app,
+  open,
+}) => {
+  const page = await open()
   await choose(page, /^The second/)
   await page.getByRole('button', { name: 'Model: The second' }).waitFor()
   await say(page, 'one')
   await answers(page).getByText('other-mock').waitFor()
   await settled(page)
-  assert.deepEqual(await chosen(page), { model: 'other/other-mock' })
+  assert.deepEqual(await chosen(app, page), { model: 'other/other-mock' })
   await page.reload()
   await page.getByRole('button', { name: 'Model: The second' }).waitFor()
   await answers(page).getByText('other-mock').waitFor()
@@ -38,55 +40,50 @@ test('the chosen model answers from the next message on, in this conversation on
   await say(page, 'two')
   await answers(page).nth(1).getByText('mock', { exact: true }).waitFor()
   await settled(page)
-  assert.deepEqual(await asked(), ['other-mock', 'mock'])
-  const other = await openPage(world.browser, world.app)
-  await other.page.getByRole('button', { name: 'Model: mock' }).waitFor()
-  await other.close()
-  await close()
+  assert.deepEqual(await asked(app), ['other-mock', 'mock'])
+  const other = await open()
+  await other.getByRole('button', { name: 'Model: mock' }).waitFor()
 })
 
-test('thinking can be switched where the model has a switch, for every tab', async () => {
-  const { page, close } = await openPage(world.browser, world.app)
+test('thinking can be switched where the model has a switch, for every tab', async ({ app, open }) => {
+  const page = await open()
   await say(page, 'hello')
   await answers(page).first().waitFor()
   await settled(page)
-  const other = await openPage(world.browser, world.app, { path: `/s/${id(page)}` })
+  const other = await open({ path: `/s/${id(page)}` })
   const thinking = tab => tab.getByRole('button', { name: /^Thinking: / })
   assert.equal(await thinking(page).count(), 0)
   await choose(page, /^DeepSeek deepseek-chat/)
   await page.getByRole('button', { name: 'Thinking: auto' }).click()
   await page.getByRole('menuitemcheckbox', { name: 'Thinking: on' }).click()
-  await other.page.getByRole('button', { name: 'Thinking: on' }).waitFor()
-  assert.deepEqual(await chosen(page), { model: 'deepseek/deepseek-chat', thinking: true })
-  const { request } = await ask(world.app, `/api/prompt?session_id=${id(page)}`)
+  await other.getByRole('button', { name: 'Thinking: on' }).waitFor()
+  assert.deepEqual(await chosen(app, page), { model: 'deepseek/deepseek-chat', thinking: true })
+  const { request } = await ask(app, `/api/prompt?session_id=${id(page)}`)
   assert.deepEqual([request.model, request.thinking], ['deepseek-chat', { type: 'enabled' }])
   await choose(page, /^The second/)
-  await thinking(other.page).waitFor({ state: 'detached' })
-  assert.deepEqual(await chosen(page), { model: 'other/other-mock' })
-  await other.close()
-  await close()
+  await thinking(other).waitFor({ state: 'detached' })
+  assert.deepEqual(await chosen(app, page), { model: 'other/other-mock' })
 })
 
 for (const { look, given } of LOOKS) {
-  test(`the choice, ${look}`, async () => {
-    const { page, close } = await openPage(world.browser, world.app, given)
+  test(`the choice, ${look}`, async ({ open }) => {
+    const page = await open(given)
     await choose(page, /^DeepSeek deepseek-chat/)
     await page.getByRole('button', { name: /^(Thinking: |思考：)/ }).waitFor()
     await picker(page).click()
     await page.getByRole('menuitemcheckbox').nth(3).waitFor()
     await shot(page, `models-${look}`)
     assert.deepEqual(await faults(page), [])
-    await close()
   })
 }
 
-test('a model that is gone is told, with a way out', async () => {
-  const { page, close } = await openPage(world.browser, world.app)
+test('a model that is gone is told, with a way out', async ({ app, open }) => {
+  const page = await open()
   await choose(page, /^The second/)
   await say(page, 'one')
   await answers(page).first().waitFor()
   await settled(page)
-  await world.app.restart(() => writeFile(join(world.app.home, 'config.yml'), ALONE))
+  await app.restart(() => writeFile(join(app.home, 'config.yml'), ALONE))
   await page.reload()
   await page.getByText('The model “other/other-mock”, which this conversation is set to').waitFor()
   await shot(page, 'model-gone')
@@ -96,6 +93,9 @@ test('a model that is gone is told, with a way out', async () => {
   await page.getByRole('button', { name: 'Model: mock' }).waitFor()
   await composer(page).press('Enter')
   await answers(page).nth(1).getByText('All right.').waitFor()
-  await until(asked, models => models.at(-1) === 'mock', 'the default model to be asked')
-  await close()
+  await until(
+    () => asked(app),
+    models => models.at(-1) === 'mock',
+    'the default model to be asked',
+  )
 })

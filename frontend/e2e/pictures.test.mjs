@@ -1,51 +1,21 @@
 import assert from 'node:assert/strict'
-import { readdir, readFile, rm } from 'node:fs/promises'
-import { createRequire } from 'node:module'
+import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
-import {
-  answers,
-  ask,
-  MOBILE,
-  openPage,
-  say,
-  settled,
-  shot,
-  startBrowser,
-  startMiniclaw,
-  until,
-} from './harness.mjs'
+import { faults, withMiniclaw } from './fixtures.mjs'
+import { answers, ask, MOBILE, say, settled, shot, until } from './harness.mjs'
 
-let app
-let browser
-let axe
 const asking = `find_local_models: false
 models:
   - {id: eyes, name: Eyes, api_url: '\${OPENAI_BASE_URL}', api_key: x, vision: true}
 default_model: eyes
 `
-before(async () => {
-  app = await startMiniclaw([], {}, asking)
-  browser = await startBrowser()
-  axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-})
-after(async () => {
-  await browser?.close()
-  await app?.stop()
-})
+const test = withMiniclaw({ config: asking })
 
 const STILL = { reducedMotion: 'reduce' }
 const attached = (page, name = 'Attached files') => page.locator('form').getByRole('list', { name })
 const sent = page => page.getByRole('article', { name: 'You' }).getByRole('list', { name: 'Attached files' })
 
-async function accessible(page) {
-  await page.evaluate(axe)
-  const { violations } = await page.evaluate(() => window.axe.run(document))
-  assert.deepEqual(
-    violations.map(({ id, nodes }) => `${id}: ${nodes.map(node => node.target).join(', ')}`),
-    [],
-  )
-}
+const accessible = async page => assert.deepEqual(await faults(page), [])
 
 /** A picture that the page draws, brought as a paste or a drop does. */
 const bring = (page, type, { name, mime, width, height }) =>
@@ -78,14 +48,17 @@ const shown = image =>
     'the picture',
   )
 
-const lastAsked = async () =>
+const lastAsked = async app =>
   (await app.requests())
     .filter(body => body.tools)
     .at(-1)
     .messages.at(-1).content
 
-test('a pasted picture is made small enough, reaches the model, and is seen after a reload and larger on a click', async () => {
-  const { page, close } = await openPage(browser, app, STILL)
+test('a pasted picture is made small enough, reaches the model, and is seen after a reload and larger on a click', async ({
+  app,
+  open,
+}) => {
+  const page = await open(STILL)
   await bring(page, 'paste', { name: 'image.png', mime: 'image/png', width: 3136, height: 1200 })
   const chip = attached(page).getByRole('img', { name: 'image.png' })
   await shown(chip)
@@ -102,7 +75,7 @@ test('a pasted picture is made small enough, reaches the model, and is seen afte
   await answers(page).getByText('All right.').waitFor()
   await settled(page)
   assert.equal(await attached(page).count(), 0)
-  const content = await lastAsked()
+  const content = await lastAsked(app)
   assert.ok(Array.isArray(content), content)
   const [text, first, second] = content
   assert.equal(text.text, '[picture 1: image.png]\n[picture 2: photo.jpg]\n\nWhat is this?')
@@ -132,25 +105,23 @@ test('a pasted picture is made small enough, reaches the model, and is seen afte
   await answers(page).getByRole('button', { name: 'Answer again' }).click()
   await page.getByText('Way 2 of 2').waitFor({ state: 'attached' })
   await settled(page)
-  assert.deepEqual(await lastAsked(), [text, first, second], 'asked again with the same pictures')
+  assert.deepEqual(await lastAsked(app), [text, first, second], 'asked again with the same pictures')
   await shown(seen)
 
   const folder = join(app.home, 'sessions/pictures', new URL(page.url()).pathname.split('/')[2])
   const png = (await readdir(folder)).find(name => name.endsWith('.png'))
   await rm(join(folder, png))
   const path = new URL(page.url()).pathname
-  await close()
   // This browser has not seen it: its address says what is in it, so one that has keeps it.
-  const other = await openPage(browser, app, { ...STILL, path })
-  await sent(other.page).getByText('image.png: its file is missing or was changed').waitFor()
-  await shown(sent(other.page).getByRole('img', { name: 'photo.jpg' }))
-  await shot(other.page, 'picture-missing')
-  await accessible(other.page)
-  await other.close()
+  const other = await open({ ...STILL, path })
+  await sent(other).getByText('image.png: its file is missing or was changed').waitFor()
+  await shown(sent(other).getByRole('img', { name: 'photo.jpg' }))
+  await shot(other, 'picture-missing')
+  await accessible(other)
 })
 
-test('where the model cannot see, the page says so before anything is sent', async () => {
-  const { page, close } = await openPage(browser, app, { ...STILL, ...MOBILE, theme: 'dark' })
+test('where the model cannot see, the page says so before anything is sent', async ({ app, open }) => {
+  const page = await open({ ...STILL, ...MOBILE, theme: 'dark' })
   await say(page, 'first')
   await answers(page).getByText('All right.').waitFor()
   await settled(page)
@@ -170,11 +141,10 @@ test('where the model cannot see, the page says so before anything is sent', asy
   await accessible(page)
   await attached(page).getByRole('button', { name: 'Remove image.png' }).click()
   await page.getByText(/cannot see pictures/).waitFor({ state: 'detached' })
-  await close()
 })
 
-test('in Chinese, on a small screen and in the dark a picture is sent and shown, too', async () => {
-  const { page, close } = await openPage(browser, app, { ...STILL, ...MOBILE, lang: 'zh', theme: 'dark' })
+test('in Chinese, on a small screen and in the dark a picture is sent and shown, too', async ({ open }) => {
+  const page = await open({ ...STILL, ...MOBILE, lang: 'zh', theme: 'dark' })
   await bring(page, 'paste', { name: '图.webp', mime: 'image/webp', width: 800, height: 2000 })
   await shown(attached(page, '附件').getByRole('img', { name: '图.webp' }))
   await page.locator('[data-composer]').fill('这是什么？')
@@ -189,5 +159,4 @@ test('in Chinese, on a small screen and in the dark a picture is sent and shown,
   await page.getByRole('button', { name: '图.webp' }).click()
   await shown(page.getByRole('dialog', { name: '图.webp' }).getByRole('img'))
   await shot(page, 'picture-view-mobile-zh-dark')
-  await close()
 })

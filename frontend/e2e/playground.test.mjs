@@ -1,34 +1,13 @@
 // The playground: what is found, why, and what another weight would do.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
 import { catchStream, emit, fakeRetrieval } from './fake-retrieval.mjs'
-import {
-  answers,
-  ask,
-  MOBILE,
-  openPage,
-  say,
-  searchFor,
-  settled,
-  shot,
-  startBrowser,
-  startMiniclaw,
-  until,
-} from './harness.mjs'
+import { withMiniclaw } from './fixtures.mjs'
+import { answers, ask, MOBILE, say, searchFor, settled, shot, until } from './harness.mjs'
 
 const QUESTION = 'where do I put my API key'
 const ADDRESS = `/playground?query=${encodeURIComponent(QUESTION)}&folder=knowledge`
 
-let app
-let browser
-before(async () => {
-  app = await startMiniclaw()
-  browser = await startBrowser()
-})
-after(async () => {
-  await browser?.close()
-  await app?.stop()
-})
+const test = withMiniclaw()
 
 const question = page => page.getByRole('searchbox', { name: 'Question' })
 const rows = page => page.locator('[data-row]')
@@ -36,17 +15,20 @@ const order = page => rows(page).evaluateAll(all => all.map(row => row.dataset.r
 const weight = page => page.getByRole('slider', { name: 'Weight of the meaning' })
 const side = page => page.locator('#pane-right')
 
-const playground = (options = {}) => openPage(browser, app, { path: ADDRESS, ready: question, ...options })
+const playground = (open, options = {}) => open({ path: ADDRESS, ready: question, ...options })
 
 /** The tested server has no embedding model; what two sides do to each other is shown by a stand-in. */
-async function withMeaning(options = {}) {
+async function withMeaning({ app, open }, options = {}) {
   const world = {}
-  const opened = await playground({ prepare: page => fakeRetrieval(page, app, world), ...options })
-  return { ...opened, world }
+  const page = await playground(open, { prepare: page => fakeRetrieval(page, app, world), ...options })
+  return { page, world }
 }
 
-test('an address is a trial: its question is asked, and the best passage stands beside in its file', async () => {
-  const { page, close } = await playground()
+test('an address is a trial: its question is asked, and the best passage stands beside in its file', async ({
+  app,
+  open,
+}) => {
+  const page = await playground(open)
   await rows(page).first().waitFor()
   assert.equal(await question(page).inputValue(), QUESTION)
   const { hits } = await searchFor(app, QUESTION)
@@ -59,11 +41,10 @@ test('an address is a trial: its question is asked, and the best passage stands 
   const words = text => text.replace(/\s+/g, '')
   assert.equal(words(coloured.join('')), words(hits[0].text))
   await shot(page, 'playground')
-  await close()
 })
 
-test('the question is shown as it was searched, with what was left out of it', async () => {
-  const { page, close } = await playground({ path: '/playground' })
+test('the question is shown as it was searched, with what was left out of it', async ({ open }) => {
+  const page = await playground(open, { path: '/playground' })
   await page.getByText('Ask something, and see').waitFor()
   assert.ok(await question(page).evaluate(input => input === document.activeElement))
   await page.keyboard.type('where is the zyzzyva key')
@@ -77,11 +58,10 @@ test('the question is shown as it was searched, with what was left out of it', a
   await terms.getByText('where, is, the').waitFor()
   await page.getByText(/\d ms: files .* words .* question .* meaning .* order/).waitFor()
   await page.waitForURL(/query=where\+is\+the\+zyzzyva\+key/)
-  await close()
 })
 
-test('half a word of an input method is no question', async () => {
-  const { page, close } = await playground({ path: '/playground?folder=knowledge' })
+test('half a word of an input method is no question', async ({ open }) => {
+  const page = await playground(open, { path: '/playground?folder=knowledge' })
   const asked = []
   page.on('request', request => request.url().includes('/search?') && asked.push(request.url()))
   const devtools = await page.context().newCDPSession(page)
@@ -92,11 +72,13 @@ test('half a word of an input method is no question', async () => {
   await devtools.send('Input.insertText', { text: '密钥' })
   await rows(page).first().waitFor()
   assert.equal(new URL(asked[0]).searchParams.get('query'), '密钥')
-  await close()
 })
 
-test('another weight ranks anew at once, without asking, and goes back to the server’s', async () => {
-  const { page, close, world } = await withMeaning()
+test('another weight ranks anew at once, without asking, and goes back to the server’s', async ({
+  app,
+  open,
+}) => {
+  const { page, world } = await withMeaning({ app, open })
   await rows(page).first().waitFor()
   const own = await order(page)
   const asked = world.asked
@@ -124,15 +106,14 @@ test('another weight ranks anew at once, without asking, and goes back to the se
   await shot(page, 'playground-meaning')
   await page.getByRole('button', { name: 'Back to it' }).click()
   assert.deepEqual(await order(page), own)
-  await close()
 })
 
-test('rows glide to their new place, and only jump where motion is not wanted', async () => {
+test('rows glide to their new place, and only jump where motion is not wanted', async ({ app, open }) => {
   for (const [reducedMotion, glides] of [
     ['no-preference', true],
     ['reduce', false],
   ]) {
-    const { page, close } = await withMeaning({ reducedMotion })
+    const { page } = await withMeaning({ app, open }, { reducedMotion })
     await rows(page).first().waitFor()
     await page.evaluate(() => {
       window.glides = 0
@@ -151,12 +132,11 @@ test('rows glide to their new place, and only jump where motion is not wanted', 
       'another order',
     )
     assert.equal((await page.evaluate(() => window.glides)) > 0, glides, reducedMotion)
-    await close()
   }
 })
 
-test('more passages can be handed on; the rest are near misses with their reason', async () => {
-  const { page, close } = await playground()
+test('more passages can be handed on; the rest are near misses with their reason', async ({ open }) => {
+  const page = await playground(open)
   await rows(page).first().waitFor()
   const handed = () => page.locator('ol > li').evaluateAll(all => all.findIndex(li => !li.dataset.row))
   assert.equal(await handed(), 3)
@@ -169,11 +149,10 @@ test('more passages can be handed on; the rest are near misses with their reason
     .getByText(/its words weigh less: 0\.\d\d · 0\.\d\d behind/)
     .waitFor()
   await page.waitForURL(/k=5/)
-  await close()
 })
 
-test('the arrows lead from the question through the results, and the file follows', async () => {
-  const { page, close } = await playground()
+test('the arrows lead from the question through the results, and the file follows', async ({ app, open }) => {
+  const page = await playground(open)
   await rows(page).first().waitFor()
   await question(page).focus()
   await page.keyboard.press('ArrowDown')
@@ -182,11 +161,10 @@ test('the arrows lead from the question through the results, and the file follow
   assert.equal(await second.getByRole('button').first().getAttribute('aria-expanded'), 'true')
   const { hits } = await searchFor(app, QUESTION)
   await side(page).getByRole('heading', { name: hits[1].source }).waitFor()
-  await close()
 })
 
-test('a chunk says where it came from', async () => {
-  const { page, close } = await playground()
+test('a chunk says where it came from', async ({ app, open }) => {
+  const page = await playground(open)
   await rows(page).first().waitFor()
   const { hits } = await searchFor(app, QUESTION)
   const { chunks } = await ask(app, `/api/retrieval/chunks?path=${hits[0].source}`)
@@ -201,20 +179,18 @@ test('a chunk says where it came from', async () => {
     .getByText(`${from.toLocaleString('en')}–${to.toLocaleString('en')} (${to - from})`, { exact: true })
     .waitFor()
   await facts.getByText('no vector yet').waitFor()
-  await close()
 })
 
-test('the editor stands beside on demand, and the passage comes back', async () => {
-  const { page, close } = await playground()
+test('the editor stands beside on demand, and the passage comes back', async ({ open }) => {
+  const page = await playground(open)
   await rows(page).first().getByRole('button', { name: 'Open in the editor' }).click()
   await side(page).locator('.cm-passage').first().waitFor()
   await side(page).getByRole('button', { name: 'Back to the passage' }).click()
   await side(page).getByText('found', { exact: true }).waitFor()
-  await close()
 })
 
-test('the palette leads to the playground, and writing leads back to the conversation', async () => {
-  const { page, close } = await openPage(browser, app)
+test('the palette leads to the playground, and writing leads back to the conversation', async ({ open }) => {
+  const page = await open()
   await say(page, 'hello there')
   await answers(page).getByText('All right.').waitFor()
   await settled(page)
@@ -229,49 +205,44 @@ test('the palette leads to the playground, and writing leads back to the convers
   await page.keyboard.press('/')
   await answers(page).getByText('All right.').waitFor()
   assert.equal(new URL(page.url()).pathname, chat)
-  await close()
 })
 
-test('without a model the page says how to get one, and the weight cannot be moved', async () => {
-  const { page, close } = await playground()
+test('without a model the page says how to get one, and the weight cannot be moved', async ({ open }) => {
+  const page = await playground(open)
   await rows(page).first().waitFor()
   await page.locator('#pane-play').getByText('make embedder').waitFor()
   await page.getByText('words only: there is no embedding model').waitFor()
   assert.ok(await weight(page).isDisabled())
   await shot(page, 'playground-no-model')
-  await close()
 })
 
-test('an index that is being built says how far it is', async () => {
-  const { page, close } = await playground({ prepare: page => catchStream(page.context()) })
+test('an index that is being built says how far it is', async ({ open }) => {
+  const page = await playground(open, { prepare: page => catchStream(page.context()) })
   await rows(page).first().waitFor()
   await emit(page, { type: 'index', folder: 'knowledge', state: 'building', done: 34, total: 100 })
   await page.locator('#pane-play').getByText('The index is being built: 34 %').waitFor()
   await shot(page, 'playground-building')
-  await close()
 })
 
-test('a search that fails says why and can be tried again', async () => {
+test('a search that fails says why and can be tried again', async ({ open }) => {
   const fault = { code: 'unsearchable', message: 'the index is damaged' }
   const prepare = page =>
     page.route('**/api/retrieval/search?*', route => route.fulfill({ status: 500, json: fault }))
-  const { page, close } = await playground({ prepare })
+  const page = await playground(open, { prepare })
   await page.getByRole('alert').getByText('the index is damaged').waitFor()
   await shot(page, 'playground-failed')
   await page.unroute('**/api/retrieval/search?*')
   await page.getByRole('button', { name: 'Retry' }).click()
   await rows(page).first().waitFor()
-  await close()
 })
 
-test('what matches nothing says so', async () => {
-  const { page, close } = await playground({ path: '/playground?query=zyzzyva&folder=knowledge' })
+test('what matches nothing says so', async ({ open }) => {
+  const page = await playground(open, { path: '/playground?query=zyzzyva&folder=knowledge' })
   await page.locator('#pane-play').getByText('No passage matches.').waitFor()
-  await close()
 })
 
-test('on a phone the file is one step away', async () => {
-  const { page, close } = await playground(MOBILE)
+test('on a phone the file is one step away', async ({ open }) => {
+  const page = await playground(open, MOBILE)
   await rows(page).first().waitFor()
   await shot(page, 'playground-phone')
   await rows(page).first().getByRole('button', { name: 'In its file' }).click()
@@ -279,5 +250,4 @@ test('on a phone the file is one step away', async () => {
   await shot(page, 'playground-phone-file')
   await page.locator('nav').last().getByRole('button', { name: 'Playground' }).click()
   await rows(page).first().waitFor()
-  await close()
 })

@@ -1,17 +1,7 @@
 // The server goes away under an open tab and comes back: nothing is lost, nothing stands there twice.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import {
-  answers,
-  ask,
-  composer,
-  openPage,
-  say,
-  settled,
-  startBrowser,
-  startMiniclaw,
-  until,
-} from './harness.mjs'
+import { withMiniclaw } from './fixtures.mjs'
+import { answers, ask, composer, say, settled, until } from './harness.mjs'
 
 const REPLIES = [
   { match: 'before', steps: [{ text: 'Said before.' }, { finish: 'stop' }] },
@@ -19,21 +9,12 @@ const REPLIES = [
   { match: 'after', steps: [{ text: 'Said after.' }, { finish: 'stop' }] },
 ]
 
-let app
-let browser
-before(async () => {
-  app = await startMiniclaw(REPLIES)
-  browser = await startBrowser()
-})
-after(async () => {
-  await browser?.close()
-  await app?.stop()
-})
+const test = withMiniclaw({ replies: REPLIES })
 
 const mine = page => page.getByRole('article', { name: 'You', exact: true })
 
-test('a tab that was open goes on with the server that was started anew', async () => {
-  const { page, close } = await openPage(browser, app)
+test('a tab that was open goes on with the server that was started anew', async ({ app, open }) => {
+  const page = await open()
   await say(page, 'before')
   await answers(page).getByText('Said before.').waitFor()
   await settled(page)
@@ -60,11 +41,10 @@ test('a tab that was open goes on with the server that was started anew', async 
   await page.reload()
   await answers(page).getByText('Said after.').waitFor()
   assert.deepEqual(await mine(page).allInnerTexts(), shown, 'a reload shows the same')
-  await close()
 })
 
-test('what is said while the server is away is not lost and not said twice', async () => {
-  const { page, close } = await openPage(browser, app)
+test('what is said while the server is away is not lost and not said twice', async ({ app, open }) => {
+  const page = await open()
   await say(page, 'hello there')
   await answers(page).getByText('All right.').waitFor()
   await settled(page)
@@ -90,11 +70,12 @@ test('what is said while the server is away is not lost and not said twice', asy
   assert.equal(await box.inputValue(), 'and now?')
   await settled(page)
   assert.equal(await said(), 1)
-  await close()
 })
 
-test('a part of the page that cannot be loaded is said to be so, and the rest of the page stays', async () => {
-  const { page, close } = await openPage(browser, app)
+test('a part of the page that cannot be loaded is said to be so, and the rest of the page stays', async ({
+  open,
+}) => {
+  const page = await open()
   await composer(page).fill('half a thought')
   const editor = /assets\/(OpenEditor|Settings)-.*\.js/
   await page.route(editor, route => route.abort())
@@ -115,5 +96,4 @@ test('a part of the page that cannot be loaded is said to be so, and the rest of
   await page.locator('.cm-content').waitFor()
   await told.getByRole('button', { name: 'Try again' }).click()
   await page.getByRole('dialog', { name: 'Settings' }).waitFor()
-  await close()
 })

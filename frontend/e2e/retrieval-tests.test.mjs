@@ -2,22 +2,12 @@
 import assert from 'node:assert/strict'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, beforeEach, test } from 'node:test'
-import { ask, openPage, shot, startBrowser, startMiniclaw } from './harness.mjs'
+import { withMiniclaw } from './fixtures.mjs'
+import { ask, shot } from './harness.mjs'
 
-let app
-let browser
-let file
-before(async () => {
-  app = await startMiniclaw()
-  file = join(app.home, 'knowledge/tests.jsonl')
-  browser = await startBrowser()
-})
-after(async () => {
-  await browser?.close()
-  await app?.stop()
-})
-beforeEach(() => rm(file, { force: true }))
+const test = withMiniclaw()
+const file = app => join(app.home, 'knowledge/tests.jsonl')
+test.beforeEach(({ app }) => rm(file(app), { force: true }))
 
 const CASES = [
   { query: 'where do I put my API key', file: 'setup-and-keys.md', heading: 'Keys' },
@@ -28,40 +18,41 @@ const lines = cases => cases.map(one => `${JSON.stringify(one)}\n`).join('')
 const tab = page => page.getByRole('tab', { name: 'Tests' })
 const cases = page => page.getByRole('list', { name: 'Tests' }).getByRole('listitem')
 
-const openTests = () => openPage(browser, app, { path: '/playground?folder=knowledge&tab=tests', ready: tab })
+const openTests = open => open({ path: '/playground?folder=knowledge&tab=tests', ready: tab })
 
-test('without cases the page says how to come by them', async () => {
-  const { page, close } = await openTests()
+test('without cases the page says how to come by them', async ({ open }) => {
+  const page = await openTests(open)
   await page.getByText('A test is a question and the place where its answer stands.').waitFor()
   assert.ok(await page.getByRole('button', { name: 'Run' }).isDisabled())
-  await close()
 })
 
-test('a passage becomes a test, once, in a file that need not be there', async () => {
-  const { page, close } = await openTests()
+test('a passage becomes a test, once, in a file that need not be there', async ({ app, open }) => {
+  const page = await openTests(open)
   await page.getByRole('tab', { name: 'Try out' }).click()
   await page.getByRole('searchbox', { name: 'Question' }).fill('where do I put my API key')
   const setup = page.locator('[data-row*="setup-and-keys.md"]').first()
   await setup.getByRole('button').first().click()
   await setup.getByRole('button', { name: 'Add as test' }).click()
   await page.getByText('Added as line 1 of knowledge/tests.jsonl').first().waitFor()
-  const [added] = (await readFile(file, 'utf8')).trim().split('\n')
+  const [added] = (await readFile(file(app), 'utf8')).trim().split('\n')
   assert.deepEqual(JSON.parse(added), CASES[0])
   await setup.getByRole('button', { name: 'Add as test' }).click()
   await page.getByText('That is line 1 of knowledge/tests.jsonl already').first().waitFor()
-  assert.equal(await readFile(file, 'utf8'), `${added}\n`)
+  assert.equal(await readFile(file(app), 'utf8'), `${added}\n`)
   await page.getByRole('button', { name: 'Show', exact: true }).first().click()
   await page.locator('#pane-right .cm-passage').waitFor()
   await tab(page).click()
   await cases(page).getByText('setup-and-keys.md › Keys').waitFor()
-  await close()
 })
 
-test('a run says how well the folder is found, and the next one what got worse and better', async () => {
-  await writeFile(file, lines(CASES))
+test('a run says how well the folder is found, and the next one what got worse and better', async ({
+  app,
+  open,
+}) => {
+  await writeFile(file(app), lines(CASES))
   const skills = join(app.home, 'knowledge/skills.md')
   const text = await readFile(skills, 'utf8')
-  const { page, close } = await openTests()
+  const page = await openTests(open)
   await cases(page).nth(2).waitFor()
   await page.getByRole('button', { name: 'Run' }).click()
   const last = page.getByRole('region', { name: 'Last run' })
@@ -80,37 +71,33 @@ test('a run says how well the folder is found, and the next one what got worse a
   await page.getByRole('button', { name: 'Run' }).click()
   await page.getByRole('region', { name: 'Got better: 1' }).getByText(`not found → place ${rank}`).waitFor()
   await shot(page, 'tests')
-  await close()
 })
 
-test('a case leads to its question', async () => {
-  await writeFile(file, lines(CASES))
-  const { page, close } = await openTests()
+test('a case leads to its question', async ({ app, open }) => {
+  await writeFile(file(app), lines(CASES))
+  const page = await openTests(open)
   await cases(page).getByRole('link').nth(1).click()
   await page.locator('[data-row]').first().waitFor()
   assert.equal(await page.getByRole('searchbox', { name: 'Question' }).inputValue(), CASES[1].query)
   await page.goBack()
   await cases(page).first().waitFor()
-  await close()
 })
 
-test('a line that is no test is named, and leads to its place in the file', async () => {
-  await writeFile(file, `${lines(CASES)}{"file": "skills.md"}\nnot json\n`)
-  const { page, close } = await openTests()
+test('a line that is no test is named, and leads to its place in the file', async ({ app, open }) => {
+  await writeFile(file(app), `${lines(CASES)}{"file": "skills.md"}\nnot json\n`)
+  const page = await openTests(open)
   const problems = page.getByRole('region', { name: 'Lines that are no test' })
   await problems.getByText('missing field `query`').waitFor()
   await problems.getByRole('link', { name: 'line 5' }).click()
   const marked = page.locator('#pane-right .cm-passage')
   await marked.waitFor()
   assert.equal(await marked.textContent(), 'not json')
-  await close()
 })
 
-test('a case that is written into the file shows up by itself', async () => {
-  await writeFile(file, lines(CASES.slice(0, 1)))
-  const { page, close } = await openTests()
+test('a case that is written into the file shows up by itself', async ({ app, open }) => {
+  await writeFile(file(app), lines(CASES.slice(0, 1)))
+  const page = await openTests(open)
   await cases(page).first().waitFor()
-  await writeFile(file, lines(CASES))
+  await writeFile(file(app), lines(CASES))
   await cases(page).nth(2).waitFor()
-  await close()
 })

@@ -2,11 +2,10 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
 import { catchStream, emit, fakeSearch } from './fake-retrieval.mjs'
-import { answers, openPage, say, searchFor, settled, shot, startBrowser, startMiniclaw } from './harness.mjs'
+import { faults, withMiniclaw } from './fixtures.mjs'
+import { answers, isRead, openCalls, say, searchFor, settled, shot } from './harness.mjs'
 import { pdfOf } from './pdf.mjs'
-import { faults } from './stage.mjs'
 
 const QUESTION = 'where do I put my API key'
 const MEMORY = `# Memory
@@ -43,31 +42,29 @@ const REPLIES = [
   { match: 'made up', repeat: true, steps: [{ text: 'All right.' }, { finish: 'stop' }] },
 ]
 
-let app
-let browser
-before(async () => {
-  app = await startMiniclaw(REPLIES)
-  await writeFile(join(app.home, 'memory/MEMORY.md'), MEMORY)
-  await writeFile(join(app.home, 'memory/garden.md'), '# Garden\n\nThe parrot eats the roses.\n')
-  browser = await startBrowser()
-})
-after(async () => {
-  await browser?.close()
-  await app?.stop()
+const test = withMiniclaw({
+  replies: REPLIES,
+  prepare: async app => {
+    await writeFile(join(app.home, 'memory/MEMORY.md'), MEMORY)
+    await writeFile(join(app.home, 'memory/garden.md'), '# Garden\n\nThe parrot eats the roses.\n')
+  },
 })
 
 const card = page => answers(page).locator('details', { hasText: 'found' }).last()
 /** What the search tool of the one answer found, opened. */
 async function passages(page) {
-  await answers(page).locator('summary', { hasText: 'Tool calls' }).click()
+  await openCalls(answers(page))
   await answers(page).locator('summary', { hasText: 'search_knowledge_base' }).click()
   return answers(page).getByRole('region', { name: 'Passages' })
 }
 const marked = page => page.locator('#pane-right .cm-passage')
 
-test('the card says where each passage stands, why it was found, and opens it at its lines', async () => {
+test('the card says where each passage stands, why it was found, and opens it at its lines', async ({
+  app,
+  open,
+}) => {
   const query = 'which language does the parrot speak?'
-  const { page, close } = await openPage(browser, app)
+  const page = await open()
   await page.getByRole('switch', { name: 'Memory retrieval' }).click()
   await page.locator('[role=switch][aria-checked=true]').waitFor()
   await say(page, query)
@@ -89,11 +86,10 @@ test('the card says where each passage stands, why it was found, and opens it at
   assert.equal(await marked(page).first().textContent(), line)
   await page.getByRole('switch', { name: 'Memory retrieval' }).click()
   await page.locator('[role=switch][aria-checked=false]').waitFor()
-  await close()
 })
 
-test('a search tool shows its passages, and its output links them', async () => {
-  const { page, close } = await openPage(browser, app)
+test('a search tool shows its passages, and its output links them', async ({ app, open }) => {
+  const page = await open()
   await say(page, 'look up the key')
   await answers(page).getByText('It goes into .env.').waitFor()
   await settled(page)
@@ -107,14 +103,17 @@ test('a search tool shows its passages, and its output links them', async () => 
   await found.getByRole('link', { name: 'Open in the playground' }).click()
   await page.getByRole('searchbox', { name: 'Question' }).waitFor()
   assert.equal(await page.getByRole('searchbox', { name: 'Question' }).inputValue(), QUESTION)
-  await close()
 })
 
-test('a passage of a PDF is shown as it was read, at its page, and a torn one says why it cannot be', async () => {
+test('a passage of a PDF is shown as it was read, at its page, and a torn one says why it cannot be', async ({
+  app,
+  open,
+}) => {
   const pages = ['Penguins cannot fly.', 'Ostriches run faster than horses.', 'Parrots speak.']
   await writeFile(join(app.home, 'knowledge/birds.pdf'), pdfOf(pages))
   await writeFile(join(app.home, 'knowledge/torn.pdf'), Buffer.from([0x25, 0x50, 0xff]))
-  const { page, close } = await openPage(browser, app)
+  await isRead(app, 'ostriches')
+  const page = await open()
   await say(page, 'which bird runs')
   await answers(page).getByText('The ostrich.').waitFor()
   await settled(page)
@@ -133,24 +132,26 @@ test('a passage of a PDF is shown as it was read, at its page, and a torn one sa
   await page.locator('#pane-right').getByText('This file cannot be shown').waitFor()
   await page.locator('#pane-right [role=treeitem][title="knowledge/birds.pdf"]').waitFor()
   await page.locator('#pane-right [role=treeitem][title*=damaged]', { hasText: 'torn.pdf' }).waitFor()
-  await close()
 })
 
 /** Has a conversation, and tells the page of frames that no server sent. */
-async function withFrames(frames) {
-  const { page, close } = await openPage(browser, app, { prepare: page => catchStream(page.context()) })
+async function withFrames(open, frames) {
+  const page = await open({ prepare: page => catchStream(page.context()) })
   await say(page, 'made up')
   await answers(page).getByText('All right.').waitFor()
   await settled(page)
   const session_id = new URL(page.url()).pathname.split('/').pop()
   const told = [{ type: 'user_message', work_id: 'w', content: QUESTION, message_id: 'm' }, ...frames]
   for (const frame of told) await emit(page, { type: 'frame', session_id, frame })
-  return { page, close }
+  return page
 }
 
-test('with a model, both sides and their sum are shown, and the near misses with their reason', async () => {
+test('with a model, both sides and their sum are shown, and the near misses with their reason', async ({
+  app,
+  open,
+}) => {
   const { hits, ...search } = await fakeSearch(app, { query: QUESTION, folder: 'knowledge' })
-  const { page, close } = await withFrames([
+  const page = await withFrames(open, [
     { type: 'retrieval', query: QUESTION, results: hits, search: { ...search, hits: [] } },
   ])
   const first = card(page).getByRole('listitem').first()
@@ -162,16 +163,14 @@ test('with a model, both sides and their sum are shown, and the near misses with
   await card(page).getByText('near misses').click()
   await card(page).getByText('behind').first().waitFor()
   await shot(page, 'card-why')
-  await close()
 })
 
-test('passages that came without a why are shown without one', async () => {
+test('passages that came without a why are shown without one', async ({ app, open }) => {
   const { hits, ...search } = await fakeSearch(app, { query: QUESTION, folder: 'knowledge' })
   const results = hits.map(({ how, ...hit }) => hit)
-  const { page, close } = await withFrames([
+  const page = await withFrames(open, [
     { type: 'retrieval', query: QUESTION, results, search: { ...search, hits: [] } },
   ])
   await card(page).locator('a.passage').first().waitFor()
   assert.equal(await card(page).getByText('Why', { exact: true }).count(), 0)
-  await close()
 })

@@ -3,43 +3,37 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
-import { startCanary } from './canary.mjs'
-import { answers, openPage, say, settled, startBrowser, startMiniclaw } from './harness.mjs'
+import { withCanary } from './fixtures.mjs'
+import { answers, say, settled } from './harness.mjs'
 
-const canary = await startCanary()
-const { hostile: HOSTILE, harmless } = canary
 const SUMMARISED = { match: 'Summarise the conversation above', repeat: true }
-const REPLIES = [
-  { ...SUMMARISED, steps: [{ text: HOSTILE }, { finish: 'stop' }] },
-  { match: 'say it', repeat: true, steps: [{ text: HOSTILE }, { finish: 'stop' }] },
+const repliesOf = hostile => [
+  { ...SUMMARISED, steps: [{ text: hostile }, { finish: 'stop' }] },
+  { match: 'say it', repeat: true, steps: [{ text: hostile }, { finish: 'stop' }] },
 ]
-const SAID = Array.from({ length: 8 }, (_, n) => ({
-  role: n % 2 ? 'assistant' : 'user',
-  content: `${n} ${HOSTILE}`,
-  id: `m${n}`,
-  work_id: `w${n - (n % 2)}`,
+function sessionOf(hostile) {
+  const messages = Array.from({ length: 8 }, (_, n) => ({
+    role: n % 2 ? 'assistant' : 'user',
+    content: `${n} ${hostile}`,
+    id: `m${n}`,
+    work_id: `w${n - (n % 2)}`,
+  }))
+  return { title: 'Hostile', created_at: 1, updated_at: Date.now() / 1000, messages }
+}
+
+const put = (app, path, text) => writeFile(join(app.home, path), text)
+const test = withCanary(({ hostile }) => ({
+  replies: repliesOf(hostile),
+  prepare: async app => {
+    await put(app, 'sessions/hostile.json', JSON.stringify(sessionOf(hostile)))
+    await put(app, 'workspace/notes.md', `Notes\n\n${hostile}\n`)
+    await put(app, 'memory/MEMORY.md', `Memory\n\n${hostile}\n`)
+    const test = { query: hostile, file: `${hostile.slice(0, 60)}.md`, heading: hostile }
+    const tests = `${JSON.stringify(test)}\n{"query": "penguins", "file": "x.md"}\n`
+    await put(app, 'knowledge/tests.jsonl', tests)
+  },
 }))
-const SESSION = { title: 'Hostile', created_at: 1, updated_at: Date.now() / 1000, messages: SAID }
 
-let app
-let browser
-before(async () => {
-  app = await startMiniclaw(REPLIES)
-  await put('sessions/hostile.json', JSON.stringify(SESSION))
-  await put('workspace/notes.md', `Notes\n\n${HOSTILE}\n`)
-  await put('memory/MEMORY.md', `Memory\n\n${HOSTILE}\n`)
-  const test = { query: HOSTILE, file: `${HOSTILE.slice(0, 60)}.md`, heading: HOSTILE }
-  await put('knowledge/tests.jsonl', `${JSON.stringify(test)}\n{"query": "penguins", "file": "x.md"}\n`)
-  browser = await startBrowser()
-})
-after(async () => {
-  await browser?.close()
-  await app?.stop()
-  canary.close()
-})
-
-const put = (path, text) => writeFile(join(app.home, path), text)
 const inspector = page => page.getByRole('region', { name: 'Inspector' })
 const text = page => inspector(page).locator('.cm-content')
 
@@ -51,28 +45,33 @@ async function typeIn(page, tab, name) {
   await page.keyboard.type('Mine. ')
 }
 
-test('the difference before a save', async () => {
-  const { page, close } = await openPage(browser, app)
+test('the difference before a save', async ({ canary: { harmless }, open }) => {
+  const page = await open()
   await typeIn(page, 'Workspace', /notes\.md/)
   await inspector(page).getByRole('button', { name: 'Show what would change' }).click()
   await inspector(page).locator('.cm-deletedChunk, .cm-changedLine').first().waitFor()
   await harmless(page)
-  await close()
 })
 
-test('a file that changed on disk under typed text, compared', async () => {
-  const { page, close } = await openPage(browser, app)
+test('a file that changed on disk under typed text, compared', async ({
+  app,
+  canary: { harmless, hostile },
+  open,
+}) => {
+  const page = await open()
   await typeIn(page, 'Workspace', /notes\.md/)
-  await put('workspace/notes.md', `Theirs\n\n${HOSTILE}\n\n${HOSTILE}\n`)
+  await put(app, 'workspace/notes.md', `Theirs\n\n${hostile}\n\n${hostile}\n`)
   await inspector(page).getByText('changed on disk').waitFor()
   await inspector(page).getByRole('button', { name: 'Compare', exact: true }).click()
   await inspector(page).locator('.cm-deletedChunk').first().waitFor()
   await harmless(page)
-  await close()
 })
 
-test('what would be compressed, the summary, and the originals in the archive', async () => {
-  const { page, close } = await openPage(browser, app, { path: '/s/hostile' })
+test('what would be compressed, the summary, and the originals in the archive', async ({
+  canary: { harmless },
+  open,
+}) => {
+  const page = await open({ path: '/s/hostile' })
   await answers(page).first().waitFor()
   await page.getByRole('button', { name: 'Compress the conversation' }).click()
   const dialog = page.getByRole('dialog', { name: 'Compress this conversation' })
@@ -90,16 +89,19 @@ test('what would be compressed, the summary, and the originals in the archive', 
   await archive.getByRole('button', { name: 'Read' }).click()
   await archive.getByText('<script>').first().waitFor()
   await harmless(page, archive)
-  await close()
 })
 
-test('what was sent, and its difference to the request before', async () => {
-  const { page, close } = await openPage(browser, app)
+test('what was sent, and its difference to the request before', async ({
+  app,
+  canary: { harmless, hostile },
+  open,
+}) => {
+  const page = await open()
   await say(page, 'say it')
   await answers(page).nth(0).getByText('<script>').first().waitFor()
   await settled(page)
-  await put('memory/MEMORY.md', `Other\n\n${HOSTILE}\n\n${HOSTILE}\n`)
-  await say(page, `say it again ${HOSTILE}`)
+  await put(app, 'memory/MEMORY.md', `Other\n\n${hostile}\n\n${hostile}\n`)
+  await say(page, `say it again ${hostile}`)
   await answers(page).nth(1).getByText('<script>').first().waitFor()
   await settled(page)
   const answer = answers(page).nth(1)
@@ -111,24 +113,26 @@ test('what was sent, and its difference to the request before', async () => {
   // What is put together when it is opened is looked at once more.
   await dialog.getByText('<script>').first().waitFor()
   await harmless(page, dialog)
-  await close()
 })
 
-test('retrieval tests, and what a run says of them', async () => {
+test('retrieval tests, and what a run says of them', async ({ canary: { harmless }, open }) => {
   const tab = page => page.getByRole('tab', { name: 'Tests' })
   const path = '/playground?folder=knowledge&tab=tests'
-  const { page, close } = await openPage(browser, app, { path, ready: tab })
+  const page = await open({ path, ready: tab })
   await page.getByRole('list', { name: 'Tests' }).getByRole('listitem').nth(1).waitFor()
   await page.getByRole('button', { name: 'Run' }).click()
   await page.getByRole('region', { name: 'Last run' }).waitFor()
   await harmless(page)
-  await close()
 })
 
-test('a skill that nobody has trusted, and what changed in it', async () => {
+test('a skill that nobody has trusted, and what changed in it', async ({
+  app,
+  canary: { harmless, hostile },
+  open,
+}) => {
   const head = '---\nname: web-digest\ndescription: '
-  await put('skills/web_digest/SKILL.md', `${head}${JSON.stringify(HOSTILE)}\n---\n${HOSTILE}\n`)
-  const { page, close } = await openPage(browser, app)
+  await put(app, 'skills/web_digest/SKILL.md', `${head}${JSON.stringify(hostile)}\n---\n${hostile}\n`)
+  const page = await open()
   await inspector(page).getByRole('tab', { name: 'Skills' }).click()
   await inspector(page).getByText('Not trusted').waitFor()
   await inspector(page)
@@ -139,5 +143,4 @@ test('a skill that nobody has trusted, and what changed in it', async () => {
   await inspector(page).locator('.cm-deletedChunk').first().waitFor()
   await harmless(page)
   assert.equal(await page.evaluate(() => document.title), 'miniclaw')
-  await close()
 })

@@ -1,45 +1,38 @@
 // The same hostile text in the places a conversation does not lead to: a question to a person, an error, a search, an archive.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
-import { startCanary } from './canary.mjs'
-import { answers, ask, openPage, say, settled, startBrowser, startMiniclaw, until } from './harness.mjs'
+import { withCanary } from './fixtures.mjs'
+import { answers, ask, say, settled, until } from './harness.mjs'
 
-const canary = await startCanary()
-const { url: C, hostile: HOSTILE, harmless } = canary
-const made = [
+const callsOf = ({ url: C, hostile: HOSTILE }) => [
   { id: 'c1', name: 'terminal', arguments: { command: `echo '${HOSTILE}'` } },
   { id: 'c2', name: 'create_file', arguments: { path: 'knowledge/made.md', content: HOSTILE } },
   { id: 'c3', name: 'fetch_url', arguments: { url: `${C}/asked?<img src="${C}/address">` } },
 ]
-const REPLIES = [
+const repliesOf = canary => [
   {
     match: 'may you',
-    steps: [...made.map(tool_call => ({ tool_call })), { finish: 'tool_calls' }],
+    steps: [...callsOf(canary).map(tool_call => ({ tool_call })), { finish: 'tool_calls' }],
   },
   { match: 'may you', steps: [{ text: 'So not.' }, { finish: 'stop' }] },
   {
     match: 'break',
-    steps: [{ status: 400 }, { bytes: JSON.stringify({ error: { message: HOSTILE } }) }],
+    steps: [{ status: 400 }, { bytes: JSON.stringify({ error: { message: canary.hostile } }) }],
   },
 ]
 
-let app
-let browser
-before(async () => {
-  app = await startMiniclaw(REPLIES, {}, 'find_local_models: false\n')
-  await writeFile(join(app.home, 'knowledge/hostile.md'), `# Penguins ${HOSTILE}\n\npenguins ${HOSTILE}\n`)
-  await writeFile(join(app.home, 'sessions/broken.json'), HOSTILE)
-  browser = await startBrowser()
-})
-after(async () => {
-  await browser?.close()
-  await app?.stop()
-  canary.close()
-})
+const test = withCanary(canary => ({
+  replies: repliesOf(canary),
+  config: 'find_local_models: false\n',
+  prepare: async app => {
+    const penguins = `# Penguins ${canary.hostile}\n\npenguins ${canary.hostile}\n`
+    await writeFile(join(app.home, 'knowledge/hostile.md'), penguins)
+    await writeFile(join(app.home, 'sessions/broken.json'), canary.hostile)
+  },
+}))
 
-test('a question to a person, and what became of it', async () => {
-  const { page, close } = await openPage(browser, app)
+test('a question to a person, and what became of it', async ({ canary: { harmless }, open }) => {
+  const page = await open()
   await say(page, 'may you')
   const cards = page.getByRole('group', { name: /miniclaw wants/ })
   await until(
@@ -61,11 +54,10 @@ test('a question to a person, and what became of it', async () => {
   await page.reload()
   await answers(page).getByText('So not.').waitFor()
   await harmless(page)
-  await close()
 })
 
-test('an error of the provider', async () => {
-  const { page, close } = await openPage(browser, app)
+test('an error of the provider', async ({ canary: { harmless }, open }) => {
+  const page = await open()
   await say(page, 'break')
   await answers(page).getByRole('region', { name: 'This did not work' }).waitFor()
   await settled(page)
@@ -73,31 +65,32 @@ test('an error of the provider', async () => {
   await page.reload()
   await answers(page).getByRole('region', { name: 'This did not work' }).waitFor()
   await harmless(page)
-  await close()
 })
 
-test('the passages of a search', async () => {
-  const { page, close } = await openPage(browser, app, {
+test('the passages of a search', async ({ canary: { harmless }, open }) => {
+  const page = await open({
     path: '/playground?query=penguins&folder=knowledge',
     ready: page => page.getByRole('searchbox', { name: 'Question' }),
   })
   await page.locator('[data-row]').first().waitFor()
   await harmless(page)
-  await close()
 })
 
-test('a file that was moved aside, the sessions and the prompt', async () => {
+test('a file that was moved aside, the sessions and the prompt', async ({
+  app,
+  canary: { harmless, url: C },
+  open,
+}) => {
   await ask(app, '/api/sessions')
   for (const path of [
     '/',
     '/?file=sessions/broken.json',
     `/s/${encodeURIComponent(`<img src="${C}/id">`)}`,
   ]) {
-    const { page, close } = await openPage(browser, app, { path })
+    const page = await open({ path })
     for (const tab of await page.getByRole('tab').all()) {
       if (await tab.isVisible()) await tab.click({ timeout: 2_000 }).catch(() => undefined)
     }
     await harmless(page)
-    await close()
   }
 })

@@ -2,59 +2,51 @@
 import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
-import { startCanary } from './canary.mjs'
-import { answers, openPage, say, settled, startBrowser, startMiniclaw, until } from './harness.mjs'
+import { withCanary } from './fixtures.mjs'
+import { answers, say, settled, until } from './harness.mjs'
 
-const canary = await startCanary()
-const { url: C, hostile: HOSTILE } = canary
-
-let app
-let browser
-before(async () => {
-  app = await startMiniclaw([
-    {
-      match: 'Give this conversation a title',
-      repeat: true,
-      steps: [{ text: `<img src="${C}/title">` }, { finish: 'stop' }],
-    },
-    {
-      match: 'show me',
-      steps: [
-        { thinking: HOSTILE },
-        { text: HOSTILE },
-        { tool_call: { id: 'c1', name: 'read_file', arguments: { path: 'knowledge/hostile.md' } } },
-        { tool_call: { id: 'c2', name: 'read_file', arguments: { path: `<img src="${C}/argument">` } } },
-        {
-          tool_call: {
-            id: 'c3',
-            name: 'terminal',
-            arguments: { command: `echo '<img src="${C}/out">'; cat ../knowledge/hostile.md` },
-          },
+const repliesOf = ({ url: C, hostile: HOSTILE }) => [
+  {
+    match: 'Give this conversation a title',
+    repeat: true,
+    steps: [{ text: `<img src="${C}/title">` }, { finish: 'stop' }],
+  },
+  {
+    match: 'show me',
+    steps: [
+      { thinking: HOSTILE },
+      { text: HOSTILE },
+      { tool_call: { id: 'c1', name: 'read_file', arguments: { path: 'knowledge/hostile.md' } } },
+      { tool_call: { id: 'c2', name: 'read_file', arguments: { path: `<img src="${C}/argument">` } } },
+      {
+        tool_call: {
+          id: 'c3',
+          name: 'terminal',
+          arguments: { command: `echo '<img src="${C}/out">'; cat ../knowledge/hostile.md` },
         },
-        { finish: 'tool_calls' },
-      ],
-    },
-    { match: 'show me', steps: [{ text: `${HOSTILE}\n\nThe end.` }, { finish: 'stop' }] },
-  ])
-  await writeFile(join(app.home, 'knowledge/hostile.md'), HOSTILE)
-  await writeFile(join(app.home, 'memory/MEMORY.md'), HOSTILE)
-  await mkdir(join(app.home, 'skills/hostile'), { recursive: true })
-  const front = `---\nname: '<img src="${C}/skill">'\ndescription: '<img src="${C}/described">'\n---\n${HOSTILE}`
-  await writeFile(join(app.home, 'skills/hostile/SKILL.md'), front)
-  browser = await startBrowser()
-})
-after(async () => {
-  await browser.close()
-  await app.stop()
-  canary.close()
-})
+      },
+      { finish: 'tool_calls' },
+    ],
+  },
+  { match: 'show me', steps: [{ text: `${HOSTILE}\n\nThe end.` }, { finish: 'stop' }] },
+]
+const test = withCanary(canary => ({
+  replies: repliesOf(canary),
+  prepare: async app => {
+    const { url: C, hostile: HOSTILE } = canary
+    await writeFile(join(app.home, 'knowledge/hostile.md'), HOSTILE)
+    await writeFile(join(app.home, 'memory/MEMORY.md'), HOSTILE)
+    await mkdir(join(app.home, 'skills/hostile'), { recursive: true })
+    const front = `---\nname: '<img src="${C}/skill">'\ndescription: '<img src="${C}/described">'\n---\n${HOSTILE}`
+    await writeFile(join(app.home, 'skills/hostile/SKILL.md'), front)
+  },
+}))
 
 const owned = page => page.evaluate(() => window.owned)
 
-test('hostile text loads and runs nothing, wherever it is shown', async () => {
-  const { page, close } = await openPage(browser, app)
-  await say(page, `show me ${HOSTILE}`)
+test('hostile text loads and runs nothing, wherever it is shown', async ({ canary, open }) => {
+  const page = await open()
+  await say(page, `show me ${canary.hostile}`)
   await answers(page).getByText('The end.').waitFor()
   await settled(page)
   // Everything that is folded is opened.
@@ -85,18 +77,20 @@ test('hostile text loads and runs nothing, wherever it is shown', async () => {
   await answers(page).getByText('The end.').waitFor()
   assert.equal(await owned(page), undefined)
   assert.deepEqual(canary.hits, [])
-  await close()
 })
 
-test('a file with hostile text is opened as text', async () => {
-  const { page, close } = await openPage(browser, app, { path: '/?file=knowledge/hostile.md' })
+test('a file with hostile text is opened as text', async ({ canary, open }) => {
+  const page = await open({ path: '/?file=knowledge/hostile.md' })
   await page.locator('.cm-content').first().waitFor()
   assert.equal(await owned(page), undefined)
   assert.deepEqual(canary.hits, [])
-  await close()
 })
 
-test('the policy stops what would get into the page all the same, and the listener is one that can be reached', async () => {
+test('the policy stops what would get into the page all the same, and the listener is one that can be reached', async ({
+  app,
+  browser,
+  canary,
+}) => {
   const context = await browser.newContext()
   const page = await context.newPage()
   await page.goto(app.url)
@@ -123,12 +117,12 @@ test('the policy stops what would get into the page all the same, and the listen
       while (!wanted.every(directive => seen.includes(directive)))
         await new Promise(resolve => setTimeout(resolve, 20))
     },
-    [C, directives],
+    [canary.url, directives],
   )
   assert.equal(await owned(page), undefined)
   assert.deepEqual(canary.hits, [])
   // Negative control: the same text on a page without a policy fetches and runs.
-  await page.goto(`${C}/page`)
+  await page.goto(`${canary.url}/page`)
   await until(
     () => canary.hits,
     hits => hits.includes('/html') && hits.includes('/css') && hits.includes('/onerror'),
@@ -139,7 +133,8 @@ test('the policy stops what would get into the page all the same, and the listen
   canary.hits.length = 0
 })
 
-test('an address names no other server and no token', async () => {
+test('an address names no other server and no token', async ({ canary, open }) => {
+  const { url: C } = canary
   const ws = C.replace('http', 'ws')
   for (const path of [
     `/?gatewayUrl=${encodeURIComponent(ws)}&token=stolen`,
@@ -148,12 +143,11 @@ test('an address names no other server and no token', async () => {
     `/s/x?token=stolen&url=${encodeURIComponent(C)}`,
     `/#code=stolen&server=${encodeURIComponent(C)}`,
   ]) {
-    const { page, close } = await openPage(browser, app, { path })
+    const page = await open({ path })
     const kept = await page.evaluate(() =>
       JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]),
     )
     assert.ok(!kept.includes('stolen') && !kept.includes('127.0.0.1'), `${path}: ${kept}`)
     assert.deepEqual(canary.hits, [], path)
-    await close()
   }
 })

@@ -1,12 +1,11 @@
 // The main screens in both languages, both themes and two sizes: no accessibility fault, and a picture of each.
 import assert from 'node:assert/strict'
-import { readFile, writeFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
 import { ask, fakeApprovals } from './fake-approvals.mjs'
 import { catchStream, emit, fakeRetrieval, fakeSearch } from './fake-retrieval.mjs'
-import { answers, MOBILE, openPage, say, settled, shot, startBrowser, startMiniclaw } from './harness.mjs'
+import { faults, withMiniclaw } from './fixtures.mjs'
+import { answers, MOBILE, openPage, say, settled, shot } from './harness.mjs'
 
 const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 const ANSWER =
@@ -30,7 +29,7 @@ no test
 `
 
 /** With a stand-in for the model, so that the screens have everything there is on them. */
-async function withRetrieval(page) {
+async function withRetrieval(page, app) {
   await catchStream(page.context())
   const unreadable = [{ path: 'knowledge/scan.pdf', reason: 'It is not UTF-8 text.', code: 'not_utf8' }]
   await fakeRetrieval(page, app, { unreadable, unembedded: chunk => chunk.lines[0] > 30 })
@@ -41,6 +40,7 @@ async function approval(page) {
   await page.locator('textarea').fill('hello')
   await page.locator('textarea').press('Control+Enter')
   await answers(page).getByText('All right.').waitFor()
+  await settled(page)
   await page.waitForURL(/\/s\//)
   await ask(page, world)
   await page.locator('[data-approval]').waitFor()
@@ -56,32 +56,24 @@ const zhTrial =
 const searchBox = page => page.getByRole('searchbox').first()
 const tabs = page => page.locator('#pane-play').getByRole('tab')
 
-let app
-let browser
-let axe
-let session
-before(async () => {
-  axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-  app = await startMiniclaw(REPLIES)
-  await writeFile(join(app.home, 'knowledge/tests.jsonl'), TESTS)
-  browser = await startBrowser()
-  const { page, close } = await openPage(browser, app)
-  await say(page, 'look around')
-  await answers(page).getByText('Found').waitFor()
-  await settled(page)
-  session = new URL(page.url()).pathname
-  await close()
+const test = withMiniclaw({
+  replies: REPLIES,
+  prepare: app => writeFile(join(app.home, 'knowledge/tests.jsonl'), TESTS),
+}).extend({
+  /** Where the conversation is that the deep screens show. */
+  session: [
+    async ({ app, browser }, use) => {
+      const { page, close } = await openPage(browser, app)
+      await say(page, 'look around')
+      await answers(page).getByText('Found').waitFor()
+      await settled(page)
+      const { pathname } = new URL(page.url())
+      await close()
+      await use(pathname)
+    },
+    { scope: 'worker' },
+  ],
 })
-after(async () => {
-  await browser?.close()
-  await app?.stop()
-})
-
-async function faultsOf(page) {
-  await page.evaluate(axe)
-  const { violations } = await page.evaluate(tags => window.axe.run(document, { runOnly: tags }), TAGS)
-  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(node => node.target).join(', ')}`)
-}
 
 /** How to get to each screen; every step waits for what it shows. */
 const DESKTOP_SCREENS = {
@@ -99,11 +91,12 @@ const DESKTOP_SCREENS = {
     },
   },
   passages: {
-    go: async page => {
+    go: async (page, app) => {
       // A conversation of its own: one that is opened may be read anew at any time, and knows nothing of made-up frames.
       await page.locator('textarea').fill('hello')
       await page.locator('textarea').press('Enter')
       await answers(page).getByText('All right.').waitFor()
+      await settled(page)
       await page.waitForURL(/\/s\//)
       const query = 'where do I put my API key'
       const { hits, ...search } = await fakeSearch(app, { query, folder: 'knowledge' })
@@ -280,6 +273,8 @@ const MOBILE_SCREENS = {
   },
 }
 
+// Each screen stands alone, and there are many: they are shared out among the workers.
+test.describe.configure({ mode: 'parallel' })
 for (const [size, screens, options] of [
   ['desktop', DESKTOP_SCREENS, {}],
   ['mobile', MOBILE_SCREENS, MOBILE],
@@ -287,19 +282,19 @@ for (const [size, screens, options] of [
   for (const theme of ['light', 'dark']) {
     for (const lang of ['en', 'zh']) {
       for (const [name, { deep, path = deep ? null : '/', ready, prepare, go }] of Object.entries(screens)) {
-        test(`${name}, ${size}, ${theme}, ${lang}`, async () => {
-          const { page, close } = await openPage(browser, app, {
+        test(`${name}, ${size}, ${theme}, ${lang}`, async ({ app, open, session }) => {
+          const page = await open({
             path: path ?? session,
             theme,
             lang,
             prepare: async page => {
-              await withRetrieval(page)
+              await withRetrieval(page, app)
               await prepare?.(page)
             },
             ...(ready && { ready }),
             ...options,
           })
-          await go(page)
+          await go(page, app)
           await page.evaluate(() =>
             Promise.all(
               document
@@ -310,8 +305,7 @@ for (const [size, screens, options] of [
             ),
           )
           await shot(page, `${name}-${size}-${theme}-${lang}`)
-          assert.deepEqual(await faultsOf(page), [])
-          await close()
+          assert.deepEqual(await faults(page, { runOnly: TAGS }), [])
         })
       }
     }

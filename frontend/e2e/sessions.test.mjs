@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
-import { answers, ask, openPage, say, settled, shot, startBrowser, startMiniclaw, until } from './harness.mjs'
+import { withMiniclaw } from './fixtures.mjs'
+import { answers, ask, say, settled, shot, until } from './harness.mjs'
 
 const long = Array.from({ length: 30 }, (_, n) => [
   {
@@ -16,21 +16,13 @@ const long = Array.from({ length: 30 }, (_, n) => [
 ]).flat()
 const file = (title, messages, updated_at) => JSON.stringify({ title, created_at: 1, updated_at, messages })
 
-let app
-let browser
-before(async () => {
-  app = await startMiniclaw()
-  const now = Date.now() / 1000
-  await writeFile(join(app.home, 'sessions/zoo.json'), file('At the zoo', long, now - 50))
-  await writeFile(
-    join(app.home, 'sessions/old.json'),
-    file('An old platypus', [{ role: 'user', content: '<b>hi</b>' }], now - 864_000),
-  )
-  browser = await startBrowser()
-})
-after(async () => {
-  await browser?.close()
-  await app?.stop()
+const test = withMiniclaw({
+  prepare: async app => {
+    const now = Date.now() / 1000
+    const hello = [{ role: 'user', content: '<b>hi</b>' }]
+    await writeFile(join(app.home, 'sessions/zoo.json'), file('At the zoo', long, now - 50))
+    await writeFile(join(app.home, 'sessions/old.json'), file('An old platypus', hello, now - 864_000))
+  },
 })
 
 const sidebar = page => page.getByRole('navigation', { name: 'Sessions' })
@@ -43,8 +35,8 @@ const menu = async (page, title, item) => {
   await page.getByRole('menuitem', { name: item }).click()
 }
 
-test('a search looks in titles and messages, and a hit leads to its message', async () => {
-  const { page, close } = await openPage(browser, app)
+test('a search looks in titles and messages, and a hit leads to its message', async ({ open }) => {
+  const page = await open()
   await search(page).fill('PLATYPUS')
   const results = page.getByRole('region', { name: 'Found' })
   await results.getByRole('link', { name: 'An old platypus' }).waitFor()
@@ -65,35 +57,31 @@ test('a search looks in titles and messages, and a hit leads to its message', as
   await sidebar(page).getByText('Nothing found.').waitFor()
   await search(page).press('Escape')
   await sidebar(page).getByRole('link', { name: 'At the zoo' }).waitFor()
-  await close()
 })
 
-test('an address of a message that is gone says so', async () => {
-  const { page, close } = await openPage(browser, app, { path: '/s/zoo/m/q99' })
+test('an address of a message that is gone says so', async ({ open }) => {
+  const page = await open({ path: '/s/zoo/m/q99' })
   await page.getByText('That message is not in this conversation any more.').first().waitFor()
-  await close()
 })
 
-test('a pinned conversation stands first, for every tab', async () => {
-  const { page, close } = await openPage(browser, app)
-  const other = await openPage(browser, app)
+test('a pinned conversation stands first, for every tab', async ({ open }) => {
+  const page = await open()
+  const other = await open()
   await menu(page, 'An old platypus', 'Pin')
-  for (const tab of [page, other.page]) {
+  for (const tab of [page, other]) {
     const pinned = sidebar(tab).getByRole('region', { name: 'Pinned' })
     await pinned.getByRole('link', { name: 'An old platypus' }).waitFor()
     assert.equal(await sidebar(tab).getByRole('link', { name: 'An old platypus' }).count(), 1)
   }
   await menu(page, 'An old platypus', 'Unpin')
   await sidebar(page).getByRole('region', { name: 'Pinned' }).waitFor({ state: 'detached' })
-  await other.close()
-  await close()
 })
 
-test('a conversation that is put away stands apart until something is said in it', async () => {
-  const { page, close } = await openPage(browser, app)
-  const other = await openPage(browser, app)
+test('a conversation that is put away stands apart until something is said in it', async ({ open }) => {
+  const page = await open()
+  const other = await open()
   await menu(page, 'An old platypus', 'Put away')
-  for (const tab of [page, other.page]) {
+  for (const tab of [page, other]) {
     const away = sidebar(tab).getByRole('region', { name: 'Put away' })
     await away.getByText('Put away (1)').waitFor()
     assert.equal(await sidebar(tab).getByRole('link', { name: 'An old platypus' }).count(), 0)
@@ -123,12 +111,13 @@ test('a conversation that is put away stands apart until something is said in it
     .getByRole('link', { name: 'An old platypus' })
     .waitFor()
   await settled(page)
-  await other.close()
-  await close()
 })
 
-test('several conversations are chosen by keys and mouse, put away and deleted, with one way back', async () => {
-  const { page, close } = await openPage(browser, app)
+test('several conversations are chosen by keys and mouse, put away and deleted, with one way back', async ({
+  app,
+  open,
+}) => {
+  const page = await open()
   for (const name of ['Ant', 'Bee', 'Cat']) {
     await ask(app, '/api/sessions', {
       ...{ method: 'POST', headers: { 'content-type': 'application/json' } },
@@ -167,11 +156,10 @@ test('several conversations are chosen by keys and mouse, put away and deleted, 
   await boxes.getByRole('button', { name: 'Put away' }).click()
   await sidebar(page).getByText('Put away (2)').waitFor()
   await link('Cat').waitFor()
-  await close()
 })
 
-test('a conversation leaves as a file and comes back whole', async () => {
-  const { page, close } = await openPage(browser, app)
+test('a conversation leaves as a file and comes back whole', async ({ app, open }) => {
+  const page = await open()
   const got = async item => {
     const [download] = await Promise.all([page.waitForEvent('download'), menu(page, 'At the zoo', item)])
     return { name: download.suggestedFilename(), path: await download.path() }
@@ -205,11 +193,10 @@ test('a conversation leaves as a file and comes back whole', async () => {
       buffer: Buffer.from('no JSON'),
     })
   await page.getByText('photo.json was not imported').first().waitFor()
-  await close()
 })
 
-test('what was compressed and what was deleted can be read and brought back', async () => {
-  const { page, close } = await openPage(browser, app)
+test('what was compressed and what was deleted can be read and brought back', async ({ app, open }) => {
+  const page = await open()
   for (const [n, text] of ['first', 'second', 'third'].entries()) {
     await say(page, text)
     await answers(page).nth(n).getByText('All right.').waitFor()
@@ -239,5 +226,4 @@ test('what was compressed and what was deleted can be read and brought back', as
   await dialog.getByText('No deleted conversations.').waitFor()
   await page.keyboard.press('Escape')
   await sidebar(page).getByRole('link', { name: 'An old platypus' }).waitFor()
-  await close()
 })

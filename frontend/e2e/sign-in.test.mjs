@@ -1,19 +1,9 @@
 // A server that asks for a credential: the one-time link, the token, and what stays of them in the browser.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { openPage, startBrowser, startMiniclaw } from './harness.mjs'
+import { withMiniclaw } from './fixtures.mjs'
 
 const TOKEN = 'a-long-random-word-for-this-test'
-let app
-let browser
-before(async () => {
-  app = await startMiniclaw([], { MINICLAW_TOKEN: TOKEN }, undefined, ['--token'])
-  browser = await startBrowser()
-})
-after(async () => {
-  await browser.close()
-  await app.stop()
-})
+const test = withMiniclaw({ env: { MINICLAW_TOKEN: TOKEN }, flags: ['--token'] })
 
 /** Whatever a script in the page could read. */
 const readable = page =>
@@ -22,27 +12,26 @@ const readable = page =>
   )
 const dialog = page => page.getByRole('dialog', { name: 'Sign in' })
 
-test('the printed link signs in once and leaves nothing in the address', async () => {
+test('the printed link signs in once and leaves nothing in the address', async ({ app, open }) => {
   const link = await app.link()
   const path = link.slice(app.url.length)
-  const first = await openPage(browser, app, { path })
-  await first.page.getByRole('textbox', { name: 'Message', exact: true }).fill('hello')
-  const asked = await first.page.evaluate(() => fetch('/api/status').then(answer => answer.status))
+  const first = await open({ path })
+  await first.getByRole('textbox', { name: 'Message', exact: true }).fill('hello')
+  const asked = await first.evaluate(() => fetch('/api/status').then(answer => answer.status))
   assert.equal(asked, 200)
-  assert.ok(!(await readable(first.page)).includes(path.split('=')[1]))
-  assert.equal(new URL(first.page.url()).hash, '')
-  await first.page.reload()
-  await first.page.getByRole('textbox', { name: 'Message', exact: true }).waitFor()
-  assert.equal(await dialog(first.page).count(), 0, 'the cookie stays')
+  assert.ok(!(await readable(first)).includes(path.split('=')[1]))
+  assert.equal(new URL(first.url()).hash, '')
+  await first.reload()
+  await first.getByRole('textbox', { name: 'Message', exact: true }).waitFor()
+  assert.equal(await dialog(first).count(), 0, 'the cookie stays')
   await first.close()
 
-  const second = await openPage(browser, app, { path, ready: dialog })
-  assert.ok(!(await readable(second.page)).includes(path.split('=')[1]))
-  await second.close()
+  const second = await open({ path, ready: dialog })
+  assert.ok(!(await readable(second)).includes(path.split('=')[1]))
 })
 
-test('the token is typed once and no script can read it afterwards', async () => {
-  const { page, close } = await openPage(browser, app, { ready: dialog })
+test('the token is typed once and no script can read it afterwards', async ({ open }) => {
+  const page = await open({ ready: dialog })
   await dialog(page).getByRole('textbox').or(dialog(page).locator('input')).first().fill('wrong')
   await dialog(page).getByRole('button', { name: 'Sign in' }).click()
   await dialog(page).getByRole('alert').waitFor()
@@ -56,12 +45,14 @@ test('the token is typed once and no script can read it afterwards', async () =>
     [[true, 'Strict']],
   )
   assert.ok(!cookies[0].value.includes(TOKEN))
-  await close()
 })
 
-test('a session that ends while the page is open shows the sign-in, and the page goes on afterwards', async () => {
+test('a session that ends while the page is open shows the sign-in, and the page goes on afterwards', async ({
+  app,
+  open,
+}) => {
   const path = (await app.link()).slice(app.url.length)
-  const { page, close } = await openPage(browser, app, { path })
+  const page = await open({ path })
   const message = page.getByRole('textbox', { name: 'Message', exact: true })
   await message.fill('not sent yet')
   await page.context().clearCookies()
@@ -73,5 +64,26 @@ test('a session that ends while the page is open shows the sign-in, and the page
   await dialog(page).waitFor({ state: 'detached' })
   await page.getByText('Connected', { exact: true }).waitFor()
   assert.equal(await message.inputValue(), 'not sent yet')
-  await close()
+})
+
+test('who signs out leaves nothing in the browser, and the page asks for the token again', async ({
+  app,
+  open,
+}) => {
+  const page = await open({ ready: dialog })
+  await dialog(page).locator('input').fill(TOKEN)
+  await dialog(page).getByRole('button', { name: 'Sign in' }).click()
+  await dialog(page).waitFor({ state: 'detached' })
+  const message = page.getByRole('textbox', { name: 'Message', exact: true })
+  await message.fill('a secret plan')
+  await page.waitForFunction(() => Object.values(localStorage).some(kept => kept.includes('a secret plan')))
+  const before = await page.context().cookies()
+  await page.keyboard.press('ControlOrMeta+Comma')
+  await page.getByRole('dialog', { name: 'Settings' }).getByRole('button', { name: 'Sign out' }).click()
+  await dialog(page).waitFor()
+  assert.ok(!(await readable(page)).includes('a secret plan'))
+  assert.deepEqual(await page.context().cookies(), [])
+  const [{ name, value }] = before
+  const old = await fetch(`${app.url}/api/status`, { headers: { cookie: `${name}=${value}` } })
+  assert.equal(old.status, 401, 'the old cookie opens nothing')
 })

@@ -1,26 +1,19 @@
 // Answers that are made to be slow to read as Markdown: the page goes on, and shows them as they were written.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { answers, composer, openPage, say, settled, startBrowser, startMiniclaw } from './harness.mjs'
+import { withMiniclaw } from './fixtures.mjs'
+import { answers, composer, say, settled } from './harness.mjs'
 
 const EMPHASIS = '*a_'.repeat(8_000)
 const BRACKETS = `${'[a]('.repeat(1_500)}[link](https://example.com)`
 const LAZY = `- item\n${'b\n'.repeat(2_500)}`
 const reply = (match, text) => ({ match, repeat: true, steps: [{ text }, { finish: 'stop' }] })
 
-let app
-let browser
-before(async () => {
-  app = await startMiniclaw([
+const test = withMiniclaw({
+  replies: [
     reply('emphasis', `Before.\n\n${EMPHASIS}\n\n**After** it.`),
     reply('brackets', BRACKETS),
     reply('lazy', LAZY),
-  ])
-  browser = await startBrowser()
-})
-after(async () => {
-  await browser?.close()
-  await app?.stop()
+  ],
 })
 
 /** From now on, also after a reload: how long the longest task of the page took, in milliseconds. */
@@ -43,8 +36,8 @@ async function asWritten(page) {
   assert.deepEqual([paragraphs[0], paragraphs[1] === EMPHASIS], ['Before.', true])
 }
 
-test('an answer of 8,000 unclosed emphases does not hold up the page, at any opening', async () => {
-  const { page } = await openPage(browser, app)
+test('an answer of 8,000 unclosed emphases does not hold up the page, at any opening', async ({ open }) => {
+  const page = await open()
   await watch(page)
   await page.reload()
   const gone = givenUp(page)
@@ -62,16 +55,14 @@ test('an answer of 8,000 unclosed emphases does not hold up the page, at any ope
   const opening = await longest(page)
   assert.ok(opening < 400, `a task of ${opening} ms at its opening`)
   assert.ok(await composer(page).isEnabled())
-  await page.close()
 })
 
-test('what is lexed beside the page is drawn as ever', async () => {
-  const { page } = await openPage(browser, app)
+test('what is lexed beside the page is drawn as ever', async ({ open }) => {
+  const page = await open()
   await say(page, 'brackets')
   await settled(page)
   await answers(page).last().getByRole('link', { name: 'link', exact: true }).waitFor()
   await say(page, 'lazy')
   await settled(page)
   await answers(page).last().getByRole('listitem').first().waitFor()
-  await page.close()
 })

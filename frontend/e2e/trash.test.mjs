@@ -3,36 +3,38 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
-import { ask, openPage, shot } from './harness.mjs'
-import { faults, LOOKS, stage } from './stage.mjs'
+import { faults, LOOKS, withMiniclaw } from './fixtures.mjs'
+import { ask, shot } from './harness.mjs'
 
-const world = stage()
-const at = path => join(world.app.home, path)
+const test = withMiniclaw()
+const at = (app, path) => join(app.home, path)
 const dialog = page => page.getByRole('dialog', { name: /^(Archive and trash|归档与回收站)$/ })
 const part = (page, name) => dialog(page).getByRole('region', { name })
 
-async function put(id, title) {
+async function put(app, id, title) {
   const messages = [{ role: 'user', content: 'hello', id: 'm0', work_id: 'w0' }]
   await writeFile(
-    at(`sessions/${id}.json`),
+    at(app, `sessions/${id}.json`),
     JSON.stringify({ title, created_at: 1, updated_at: 2, messages }),
   )
-  await ask(world.app, `/api/sessions/${id}`, { method: 'DELETE' })
+  await ask(app, `/api/sessions/${id}`, { method: 'DELETE' })
 }
-async function putFile(path) {
-  await writeFile(at(path), 'of no use\n')
-  await ask(world.app, `/api/files?path=${path}`, { method: 'DELETE' })
+async function putFile(app, path) {
+  await writeFile(at(app, path), 'of no use\n')
+  await ask(app, `/api/files?path=${path}`, { method: 'DELETE' })
 }
 async function openTrash(page) {
   await page.getByRole('button', { name: /^(More about conversations|更多对话操作)$/ }).click()
   await page.getByRole('menuitem', { name: /^(Archive and trash|归档与回收站)$/ }).click()
 }
 
-test('a deleted file comes back from the trash, another goes for good after asking', async () => {
-  await putFile('memory/tea.md')
-  await putFile('knowledge/old.md')
-  const { page, close } = await openPage(world.browser, world.app)
+test('a deleted file comes back from the trash, another goes for good after asking', async ({
+  app,
+  open,
+}) => {
+  await putFile(app, 'memory/tea.md')
+  await putFile(app, 'knowledge/old.md')
+  const page = await open()
   await openTrash(page)
   const files = part(page, 'Deleted files')
   const row = name => files.getByRole('listitem').filter({ hasText: name })
@@ -42,20 +44,19 @@ test('a deleted file comes back from the trash, another goes for good after aski
     .waitFor()
   await row('memory/tea.md').getByRole('button', { name: 'Bring back' }).click()
   await row('memory/tea.md').waitFor({ state: 'detached' })
-  assert.ok(existsSync(at('memory/tea.md')))
+  assert.ok(existsSync(at(app, 'memory/tea.md')))
   await row('knowledge/old.md').getByRole('button', { name: 'Delete knowledge/old.md for good' }).click()
   await files.getByRole('button', { name: 'Keep' }).click()
   await row('knowledge/old.md').getByRole('button', { name: 'Delete knowledge/old.md for good' }).click()
   await files.getByText('It cannot be brought back.').waitFor()
   await files.getByRole('button', { name: 'Delete for good', exact: true }).click()
   await files.getByText('No deleted files.').waitFor()
-  assert.deepEqual((await ask(world.app, '/api/files/deleted')).files, [])
-  await close()
+  assert.deepEqual((await ask(app, '/api/files/deleted')).files, [])
 })
 
-test('a deleted conversation goes for good, and the palette leads there too', async () => {
-  await put('gone', 'An old plan')
-  const { page, close } = await openPage(world.browser, world.app)
+test('a deleted conversation goes for good, and the palette leads there too', async ({ app, open }) => {
+  await put(app, 'gone', 'An old plan')
+  const page = await open()
   await page.keyboard.press('Control+k')
   await page.getByRole('combobox').waitFor()
   await page.keyboard.type('trash')
@@ -65,22 +66,20 @@ test('a deleted conversation goes for good, and the palette leads there too', as
   await sessions.getByRole('button', { name: 'Delete An old plan for good' }).click()
   await sessions.getByRole('button', { name: 'Delete for good', exact: true }).click()
   await sessions.getByText('No deleted conversations.').waitFor()
-  assert.ok(!existsSync(at('sessions/archive/deleted/gone.json')))
-  await close()
+  assert.ok(!existsSync(at(app, 'sessions/archive/deleted/gone.json')))
 })
 
 for (const { look, small, given } of LOOKS) {
-  test(`the trash, ${look}`, async () => {
-    await put(`seen-${look}`, '上周的计划 and a title that is rather long for such a narrow place')
-    await putFile('memory/a-file-with-a-name-that-is-long.md')
-    await putFile('workspace/b.md')
-    const { page, close } = await openPage(world.browser, world.app, given)
+  test(`the trash, ${look}`, async ({ app, open }) => {
+    await put(app, `seen-${look}`, '上周的计划 and a title that is rather long for such a narrow place')
+    await putFile(app, 'memory/a-file-with-a-name-that-is-long.md')
+    await putFile(app, 'workspace/b.md')
+    const page = await open(given)
     if (small) await page.getByRole('button', { name: /^(Sessions|会话)$/ }).click()
     await openTrash(page)
     await dialog(page).getByText('workspace/b.md').first().waitFor()
     await dialog(page).getByRole('button', { name: /b.md/ }).first().click()
     await shot(page, `trash-${look}`)
     assert.deepEqual(await faults(page), [])
-    await close()
   })
 }

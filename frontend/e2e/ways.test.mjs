@@ -1,34 +1,14 @@
 // Asking again, asking differently, branching off; finding words in a conversation; what the next request is made of.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import {
-  answers,
-  ask,
-  composer,
-  openPage,
-  say,
-  settled,
-  shot,
-  startBrowser,
-  startMiniclaw,
-  until,
-} from './harness.mjs'
+import { withMiniclaw } from './fixtures.mjs'
+import { answers, ask, composer, say, settled, shot, until } from './harness.mjs'
 
 const REPLIES = [
   { match: 'name a bird', steps: [{ text: 'A wren.' }, { finish: 'stop' }] },
   { match: 'name a bird', steps: [{ text: 'An owl.' }, { finish: 'stop' }] },
   { match: 'name a fish', repeat: true, steps: [{ text: 'A pike.' }, { finish: 'stop' }] },
 ]
-let app
-let browser
-before(async () => {
-  app = await startMiniclaw(REPLIES)
-  browser = await startBrowser()
-})
-after(async () => {
-  await browser?.close()
-  await app?.stop()
-})
+const test = withMiniclaw({ replies: REPLIES })
 
 const you = page => page.getByRole('article', { name: 'You', exact: true })
 const asked = async (page, text, answer) => {
@@ -37,11 +17,14 @@ const asked = async (page, text, answer) => {
   await settled(page)
 }
 
-test('an answer can be made again, a question asked differently, and every way is kept', async () => {
-  const { page, close } = await openPage(browser, app)
+test('an answer can be made again, a question asked differently, and every way is kept', async ({
+  app,
+  open,
+}) => {
+  const page = await open()
   await asked(page, 'hello', 'All right.')
   await asked(page, 'name a bird', 'A wren.')
-  const other = await openPage(browser, app, { path: new URL(page.url()).pathname })
+  const other = await open({ path: new URL(page.url()).pathname })
   await answers(page).last().hover()
   await answers(page).last().getByRole('button', { name: 'Answer again' }).click()
   await answers(page).getByText('An owl.').waitFor()
@@ -63,17 +46,15 @@ test('an answer can be made again, a question asked differently, and every way i
   await answers(page).getByText('An owl.').waitFor()
   await you(page).last().getByRole('button', { name: 'The way before' }).click()
   await answers(page).getByText('A wren.').waitFor()
-  await answers(other.page).getByText('A wren.').waitFor()
-  await other.page.reload()
-  await you(other.page).last().getByText('Way 1 of 3').waitFor({ state: 'attached' })
+  await answers(other).getByText('A wren.').waitFor()
+  await other.reload()
+  await you(other).last().getByText('Way 1 of 3').waitFor({ state: 'attached' })
   const sent = JSON.stringify((await app.requests()).filter(request => request.tools).at(-1))
   assert.ok(sent.includes('name a fish') && !sent.includes('name a bird'), sent)
-  await other.close()
-  await close()
 })
 
-test('a branch is a new conversation with the same past', async () => {
-  const { page, close } = await openPage(browser, app)
+test('a branch is a new conversation with the same past', async ({ app, open }) => {
+  const page = await open()
   await asked(page, 'hello', 'All right.')
   await asked(page, 'name a fish', 'A pike.')
   const from = new URL(page.url()).pathname
@@ -95,11 +76,10 @@ test('a branch is a new conversation with the same past', async () => {
   await page.reload()
   await page.getByRole('link', { name: 'Branched from “another conversation”' }).click()
   await page.getByRole('alert').getByText('This conversation does not exist any more.').waitFor()
-  await close()
 })
 
-test('words are found in a conversation, and one can go from one message to the next', async () => {
-  const { page, close } = await openPage(browser, app)
+test('words are found in a conversation, and one can go from one message to the next', async ({ open }) => {
+  const page = await open()
   await asked(page, 'name a fish', 'A pike.')
   await asked(page, 'another pike please', 'All right.')
   await composer(page).press('Control+f')
@@ -122,11 +102,10 @@ test('words are found in a conversation, and one can go from one message to the 
   await bar.waitFor({ state: 'detached' })
   assert.ok(await composer(page).evaluate(area => area === document.activeElement))
   assert.equal(await page.evaluate(() => CSS.highlights.has('found')), false)
-  await close()
 })
 
-test('the next request says where each piece comes from, and leads to its file', async () => {
-  const { page, close } = await openPage(browser, app)
+test('the next request says where each piece comes from, and leads to its file', async ({ open }) => {
+  const page = await open()
   await asked(page, 'hello', 'All right.')
   await page.getByRole('button', { name: 'Prompt X-ray' }).click()
   const dialog = page.getByRole('dialog', { name: 'Prompt X-ray' })
@@ -136,5 +115,4 @@ test('the next request says where each piece comes from, and leads to its file',
   await shot(page, 'xray')
   await dialog.getByRole('button', { name: 'Open workspace/SOUL.md' }).click()
   await page.getByRole('region', { name: 'Inspector' }).locator('.cm-content').waitFor()
-  await close()
 })

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
-import { answers, ask, openPage, say, settled, shot, startBrowser, startMiniclaw } from './harness.mjs'
+import { withMiniclaw } from './fixtures.mjs'
+import { answers, ask, say, settled, shot } from './harness.mjs'
 
 const REPLIES = [
   {
@@ -16,17 +16,12 @@ const REPLIES = [
   { match: 'read it', steps: [{ text: 'It says green.' }, { finish: 'stop' }] },
 ]
 
-let app
-let browser
-before(async () => {
-  app = await startMiniclaw(REPLIES)
-  await writeFile(join(app.home, 'knowledge/tea.md'), 'green\n')
-  await writeFile(join(app.home, 'workspace/SOUL.md'), 'Be kind.\nBe short.\n')
-  browser = await startBrowser()
-})
-after(async () => {
-  await browser?.close()
-  await app?.stop()
+const test = withMiniclaw({
+  replies: REPLIES,
+  prepare: async app => {
+    await writeFile(join(app.home, 'knowledge/tea.md'), 'green\n')
+    await writeFile(join(app.home, 'workspace/SOUL.md'), 'Be kind.\nBe short.\n')
+  },
 })
 
 async function xrayOf(page, nth) {
@@ -38,8 +33,11 @@ async function xrayOf(page, nth) {
   return dialog
 }
 
-test('each request of an answer is shown as it was sent, and what differs from the one before has its cause', async () => {
-  const { page, close } = await openPage(browser, app)
+test('each request of an answer is shown as it was sent, and what differs from the one before has its cause', async ({
+  app,
+  open,
+}) => {
+  const page = await open()
   await say(page, 'read it')
   await answers(page).getByText('It says green.').waitFor()
   await settled(page)
@@ -73,17 +71,16 @@ test('each request of an answer is shown as it was sent, and what differs from t
     .locator('.cm-passage')
     .getByText('Be brief.')
     .waitFor()
-  await close()
 })
 
-test('what was found in memory is on the answer after a reload', async () => {
+test('what was found in memory is on the answer after a reload', async ({ app, open }) => {
   await writeFile(join(app.home, 'memory/birds.md'), '# Birds\n\nPenguins live on ice.\n')
   await ask(app, '/api/config/rag-mode', {
     method: 'PUT',
     headers: { 'Content-Type': 'application/json' },
     body: '{"enabled":true}',
   })
-  const { page, close } = await openPage(browser, app)
+  const page = await open()
   await say(page, 'Where do penguins live?')
   await answers(page).getByText('All right.').waitFor()
   await settled(page)
@@ -96,5 +93,4 @@ test('what was found in memory is on the answer after a reload', async () => {
   await dialog.getByText('Found in memory').click()
   await dialog.getByRole('button', { name: /^memory\/birds\.md:/ }).click()
   await page.getByRole('region', { name: 'Inspector' }).locator('.cm-passage').first().waitFor()
-  await close()
 })

@@ -3,7 +3,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 
-const MADE = new Set(['node_modules', 'dist', 'target'])
+const MADE = new Set(['node_modules', 'dist', 'target', 'test-results'])
 /** What an import leaves out. */
 const EXTENSION = /\.(d\.ts|[cm]?[jt]sx?)$/
 

@@ -7,14 +7,12 @@ import { queryClient } from '@/api/queries'
 import { follow } from '@/app/follow'
 import { Shell } from '@/app/Shell'
 import { loadThread } from '@/app/threads'
+import { hasUnsavedText } from '@/app/unsaved'
 import { Guard } from '@/components/Guard'
 import { followLink } from '@/features/auth/link'
-import { isDirty } from '@/features/editor/buffer'
 import { openPassage, placeInAddress } from '@/features/editor/passage'
 import { getLang, loadLocale } from '@/lib/i18n'
 import { cspNonce } from '@/lib/nonce'
-import { useBuffers } from '@/stores/buffers'
-import { isQueued, useLive } from '@/stores/live'
 
 // Radix locks the page's scroll with a style sheet of its own; without the nonce the policy would refuse it.
 setNonce(cspNonce)
@@ -43,10 +41,7 @@ function start(page: HTMLElement) {
 
 // Typed text that is not saved yet must not go with the page without a question.
 addEventListener('beforeunload', event => {
-  const files = Object.values(useBuffers.getState().files)
-  const messages = Object.values(useLive.getState().outbox).flat()
-  const typed = files.some(file => file.phase === 'open' && isDirty(file.buffer)) || messages.some(isQueued)
-  if (typed) event.preventDefault()
+  if (hasUnsavedText()) event.preventDefault()
 })
 
 // Who came by a one-time link is signed in before anything is asked for.

@@ -1,17 +1,18 @@
 //! Calls a person is asked about: what they are shown, and what comes of their answer.
 
-use super::calls::{Calls, Planned, Stop, Wanted};
+use super::calls::{Calls, PlannedCall, ProposedCall, Stop};
 use super::recorder::{NotRecorded, Recorder};
 use crate::clock;
 use crate::domain::approval::hash;
 use crate::domain::{
-    Answered, Approval, CallApproval, CallStatus, Decision, Effect, RequestedCall, Session, Shown, Taint, ToolAnswer,
+    Approval, CallApproval, CallStatus, Decision, Effect, RecordedAnswer, RequestedCall, Session, Shown, Taint,
+    ToolAnswer,
 };
 use crate::provider::CallRequest;
-use crate::tools::{Case, Checked, Reason, Verdict};
+use crate::tools::{Case, Checked, Reason, ToolContext, Verdict};
 
 /// A call that waits for its answer.
-pub struct Asked {
+pub struct PendingApproval {
     request: CallRequest,
     approval_id: String,
     /// What is still to be asked; absent when it was answered before a restart.
@@ -26,7 +27,7 @@ struct Question {
 }
 
 /// What a person's answer comes to.
-pub(super) enum Decided {
+pub(super) enum ApprovalResult {
     Run {
         request: CallRequest,
         checked: Checked,
@@ -39,12 +40,9 @@ pub(super) enum Decided {
 
 impl Calls<'_> {
     /// What the policy says of a call that fits its tool.
-    pub(super) async fn allowed(&self, wanted: &Wanted, checked: Checked, session: &Session) -> Planned {
-        let shown = match checked.tool.shown(&checked.arguments).await {
-            Ok(shown) => shown,
-            Err(answer) => return Planned::Answer(CallStatus::Error, *answer),
-        };
-        let (effect, taint) = (checked.tool.spec().effect, self.taint(session, &checked));
+    pub(super) fn allowed(&self, wanted: &ProposedCall, checked: Checked, session: &Session) -> PlannedCall {
+        let shown = checked.call.shown();
+        let (effect, taint) = (checked.effect, self.taint(session, &checked));
         let case = Case {
             tool: &wanted.request.name,
             effect,
@@ -55,11 +53,11 @@ impl Calls<'_> {
         let reason = match self.policy.decide(&case, &self.home.remembered()) {
             Verdict::Deny(why) => {
                 let text = format!("[denied: {why}] It was not run. Go on without it, or tell the user.");
-                return Planned::Answer(CallStatus::Denied, ToolAnswer::failed(text));
+                return PlannedCall::Answer(CallStatus::Denied, ToolAnswer::failed(text));
             }
             // What a person is being asked is asked on, whatever the rules are now.
             Verdict::Allow => match &wanted.approval {
-                None => return Planned::Run(checked),
+                None => return PlannedCall::Run(checked),
                 Some(CallApproval::Asked(Approval { reason, because, .. })) => {
                     Reason { sentence: reason.clone(), because: because.clone() }
                 }
@@ -68,14 +66,14 @@ impl Calls<'_> {
             Verdict::Ask(reason) => reason,
         };
         let request = wanted.request.clone();
-        Planned::Ask(Box::new(match &wanted.approval {
+        PlannedCall::Ask(Box::new(match &wanted.approval {
             Some(CallApproval::Answered(answered)) => {
-                Asked { request, approval_id: answered.id.clone(), question: None }
+                PendingApproval { request, approval_id: answered.id.clone(), question: None }
             }
             known => {
                 let approval_id = known.as_ref().map_or_else(clock::new_id, |known| known.id().to_owned());
                 let question = Question { effect, arguments: checked.arguments, shown, reason };
-                Asked { request, approval_id, question: Some(question) }
+                PendingApproval { request, approval_id, question: Some(question) }
             }
         }))
     }
@@ -84,7 +82,7 @@ impl Calls<'_> {
     fn taint(&self, session: &Session, checked: &Checked) -> Option<Taint> {
         let known = Taint::strongest(&session.taint).cloned();
         let is_weak = known.as_ref().is_none_or(|source| !source.is_strong());
-        let held = || checked.tool.holds_outside(self.session_id).then_some(Taint::Command);
+        let held = || checked.call.holds_outside_text().then_some(Taint::Command);
         let stronger = if is_weak { self.listed.clone().or_else(held) } else { None };
         stronger.or(known)
     }
@@ -92,8 +90,8 @@ impl Calls<'_> {
     /// Asks everything an exchange has to ask, at once.
     pub(super) async fn ask(
         &self,
-        wanted: &[Wanted],
-        planned: &[Planned],
+        wanted: &[ProposedCall],
+        planned: &[PlannedCall],
         recorder: &mut Recorder,
     ) -> Result<(), NotRecorded> {
         let asked: Vec<_> =
@@ -131,17 +129,21 @@ impl Calls<'_> {
     }
 
     /// Waits for the answer. What runs then is what was shown: everything the answer is bound to is looked at once more.
-    pub(super) async fn decided(&self, asked: &Asked, recorder: &mut Recorder) -> Result<Decided, Stop> {
+    pub(super) async fn decided(
+        &self,
+        asked: &PendingApproval,
+        recorder: &mut Recorder,
+    ) -> Result<ApprovalResult, Stop> {
         let answered = {
-            let _still = self.wall.still();
+            let _pause = self.deadline.pause();
             tokio::select! {
                 biased;
                 answered = recorder.answered(&asked.approval_id) => answered,
-                () = self.stopper.cancel.cancelled() => None,
+                () = self.stop_signal.cancel.cancelled() => None,
             }
         };
         let Some(answered) = answered else {
-            if self.stopper.is_suspended() {
+            if self.stop_signal.is_suspended() {
                 return Err(Stop::Suspended);
             }
             return Ok(refusal(Decision::Cancelled, None));
@@ -153,41 +155,39 @@ impl Calls<'_> {
             Some(arguments) => CallRequest { arguments, ..asked.request.clone() },
             None => asked.request.clone(),
         };
-        let checked = match self.registry.check(&request.name, &request.arguments) {
+        let context = ToolContext { session: self.session_id, call_id: &request.id };
+        let checked = match self.tools.prepare(&request.name, &request.arguments, context).await {
             Ok(checked) => checked,
-            Err(rejection) => return Ok(Decided::Answer(CallStatus::Error, ToolAnswer::failed(rejection.0))),
+            Err(rejection) => return Ok(ApprovalResult::Answer(CallStatus::Error, rejection.answer())),
         };
-        let shown = match checked.tool.shown(&checked.arguments).await {
-            Ok(shown) => shown,
-            Err(answer) => return Ok(Decided::Answer(CallStatus::Error, *answer)),
-        };
+        let shown = checked.call.shown();
         if hash(self.session_id, &request.name, &checked.arguments, &shown) != answered.hash {
-            return Ok(Decided::Answer(CallStatus::Denied, ToolAnswer::failed(outdated(&shown))));
+            return Ok(ApprovalResult::Answer(CallStatus::Denied, ToolAnswer::failed(outdated(&shown))));
         }
         let note = answered
             .changed
             .then(|| format!("[the user changed the arguments before they approved; what ran: {}]", checked.arguments));
-        Ok(Decided::Run { request, checked, shown, note })
+        Ok(ApprovalResult::Run { request, checked, shown, note })
     }
 }
 
-impl Planned {
-    fn question<'a>(&'a self, wanted: &Wanted) -> Option<(u32, &'a Asked, &'a Question)> {
+impl PlannedCall {
+    fn question<'a>(&'a self, wanted: &ProposedCall) -> Option<(u32, &'a PendingApproval, &'a Question)> {
         match self {
-            Planned::Ask(asked) => Some((wanted.index, &**asked, asked.question.as_ref()?)),
-            Planned::Run(_) | Planned::Answer(..) => None,
+            PlannedCall::Ask(asked) => Some((wanted.index, &**asked, asked.question.as_ref()?)),
+            PlannedCall::Run(_) | PlannedCall::Answer(..) => None,
         }
     }
 }
 
 /// The arguments a person put in place of the model's.
-fn changed(recorder: &Recorder, answered: &Answered) -> Option<String> {
+fn changed(recorder: &Recorder, answered: &RecordedAnswer) -> Option<String> {
     let mut calls = recorder.session().calls_of(recorder.work_id());
     let call = calls.find(|call| call.approval.as_ref().is_some_and(|approval| approval.id() == answered.id))?;
     answered.changed.then(|| call.arguments.as_ref().map(ToString::to_string))?
 }
 
-fn refusal(decision: Decision, reason: Option<&str>) -> Decided {
+fn refusal(decision: Decision, reason: Option<&str>) -> ApprovalResult {
     let (status, text) = match (decision, reason) {
         (Decision::Denied, Some(reason)) => (
             CallStatus::Denied,
@@ -206,7 +206,7 @@ fn refusal(decision: Decision, reason: Option<&str>) -> Decided {
             "[cancelled: the run was stopped before this call was approved; it was not run]".to_owned(),
         ),
     };
-    Decided::Answer(status, ToolAnswer::failed(text))
+    ApprovalResult::Answer(status, ToolAnswer::failed(text))
 }
 
 fn outdated(shown: &Shown) -> String {

@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
-use super::asking::{Asked, Decided};
+use super::asking::{ApprovalResult, PendingApproval};
+use super::deadline::Deadline;
 use super::recorder::{NotRecorded, Recorder};
-use super::wall::Wall;
 use crate::domain::{
-    CallApproval, CallStatus, Effect, Event, Outcome, RequestedCall, Session, SessionId, Shown, StoppedBy, Taint,
+    CallApproval, CallStatus, Effect, Event, Outcome, RequestedCall, Root, Session, SessionId, Shown, StoppedBy, Taint,
     ToolAnswer, WorkId,
 };
 use crate::provider::CallRequest;
-use crate::store::{Home, PINNED};
-use crate::tools::{Call, Checked, EndRun, Policy, Registry, fit_for_model};
+use crate::store::Home;
+use crate::tools::{Checked, EndRun, Policy, Rejection, RunOptions, ToolContext, ToolSet, fit_for_model};
 
 /// A tool that does not return so long after it was told to stop is dropped.
 const STOP_GRACE: Duration = Duration::from_secs(5);
@@ -28,7 +28,7 @@ const REFUSED_ENDS: u32 = 4;
 
 /// Counts across a run what keeps coming back.
 #[derive(Default)]
-pub struct Repeats {
+pub struct RepeatCounter {
     seen: HashMap<(String, String), u32>,
     refused: u32,
 }
@@ -52,12 +52,12 @@ impl From<NotRecorded> for Stop {
 
 /// A person's stop of a run, and the server's.
 #[derive(Clone, Default)]
-pub struct Stopper {
+pub struct StopSignal {
     pub cancel: CancellationToken,
     suspend: CancellationToken,
 }
 
-impl Stopper {
+impl StopSignal {
     /// Stops the run, but leaves questions that wait for a person to be answered after the next start.
     pub fn suspend(&self) {
         self.suspend.cancel();
@@ -77,36 +77,37 @@ impl Stopper {
     }
 
     /// How a call ends that was cut off, or not begun, because the run was stopped.
-    fn cancelled(&self, started: Instant) -> Ended {
+    fn cancelled(&self, started: Instant) -> CallEnd {
         let why = match self.is_suspended() {
             true => "[cancelled: the server was stopped]",
             false => "[cancelled: the person stopped this run]",
         };
         let answer = ToolAnswer::failed(why);
-        Ended { took: started.elapsed(), ..Ended::unrun(CallStatus::Cancelled, answer) }
+        CallEnd { took: started.elapsed(), ..CallEnd::unrun(CallStatus::Cancelled, answer) }
     }
 }
 
 #[derive(Clone)]
 pub struct Calls<'a> {
-    pub registry: &'a Registry,
+    /// The tools of this exchange.
+    pub tools: ToolSet,
     pub policy: &'a Policy,
     pub home: &'a Home,
     pub session_id: &'a SessionId,
-    pub stopper: &'a Stopper,
-    pub wall: &'a Wall,
+    pub stop_signal: &'a StopSignal,
+    pub deadline: &'a Deadline,
     /// The skill whose description the model has read in its request although nobody has trusted it.
     pub listed: Option<Taint>,
 }
 
 /// A call of an exchange, with what is known of its approval from before a restart.
-pub struct Wanted {
+pub struct ProposedCall {
     pub index: u32,
     pub request: CallRequest,
     pub approval: Option<CallApproval>,
 }
 
-impl Wanted {
+impl ProposedCall {
     /// Careless providers use an id again: the session's calls have one each, or nobody could say which one to undo.
     pub fn of(calls: Vec<CallRequest>, session: &Session) -> Vec<Self> {
         let known = session.messages.iter().flat_map(|message| &message.tool_calls);
@@ -144,13 +145,13 @@ impl Wanted {
 }
 
 /// A call that may run, that a person is asked about, or the answer the model gets instead.
-pub(super) enum Planned {
+pub(super) enum PlannedCall {
     Run(Checked),
-    Ask(Box<Asked>),
+    Ask(Box<PendingApproval>),
     Answer(CallStatus, ToolAnswer),
 }
 
-struct Ended {
+struct CallEnd {
     status: CallStatus,
     answer: ToolAnswer,
     took: Duration,
@@ -159,7 +160,7 @@ struct Ended {
     fatal: Option<String>,
 }
 
-impl Ended {
+impl CallEnd {
     /// Of a call that was not run.
     fn unrun(status: CallStatus, answer: ToolAnswer) -> Self {
         Self { status, answer, took: Duration::ZERO, taint: Vec::new(), fatal: None }
@@ -169,7 +170,12 @@ impl Ended {
 impl Calls<'_> {
     /// Runs all calls of an exchange. Every call gets exactly one result, also when the run is stopped in the middle; only
     /// a run that is suspended leaves those that wait for a person, and the ones after them, as they are.
-    pub async fn run(&self, wanted: &[Wanted], recorder: &mut Recorder, repeats: &mut Repeats) -> Result<(), Stop> {
+    pub async fn run(
+        &self,
+        wanted: &[ProposedCall],
+        recorder: &mut Recorder,
+        repeats: &mut RepeatCounter,
+    ) -> Result<(), Stop> {
         let mut planned = Vec::new();
         for wanted in wanted {
             planned.push(self.plan(wanted, recorder.session(), repeats).await);
@@ -178,10 +184,10 @@ impl Calls<'_> {
         let mut stop = None;
         let mut at = 0;
         while at < wanted.len() {
-            if self.stopper.is_suspended() && planned[at..].iter().any(Planned::asks) {
+            if self.stop_signal.is_suspended() && planned[at..].iter().any(PlannedCall::asks) {
                 return Err(Stop::Suspended);
             }
-            if let Planned::Ask(asked) = &planned[at] {
+            if let PlannedCall::Ask(asked) = &planned[at] {
                 stop = self.asked(&wanted[at], asked, recorder).await?.map(Stop::Failed).or(stop);
                 at += 1;
                 continue;
@@ -192,14 +198,13 @@ impl Calls<'_> {
             for wanted in &wanted[group.clone()] {
                 recorder.start_call(wanted.index, &wanted.request).await?;
             }
-            let running = wanted[group.clone()].iter().zip(&planned[group.clone()]);
-            let ended = join_all(running.map(|(wanted, planned)| self.one(&wanted.request, planned))).await;
+            let ended = join_all(planned[group.clone()].iter().map(|planned| self.one(planned))).await;
             for (wanted, ended) in wanted[group].iter().zip(ended) {
                 recorder.fact(finished(recorder, &wanted.request, &ended)).await?;
                 stop = ended.fatal.map(Stop::Failed).or(stop);
             }
         }
-        if self.stopper.cancel.is_cancelled() {
+        if self.stop_signal.cancel.is_cancelled() {
             return Err(Stop::Cancelled);
         }
         match stop.or_else(|| repeats.limit().map(Stop::Limit)) {
@@ -208,7 +213,7 @@ impl Calls<'_> {
         }
     }
 
-    async fn plan(&self, wanted: &Wanted, session: &Session, repeats: &mut Repeats) -> Planned {
+    async fn plan(&self, wanted: &ProposedCall, session: &Session, repeats: &mut RepeatCounter) -> PlannedCall {
         let call = &wanted.request;
         let same = repeats.seen.entry((call.name.clone(), call.arguments.clone())).or_default();
         *same += 1;
@@ -218,46 +223,55 @@ impl Calls<'_> {
                                 Use it, or do something else.",
                 *same - 1
             );
-            return Planned::Answer(CallStatus::Error, ToolAnswer::failed(text));
+            return PlannedCall::Answer(CallStatus::Error, ToolAnswer::failed(text));
         }
-        match self.registry.check(&call.name, &call.arguments) {
+        let context = ToolContext { session: self.session_id, call_id: &call.id };
+        match self.tools.prepare(&call.name, &call.arguments, context).await {
             Ok(checked) => {
                 repeats.refused = 0;
-                if !checked.tool.spec().effect.is_read_only() {
+                if !checked.effect.is_read_only() {
                     // It may change what other calls find: making those again is no repetition.
                     repeats.seen.retain(|(name, arguments), _| *name == call.name && *arguments == call.arguments);
                 }
-                self.allowed(wanted, checked, session).await
+                self.allowed(wanted, checked, session)
             }
             Err(rejection) => {
-                repeats.refused += 1;
-                Planned::Answer(CallStatus::Error, ToolAnswer::failed(rejection.0))
+                match &rejection {
+                    Rejection::Unfit(_) => repeats.refused += 1,
+                    Rejection::Impossible(_) => repeats.refused = 0,
+                }
+                PlannedCall::Answer(CallStatus::Error, rejection.answer())
             }
         }
     }
 
     /// Waits for a person and does what they said. The reason when the run cannot go on.
-    async fn asked(&self, wanted: &Wanted, asked: &Asked, recorder: &mut Recorder) -> Result<Option<String>, Stop> {
+    async fn asked(
+        &self,
+        wanted: &ProposedCall,
+        asked: &PendingApproval,
+        recorder: &mut Recorder,
+    ) -> Result<Option<String>, Stop> {
         let ended = match self.decided(asked, recorder).await? {
-            Decided::Run { request, checked, shown, note } => {
+            ApprovalResult::Run { request, checked, shown, note } => {
                 recorder.start_call(wanted.index, &request).await?;
-                let mut ended = self.execute(&request, &checked, Some(&shown)).await;
+                let mut ended = self.execute(&checked, Some(&shown)).await;
                 if let Some(note) = note {
                     ended.answer.text = format!("{note}\n{}", ended.answer.text);
                 }
                 ended
             }
-            Decided::Answer(status, answer) => Ended::unrun(status, answer),
+            ApprovalResult::Answer(status, answer) => CallEnd::unrun(status, answer),
         };
         recorder.fact(finished(recorder, &wanted.request, &ended)).await?;
         Ok(ended.fatal)
     }
 
-    async fn one(&self, request: &CallRequest, planned: &Planned) -> Ended {
+    async fn one(&self, planned: &PlannedCall) -> CallEnd {
         match planned {
-            Planned::Run(checked) => self.execute(request, checked, None).await,
-            Planned::Answer(status, answer) => Ended::unrun(*status, answer.clone()),
-            Planned::Ask(_) => self.stopper.cancelled(Instant::now()),
+            PlannedCall::Run(checked) => self.execute(checked, None).await,
+            PlannedCall::Answer(status, answer) => CallEnd::unrun(*status, answer.clone()),
+            PlannedCall::Ask(_) => self.stop_signal.cancelled(Instant::now()),
         }
     }
 
@@ -268,16 +282,16 @@ impl Calls<'_> {
         match found {
             Ok(Ok(files)) => files.first_unpinned(),
             // What cannot be looked at is taken for the worse.
-            Ok(Err(_)) | Err(_) => Some(format!("{PINNED}/")),
+            Ok(Err(_)) | Err(_) => Some(format!("{}/", Root::Skills)),
         }
     }
 
-    async fn execute(&self, request: &CallRequest, checked: &Checked, approved: Option<&Shown>) -> Ended {
+    async fn execute(&self, checked: &Checked, approved: Option<&Shown>) -> CallEnd {
         let started = Instant::now();
-        if self.stopper.cancel.is_cancelled() {
-            return self.stopper.cancelled(started);
+        if self.stop_signal.cancel.is_cancelled() {
+            return self.stop_signal.cancelled(started);
         }
-        let mut ended = self.execute_now(request, checked, (approved, started)).await;
+        let mut ended = self.execute_now(checked, approved, started).await;
         ended.taint = self.taint_of(checked, &ended.answer);
         ended
     }
@@ -287,12 +301,12 @@ impl Calls<'_> {
         let mut taint = answer.taint.clone();
         taint.extend(answer.outside.clone().map(Taint::Skill));
         if answer.taint.is_empty() {
-            taint.extend(checked.tool.brings(&checked.arguments));
+            taint.extend(checked.call.outside_text());
         }
         if taint.is_empty() {
             taint = self.held(checked);
         }
-        if checked.tool.spec().effect == Effect::Execute {
+        if checked.effect == Effect::Execute {
             taint.push(Taint::Output);
         }
         taint
@@ -300,82 +314,70 @@ impl Calls<'_> {
 
     /// A process that goes on from call to call may have had text from outside in an earlier one.
     fn held(&self, checked: &Checked) -> Vec<Taint> {
-        checked.tool.holds_outside(self.session_id).then_some(Taint::Command).into_iter().collect()
+        checked.call.holds_outside_text().then_some(Taint::Command).into_iter().collect()
     }
 
-    async fn execute_now(
-        &self,
-        request: &CallRequest,
-        checked: &Checked,
-        (approved, started): (Option<&Shown>, Instant),
-    ) -> Ended {
-        let cancel = &self.stopper.cancel;
-        let call = Call {
-            session: self.session_id,
-            call_id: &request.id,
-            arguments: &checked.arguments,
-            approved,
-            cancel: cancel.clone(),
-        };
-        let running = checked.tool.run(call);
+    async fn execute_now(&self, checked: &Checked, approved: Option<&Shown>, started: Instant) -> CallEnd {
+        let cancel = &self.stop_signal.cancel;
+        let running = checked.call.run(RunOptions { approved, cancel: cancel.clone() });
         let out_of_patience = async {
             cancel.cancelled().await;
             tokio::time::sleep(STOP_GRACE).await;
         };
         let answer = tokio::select! {
             answer = running => answer,
-            () = out_of_patience => return self.stopper.cancelled(started),
+            () = out_of_patience => return self.stop_signal.cancelled(started),
         };
         let took = started.elapsed();
         match answer {
-            Ok(_) if cancel.is_cancelled() => self.stopper.cancelled(started),
+            Ok(_) if cancel.is_cancelled() => self.stop_signal.cancelled(started),
             Ok(mut answer) => {
-                if checked.tool.spec().effect == Effect::Execute {
+                if checked.effect == Effect::Execute {
                     answer.outside = self.readable_untrusted().await;
                 }
                 if answer.taint.is_empty() {
                     answer.taint = self.held(checked);
                 }
-                let answer = fit_for_model(answer, checked);
+                let answer = fit_for_model(answer, checked.call.as_ref());
                 let status = if answer.ok { CallStatus::Done } else { CallStatus::Error };
-                Ended { took, ..Ended::unrun(status, answer) }
+                CallEnd { took, ..CallEnd::unrun(status, answer) }
             }
             Err(EndRun::Cancelled { text, contacts }) => {
-                let mut cancelled = self.stopper.cancelled(started);
+                let mut cancelled = self.stop_signal.cancelled(started);
                 contacts.add_to(&mut cancelled.answer.data);
                 let text = ToolAnswer { text, taint: self.held(checked), ..ToolAnswer::default() };
-                let text = fit_for_model(text, checked).text;
+                let text = fit_for_model(text, checked.call.as_ref()).text;
                 let text =
                     if text.is_empty() { cancelled.answer.text } else { format!("{text}\n{}", cancelled.answer.text) };
                 cancelled.answer.text = contacts.line().map_or(text.clone(), |line| format!("{text}\n{line}"));
-                if checked.tool.spec().effect == Effect::Execute {
+                if checked.effect == Effect::Execute {
                     cancelled.answer.outside = self.readable_untrusted().await;
                 }
                 cancelled
             }
             Err(EndRun::Broken(reason)) => {
-                let ended = Ended::unrun(CallStatus::Error, ToolAnswer::failed(&reason));
-                Ended { took, fatal: Some(reason), ..ended }
+                let ended = CallEnd::unrun(CallStatus::Error, ToolAnswer::failed(&reason));
+                CallEnd { took, fatal: Some(reason), ..ended }
             }
         }
     }
 }
 
-impl Planned {
+impl PlannedCall {
     fn is_read_only(&self) -> bool {
         match self {
-            Planned::Answer(..) => true,
-            Planned::Run(checked) => checked.tool.spec().effect.is_read_only(),
-            Planned::Ask(_) => false,
+            PlannedCall::Answer(..) => true,
+            PlannedCall::Run(checked) => checked.effect.is_read_only(),
+            PlannedCall::Ask(_) => false,
         }
     }
 
     fn asks(&self) -> bool {
-        matches!(self, Planned::Ask(_))
+        matches!(self, PlannedCall::Ask(_))
     }
 }
 
-impl Repeats {
+impl RepeatCounter {
     fn limit(&self) -> Option<String> {
         if let Some(((tool, _), _)) = self.seen.iter().find(|(_, count)| **count >= SAME_CALL_ENDS) {
             return Some(format!("the model asked for the same {tool} call {SAME_CALL_ENDS} times"));
@@ -385,7 +387,7 @@ impl Repeats {
     }
 }
 
-fn finished(recorder: &Recorder, call: &CallRequest, ended: &Ended) -> Event {
+fn finished(recorder: &Recorder, call: &CallRequest, ended: &CallEnd) -> Event {
     Event::ToolFinished {
         work_id: recorder.work_id().clone(),
         call_id: call.id.clone(),

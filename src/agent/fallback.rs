@@ -6,21 +6,29 @@ use std::sync::Arc;
 
 use super::recorder::Recorder;
 use super::run::{End, Run, ending};
-use super::turn::{Answer, NoAnswer};
+use super::turn::{Exchange, ExchangeError};
 use crate::domain::{Event, Hit, StatusKind};
 use crate::provider::Client;
+use crate::tools::ToolSet;
 
 /// Who else can be asked when this one does not answer; started, if need be.
 pub type Fallback = Arc<dyn Fn(Arc<Client>) -> Pin<Box<dyn Future<Output = Option<Arc<Client>>> + Send>> + Send + Sync>;
 
-/// One question to a model.
+/// What an exchange sends beside the session.
 #[derive(Clone, Copy)]
-pub(super) struct Ask<'a> {
-    pub client: &'a Arc<Client>,
-    /// What memory says about it.
+pub(super) struct ExchangeContext<'a> {
+    /// What memory says about the question.
     pub hits: Option<&'a [Hit]>,
+    pub tools: &'a ToolSet,
+}
+
+/// One request of an exchange.
+#[derive(Clone, Copy)]
+pub(super) struct ModelAttempt<'a> {
+    pub client: &'a Arc<Client>,
+    pub context: ExchangeContext<'a>,
     /// Which of the exchange's requests this is, from 0 on.
-    pub attempt: u32,
+    pub number: u32,
 }
 
 /// The attempt of an exchange that goes to another model: after the chosen one's own.
@@ -32,26 +40,26 @@ impl Run {
     pub(super) async fn answer(
         &self,
         recorder: &mut Recorder,
-        hits: Option<&[Hit]>,
+        context: ExchangeContext<'_>,
         client: &mut Arc<Client>,
-    ) -> Result<Answer, End> {
-        let refused = match self.exchange(recorder, Ask { client, hits, attempt: 0 }).await {
+    ) -> Result<Exchange, End> {
+        let refused = match self.exchange(recorder, ModelAttempt { client, context, number: 0 }).await {
             // What was shown is the answer's beginning: nobody else goes on with it.
-            Err(NoAnswer::Provider { error, shown: false }) if error.is_outage() => error,
+            Err(ExchangeError::Provider { error, shown: false }) if error.is_outage() => error,
             answer => return answer.map_err(ending),
         };
-        let cancel = &self.tasks.stopper.cancel;
+        let cancel = &self.tasks.stop_signal.cancel;
         let other = tokio::select! {
-            () = cancel.cancelled() => return Err(ending(NoAnswer::Cancelled)),
+            () = cancel.cancelled() => return Err(ending(ExchangeError::Cancelled)),
             other = (self.fallback)(client.clone()) => other,
         };
-        let Some(other) = other else { return Err(ending(NoAnswer::Provider { error: refused, shown: false })) };
+        let Some(other) = other else { return Err(ending(ExchangeError::Provider { error: refused, shown: false })) };
         let (model, instead_of) = (other.endpoint().model.clone(), client.endpoint().model.clone());
         tracing::warn!(%refused, model, instead_of, "another model is asked");
         let message = format!("{refused} Asking {} instead.", other.endpoint().label);
         recorder.status(StatusKind::Retrying, message).await?;
         recorder.fact(Event::ModelChanged { work_id: recorder.work_id().clone(), model, instead_of }).await?;
         *client = other;
-        self.exchange(recorder, Ask { client, hits, attempt: ELSEWHERE }).await.map_err(ending)
+        self.exchange(recorder, ModelAttempt { client, context, number: ELSEWHERE }).await.map_err(ending)
     }
 }

@@ -3,16 +3,16 @@
 mod asking;
 mod calls;
 pub mod compress;
+mod deadline;
 mod fallback;
 pub mod recorder;
 pub mod run;
 mod sent;
 pub mod title;
 mod turn;
-mod wall;
 
-pub use calls::Stopper;
+pub use calls::StopSignal;
 pub use fallback::Fallback;
-pub use recorder::{Ends, Entry, Kind, Recorder};
-pub use run::{Ending, Limits, Run, Tasks, UntrustedSkills, finish_calls, run};
-pub use sent::Writers;
+pub use recorder::{Entry, Kind, OwnerChannels, Recorder};
+pub use run::{Limits, Run, RunEnd, Tasks, UntrustedSkills, finish_calls, run};
+pub use sent::AuthorLookup;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::domain::{
-    Answered, Approval, CallApproval, Event, Message, RequestedCall, Role, Session, StatusKind, WorkId,
+    Approval, CallApproval, Event, Message, RecordedAnswer, RequestedCall, Role, Session, StatusKind, WorkId,
 };
 
 /// An event on its way to the task that owns the session.
@@ -41,7 +41,7 @@ const PIECE_EVERY: Duration = Duration::from_secs(1);
 const PIECE_BYTES: usize = 4096;
 
 /// A run's two ends of its session's owner: where events go, and where answers come from.
-pub type Ends = (mpsc::Sender<Entry>, mpsc::UnboundedReceiver<Event>);
+pub type OwnerChannels = (mpsc::Sender<Entry>, mpsc::UnboundedReceiver<Event>);
 
 /// Records one work's events and keeps its own fold of the session, which is what the next request is made from.
 pub struct Recorder {
@@ -52,21 +52,21 @@ pub struct Recorder {
     segment: Option<u32>,
     /// The current segment has tool calls, so more text begins a new one.
     segment_has_calls: bool,
-    text: Stretch,
-    thinking: Stretch,
+    text: SegmentText,
+    thinking: SegmentText,
     /// What persons answered, from the session's owner, who has recorded it.
     answers: mpsc::UnboundedReceiver<Event>,
 }
 
 /// Text of the current segment: how much there is, and what of it was not journaled yet.
 #[derive(Default)]
-struct Stretch {
+struct SegmentText {
     length: usize,
     pending: String,
     since: Option<Instant>,
 }
 
-impl Stretch {
+impl SegmentText {
     fn push(&mut self, text: &str) -> usize {
         let at = self.length;
         self.length += text.len();
@@ -87,7 +87,7 @@ impl Stretch {
 }
 
 impl Recorder {
-    pub fn new(work_id: WorkId, session: Session, (to, answers): Ends) -> Self {
+    pub fn new(work_id: WorkId, session: Session, (to, answers): OwnerChannels) -> Self {
         Self {
             answers,
             work_id,
@@ -96,13 +96,13 @@ impl Recorder {
             dialogue: 0,
             segment: None,
             segment_has_calls: false,
-            text: Stretch::default(),
-            thinking: Stretch::default(),
+            text: SegmentText::default(),
+            thinking: SegmentText::default(),
         }
     }
 
     /// Of a work that was under way before this start of the server.
-    pub fn resumed(work_id: WorkId, session: Session, ends: Ends) -> Self {
+    pub fn resumed(work_id: WorkId, session: Session, ends: OwnerChannels) -> Self {
         let is_segment = |m: &&Arc<Message>| m.role == Role::Assistant && m.work_id.as_ref() == Some(&work_id);
         let segments = session.messages.iter().filter(is_segment).count() as u32;
         let dialogues = session.works.iter().find(|work| work.work_id == work_id).map_or(0, |work| work.dialogues);
@@ -211,7 +211,7 @@ impl Recorder {
     }
 
     /// Waits for the answer to a question. `None` when nobody will answer any more.
-    pub async fn answered(&mut self, approval_id: &str) -> Option<Answered> {
+    pub async fn answered(&mut self, approval_id: &str) -> Option<RecordedAnswer> {
         loop {
             let known = self.session.approval(&self.work_id, approval_id).and_then(CallApproval::answered);
             if let Some(known) = known {
@@ -259,8 +259,8 @@ impl Recorder {
         let segment = self.segment.map_or(0, |before| before + 1);
         self.segment = Some(segment);
         self.segment_has_calls = false;
-        self.text = Stretch::default();
-        self.thinking = Stretch::default();
+        self.text = SegmentText::default();
+        self.thinking = SegmentText::default();
         self.mark(Event::SegmentStarted { work_id: self.work_id.clone(), dialogue: self.dialogue, segment }).await
     }
 

@@ -3,21 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::calls::{Calls, Repeats, Stop, Stopper, Wanted};
-use super::fallback::{Ask, Fallback};
+use super::calls::{Calls, ProposedCall, RepeatCounter, Stop, StopSignal};
+use super::deadline::Deadline;
+use super::fallback::{ExchangeContext, Fallback, ModelAttempt};
 use super::recorder::{NotRecorded, Recorder};
-use super::sent::{Envelope, Keeper, Writers};
-use super::turn::{Answer, NoAnswer, exchange};
-use super::wall::Wall;
-use crate::domain::{About, CallStatus, Event, Hit, Outcome, SessionId, StatusKind, Taint};
+use super::sent::{AuthorLookup, RequestKeeper, RequestToKeep};
+use super::turn::{Exchange, ExchangeError, exchange};
+use crate::domain::{CallStatus, ErrorFields, Event, Hit, Outcome, Session, SessionId, StatusKind, Taint};
 use crate::library::{Library, SearchOptions};
-use crate::prompt::history::{Sight, retrieved_text};
+use crate::prompt::history::{VisionSupport, retrieved_text};
 use crate::prompt::pictures;
 use crate::prompt::request::{NextRequest, RequestLimits, RequestSources};
 use crate::provider::{Client, Finish, ModelRequest, ProviderError};
 use crate::store::Home;
 use crate::tokens::Counter;
-use crate::tools::{Policy, Registry};
+use crate::tools::{Policy, ToolSet};
 
 /// What ends a run that does not end by itself.
 #[derive(Clone, Copy, Debug)]
@@ -26,12 +26,12 @@ pub struct Limits {
     pub max_iterations: u32,
     /// Output tokens over all exchanges, as the provider counts them.
     pub max_output_tokens: u64,
-    pub wall: Duration,
+    pub deadline: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { max_iterations: 30, max_output_tokens: 200_000, wall: Duration::from_secs(30 * 60) }
+        Self { max_iterations: 30, max_output_tokens: 200_000, deadline: Duration::from_secs(30 * 60) }
     }
 }
 
@@ -39,12 +39,15 @@ impl Default for Limits {
 pub struct Tasks {
     pub session_id: SessionId,
     pub home: Home,
-    pub registry: Arc<Registry>,
+    pub tools: ToolChoice,
     pub policy: Arc<Policy>,
     pub limits: Limits,
-    pub stopper: Stopper,
+    pub stop_signal: StopSignal,
     pub untrusted: UntrustedSkills,
 }
+
+/// The tools of the next exchange of a session: what its home, and later its project and its client, bring along.
+pub type ToolChoice = Arc<dyn Fn(&Session) -> ToolSet + Send + Sync>;
 
 /// Brings the list of skills in the prompt up to date, and names one whose description it holds although nobody has trusted
 /// it as it is.
@@ -57,12 +60,12 @@ pub struct Run {
     pub fallback: Fallback,
     pub memory: Arc<Library>,
     pub tokens: Arc<Counter>,
-    pub writers: Writers,
+    pub writers: AuthorLookup,
 }
 
 /// How a run ended.
 #[derive(Debug, PartialEq)]
-pub enum Ending {
+pub enum RunEnd {
     Outcome(Outcome),
     /// The server stops while a person is asked: the work has no end yet, and goes on at the next start.
     Suspended,
@@ -91,13 +94,13 @@ impl From<NotRecorded> for End {
 ///
 /// # Errors
 /// When facts cannot be kept any more; then nothing further was done.
-pub async fn run(run: &Run, recorder: &mut Recorder, first: u32) -> Result<Ending, NotRecorded> {
-    let wall = Wall::new(run.tasks.limits.wall);
+pub async fn run(run: &Run, recorder: &mut Recorder, first: u32) -> Result<RunEnd, NotRecorded> {
+    let deadline = Deadline::new(run.tasks.limits.deadline);
     let ended = tokio::select! {
-        ended = run.dialogues(recorder, &wall, first) => ended,
-        () = wall.over() => Err(too_long(run.tasks.limits)),
+        ended = run.dialogues(recorder, &deadline, first) => ended,
+        () = deadline.over() => Err(too_long(run.tasks.limits)),
     };
-    end(recorder, ended, &run.tasks.stopper).await
+    end(recorder, ended, &run.tasks.stop_signal).await
 }
 
 /// Does what is left of the calls of an exchange that was under way before this start of the server. `None` when the run
@@ -105,27 +108,28 @@ pub async fn run(run: &Run, recorder: &mut Recorder, first: u32) -> Result<Endin
 ///
 /// # Errors
 /// As [`run`].
-pub async fn finish_calls(tasks: &Tasks, recorder: &mut Recorder) -> Result<Option<Ending>, NotRecorded> {
-    let wall = Wall::new(tasks.limits.wall);
-    let left = Wanted::left(recorder.session(), recorder.work_id());
-    let (mut calls, mut repeats) = (tasks.calls(&wall), Repeats::default());
-    calls.listed = tasks.listed().await;
+pub async fn finish_calls(tasks: &Tasks, recorder: &mut Recorder) -> Result<Option<RunEnd>, NotRecorded> {
+    let deadline = Deadline::new(tasks.limits.deadline);
+    let left = ProposedCall::left(recorder.session(), recorder.work_id());
+    let tools = (tasks.tools)(recorder.session());
+    let calls = Calls { listed: tasks.listed().await, ..tasks.calls(&deadline, tools) };
+    let mut repeats = RepeatCounter::default();
     let ended = tokio::select! {
         ended = calls.run(&left, recorder, &mut repeats) => ended.map_err(End::from),
-        () = wall.over() => Err(too_long(tasks.limits)),
+        () = deadline.over() => Err(too_long(tasks.limits)),
     };
     match ended {
         Ok(()) => Ok(None),
-        ended => end(recorder, ended, &tasks.stopper).await.map(Some),
+        ended => end(recorder, ended, &tasks.stop_signal).await.map(Some),
     }
 }
 
-async fn end(recorder: &mut Recorder, ended: Result<(), End>, stopper: &Stopper) -> Result<Ending, NotRecorded> {
+async fn end(recorder: &mut Recorder, ended: Result<(), End>, stop_signal: &StopSignal) -> Result<RunEnd, NotRecorded> {
     let outcome = match ended {
         Ok(()) => Outcome::Done,
         Err(End::Outcome(outcome)) => outcome,
-        Err(End::Stopped) => stopper.outcome(),
-        Err(End::Suspended) => return recorder.flush().await.map(|()| Ending::Suspended),
+        Err(End::Stopped) => stop_signal.outcome(),
+        Err(End::Suspended) => return recorder.flush().await.map(|()| RunEnd::Suspended),
         Err(End::Record(error)) => return Err(error),
     };
     recorder.flush().await?;
@@ -135,11 +139,11 @@ async fn end(recorder: &mut Recorder, ended: Result<(), End>, stopper: &Stopper)
             recorder.fact(event).await?;
         }
     }
-    Ok(Ending::Outcome(outcome))
+    Ok(RunEnd::Outcome(outcome))
 }
 
 fn too_long(limits: Limits) -> End {
-    End::Outcome(Outcome::Limit { detail: format!("it took longer than {} minutes", limits.wall.as_secs() / 60) })
+    End::Outcome(Outcome::Limit { detail: format!("it took longer than {} minutes", limits.deadline.as_secs() / 60) })
 }
 
 impl From<Stop> for End {
@@ -151,7 +155,7 @@ impl From<Stop> for End {
                 error,
                 code: "tool_failed".to_owned(),
                 retryable: true,
-                about: About::new(),
+                about: ErrorFields::new(),
             }),
             Stop::Suspended => End::Suspended,
             Stop::Record(error) => End::Record(error),
@@ -160,14 +164,14 @@ impl From<Stop> for End {
 }
 
 impl Tasks {
-    fn calls<'a>(&'a self, wall: &'a Wall) -> Calls<'a> {
+    fn calls<'a>(&'a self, deadline: &'a Deadline, tools: ToolSet) -> Calls<'a> {
         Calls {
-            registry: &self.registry,
+            tools,
             policy: &self.policy,
             home: &self.home,
             session_id: &self.session_id,
-            stopper: &self.stopper,
-            wall,
+            stop_signal: &self.stop_signal,
+            deadline,
             listed: None,
         }
     }
@@ -180,16 +184,18 @@ impl Tasks {
 }
 
 impl Run {
-    async fn dialogues(&self, recorder: &mut Recorder, wall: &Wall, first: u32) -> Result<(), End> {
+    async fn dialogues(&self, recorder: &mut Recorder, deadline: &Deadline, first: u32) -> Result<(), End> {
         let hits = self.retrieve(recorder).await?;
-        let mut repeats = Repeats::default();
+        let mut repeats = RepeatCounter::default();
         let mut output_tokens = 0;
         let mut client = self.client.clone();
-        let (limits, mut calls) = (self.tasks.limits, self.tasks.calls(wall));
+        let limits = self.tasks.limits;
         for dialogue in first..limits.max_iterations {
             recorder.start_dialogue(dialogue).await?;
             let before = self.tasks.listed().await;
-            let answer = self.answer(recorder, hits.as_deref(), &mut client).await?;
+            let tools = (self.tasks.tools)(recorder.session());
+            let context = ExchangeContext { hits: hits.as_deref(), tools: &tools };
+            let answer = self.answer(recorder, context, &mut client).await?;
             output_tokens += answer.usage.output_tokens;
             let finished = Event::DialogueFinished {
                 work_id: recorder.work_id().clone(),
@@ -206,8 +212,9 @@ impl Run {
                 };
             }
             // Looked at twice: what was listed in between is in the request, and so is what was removed since.
-            calls.listed = before.or(self.tasks.listed().await);
-            let wanted = Wanted::of(answer.calls, recorder.session());
+            let listed = before.or(self.tasks.listed().await);
+            let calls = Calls { listed, ..self.tasks.calls(deadline, tools) };
+            let wanted = ProposedCall::of(answer.calls, recorder.session());
             calls.run(&wanted, recorder, &mut repeats).await?;
             if output_tokens > limits.max_output_tokens {
                 let detail = format!("it wrote more than {} tokens", limits.max_output_tokens);
@@ -253,36 +260,41 @@ impl Run {
     }
 
     /// An answer of this model, asked with less of the conversation where it says that it was too long.
-    pub(super) async fn exchange(&self, recorder: &mut Recorder, ask: Ask<'_>) -> Result<Answer, NoAnswer> {
-        let endpoint = ask.client.endpoint();
+    pub(super) async fn exchange(
+        &self,
+        recorder: &mut Recorder,
+        attempt: ModelAttempt<'_>,
+    ) -> Result<Exchange, ExchangeError> {
+        let endpoint = attempt.client.endpoint();
         let limits = RequestLimits {
             context_window: endpoint.context_window,
-            sight: Sight::of(endpoint.profile.vision),
-            tools: self.tasks.registry.specs(),
+            sight: VisionSupport::of(endpoint.profile.vision),
+            tools: attempt.context.tools.specs(),
             tokens: &self.tokens,
         };
-        let next = NextRequest::assemble(self.sources(recorder, ask.hits), &limits);
+        let next = NextRequest::assemble(self.sources(recorder, attempt.context.hits), &limits);
         if next.dropped > 0 {
             let message =
                 format!("the {} oldest messages do not fit the model's context and were left out", next.dropped);
             recorder.status(StatusKind::Waiting, message).await?;
         }
         let before = next.request.messages.len();
-        let first = self.send(next, recorder, ask).await;
-        let overflow = matches!(first, Err(NoAnswer::Provider { error: ProviderError::ContextOverflow { .. }, .. }));
+        let first = self.send(next, recorder, attempt).await;
+        let overflow =
+            matches!(first, Err(ExchangeError::Provider { error: ProviderError::ContextOverflow { .. }, .. }));
         if !overflow {
             return first;
         }
         // Our count was off for this model. Once, and only if something can go, with half the context.
         let halved = RequestLimits { context_window: limits.context_window / 2, ..limits };
-        let next = NextRequest::assemble(self.sources(recorder, ask.hits), &halved);
+        let next = NextRequest::assemble(self.sources(recorder, attempt.context.hits), &halved);
         if next.request.messages.len() == before {
             return first;
         }
         recorder
             .status(StatusKind::Retrying, "the conversation was too long for the model; trying with less of it")
             .await?;
-        self.send(next, recorder, Ask { attempt: ask.attempt + SECOND, ..ask }).await
+        self.send(next, recorder, ModelAttempt { number: attempt.number + SECOND, ..attempt }).await
     }
 
     fn sources<'a>(&'a self, recorder: &'a Recorder, hits: Option<&'a [Hit]>) -> RequestSources<'a> {
@@ -294,62 +306,67 @@ impl Run {
         if pictures::of(&request.messages).is_empty() {
             return request;
         }
-        let (home, session) = (self.tasks.home.clone(), self.tasks.session_id.clone());
+        let kept = self.tasks.home.session_files(&self.tasks.session_id);
         let read = tokio::task::spawn_blocking(move || {
-            pictures::load(&mut request.messages, &|hash| home.picture(&session, hash));
+            pictures::load(&mut request.messages, &|hash| kept.picture(hash));
             request
         });
         read.await.expect("reading pictures does not panic")
     }
 
     /// One request and its answer; the request is kept for those who want to look at it later.
-    async fn send(&self, next: NextRequest, recorder: &mut Recorder, ask: Ask<'_>) -> Result<Answer, NoAnswer> {
+    async fn send(
+        &self,
+        next: NextRequest,
+        recorder: &mut Recorder,
+        attempt: ModelAttempt<'_>,
+    ) -> Result<Exchange, ExchangeError> {
         if let Some(part) = next.system.unreadable() {
             let file = part.file.unwrap_or(part.label).to_owned();
-            return Err(NoAnswer::Prompt { file, cause: part.absent.clone().unwrap_or_default() });
+            return Err(ExchangeError::Prompt { file, cause: part.absent.clone().unwrap_or_default() });
         }
         let request = Arc::new(self.with_pictures(next.request).await);
-        let keeper = Keeper {
+        let keeper = RequestKeeper {
             home: self.tasks.home.clone(),
             session: self.tasks.session_id.clone(),
-            client: ask.client.clone(),
+            client: attempt.client.clone(),
             writers: self.writers.clone(),
         };
-        let keeping = keeper.keep(Envelope {
+        let keeping = keeper.keep(RequestToKeep {
             request: request.clone(),
             system: Arc::new(next.system),
-            retrieved: retrieved_text(ask.hits.unwrap_or_default()).into(),
+            retrieved: retrieved_text(attempt.context.hits.unwrap_or_default()).into(),
             dropped: next.dropped,
             work_id: recorder.work_id().clone(),
-            place: (recorder.session().seq, recorder.dialogues().saturating_sub(1), ask.attempt),
+            place: (recorder.session().seq, recorder.dialogues().saturating_sub(1), attempt.number),
         });
-        let answer = exchange(ask.client, &request, recorder, &self.tasks.stopper.cancel).await;
+        let answer = exchange(attempt.client, &request, recorder, &self.tasks.stop_signal.cancel).await;
         keeping.finish(answer.as_ref().ok().map(|answer| answer.usage)).await;
         answer
     }
 }
 
-pub(super) fn ending(reason: NoAnswer) -> End {
+pub(super) fn ending(reason: ExchangeError) -> End {
     match reason {
-        NoAnswer::Cancelled => End::Stopped,
-        NoAnswer::Provider { error, .. } => End::Outcome(Outcome::Error {
+        ExchangeError::Cancelled => End::Stopped,
+        ExchangeError::Provider { error, .. } => End::Outcome(Outcome::Error {
             error: error.to_string(),
             code: error.code().to_owned(),
             retryable: error.retryable(),
             about: error.about(),
         }),
-        NoAnswer::Prompt { file, cause } => End::Outcome(Outcome::Error {
+        ExchangeError::Prompt { file, cause } => End::Outcome(Outcome::Error {
             error: format!(
                 "{file} is part of every request and cannot be read: {cause}. Nothing was sent to the model. Make the file \
                  readable, or remove it, then try again."
             ),
             code: "prompt_unreadable".to_owned(),
             retryable: true,
-            about: About::from([("file".to_owned(), file), ("cause".to_owned(), cause)]),
+            about: ErrorFields::from([("file".to_owned(), file), ("cause".to_owned(), cause)]),
         }),
-        NoAnswer::TooLong => {
+        ExchangeError::TooLong => {
             End::Outcome(Outcome::Limit { detail: "the model kept repeating itself or would not stop".to_owned() })
         }
-        NoAnswer::Record(error) => End::Record(error),
+        ExchangeError::Record(error) => End::Record(error),
     }
 }

@@ -4,27 +4,27 @@ use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 
-use crate::domain::{ChangedBy, HomePath, SentPart, SentRequest, SessionId, Usage, WorkId};
+use crate::domain::{ChangedBy, Place, SentPart, SentRequest, SessionId, Usage, WorkId};
 use crate::prompt::sent::{Sending, take_apart};
 use crate::prompt::{SystemPrompt, pictures};
 use crate::provider::{Client, ModelRequest};
 use crate::store::{Home, StoreError};
 
 /// Tells who wrote the version of a file that has this hash, where that is known.
-pub type Writers = Arc<dyn Fn(&HomePath, &str) -> Option<ChangedBy> + Send + Sync>;
+pub type AuthorLookup = Arc<dyn Fn(&Place, &str) -> Option<ChangedBy> + Send + Sync>;
 
 /// Where requests of a run are kept.
 #[derive(Clone)]
-pub struct Keeper {
+pub struct RequestKeeper {
     pub home: Home,
     pub session: SessionId,
     pub client: Arc<Client>,
-    pub writers: Writers,
+    pub writers: AuthorLookup,
 }
 
 /// One request, before it is sent.
 #[derive(Clone)]
-pub struct Envelope {
+pub struct RequestToKeep {
     pub request: Arc<ModelRequest>,
     pub system: Arc<SystemPrompt>,
     /// As the model reads it.
@@ -36,29 +36,29 @@ pub struct Envelope {
 }
 
 /// A request on its way into its record.
-pub struct Keeping {
-    kept: JoinHandle<Written>,
-    keeper: Keeper,
-    envelope: Envelope,
+pub struct PendingRecord {
+    kept: JoinHandle<StoredRecord>,
+    keeper: RequestKeeper,
+    envelope: RequestToKeep,
 }
 
 /// A record as it stands on disk.
-struct Written {
+struct StoredRecord {
     request: SentRequest,
     /// How many changes the provider had asked for in the body.
     changes: usize,
 }
 
-impl Keeper {
+impl RequestKeeper {
     /// Begins to keep a request. The exchange need not wait for it, and what goes wrong is only logged.
-    pub fn keep(&self, envelope: Envelope) -> Keeping {
+    pub fn keep(&self, envelope: RequestToKeep) -> PendingRecord {
         let (keeper, one) = (self.clone(), envelope.clone());
         let kept = tokio::task::spawn_blocking(move || keeper.write(&one, None));
-        Keeping { kept, keeper: self.clone(), envelope }
+        PendingRecord { kept, keeper: self.clone(), envelope }
     }
 
     /// Writes the record and the texts it stands for.
-    fn write(&self, envelope: &Envelope, usage: Option<Usage>) -> Written {
+    fn write(&self, envelope: &RequestToKeep, usage: Option<Usage>) -> StoredRecord {
         let changes = self.client.changes();
         let body = self.client.body(&envelope.request);
         let (system, retrieved) = (&*envelope.system, &*envelope.retrieved);
@@ -74,7 +74,7 @@ impl Keeper {
         request.usage = usage;
         request.system.iter_mut().for_each(|part| self.sign(part));
         self.log(self.home.records().keep_request(&self.session, envelope.place, &request, &texts));
-        Written { request, changes }
+        StoredRecord { request, changes }
     }
 
     fn log(&self, kept: Result<(), StoreError>) {
@@ -86,18 +86,18 @@ impl Keeper {
     /// Says when and by whom the part's file was changed last.
     fn sign(&self, part: &mut SentPart) {
         let (Some(file), Some(etag)) = (&part.file, &part.etag) else { return };
-        let Ok(path) = HomePath::parse(file) else { return };
+        let Ok(path) = Place::parse(file) else { return };
         part.modified = self.home.modified(&path);
         part.by = (self.writers)(&path, etag);
     }
 }
 
-impl Keeping {
+impl PendingRecord {
     /// The exchange is over. What the provider counted is added; a request that was made anew without a field that was
     /// refused is a request of its own.
     pub async fn finish(self, usage: Option<Usage>) {
         let Self { kept, keeper, mut envelope } = self;
-        let Ok(Written { mut request, changes }) = kept.await else { return };
+        let Ok(StoredRecord { mut request, changes }) = kept.await else { return };
         // Whether it succeeds or not, the run goes on.
         let _ = tokio::task::spawn_blocking(move || {
             if keeper.client.changes() != changes {

@@ -23,7 +23,7 @@ fn request(client: &Client, question: &str, answer: &str) -> ModelRequest {
         format!("in the language of the question, at most {MAX_WORDS} words")
     };
     let mut ask = format!(
-        "Give this conversation a title: {limit}. Answer with the title only.\n\nQuestion: {}",
+        "Give this conversation a title: {limit}. Exchange with the title only.\n\nQuestion: {}",
         excerpt(question)
     );
     // The embedded model reads slowly, and the next question waits for it.

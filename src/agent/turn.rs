@@ -10,14 +10,14 @@ use crate::domain::{Event, InputProgress, StatusKind, Usage, WorkId};
 use crate::provider::{CallRequest, Chunk, Client, Finish, ModelRequest, ProviderError};
 
 /// What an exchange came to.
-pub struct Answer {
+pub struct Exchange {
     pub calls: Vec<CallRequest>,
     pub finish: Finish,
     pub usage: Usage,
 }
 
 /// Why an exchange gave no answer.
-pub enum NoAnswer {
+pub enum ExchangeError {
     Cancelled,
     /// `shown`: something of the answer had come already.
     Provider {
@@ -34,9 +34,9 @@ pub enum NoAnswer {
     Record(NotRecorded),
 }
 
-impl From<NotRecorded> for NoAnswer {
+impl From<NotRecorded> for ExchangeError {
     fn from(error: NotRecorded) -> Self {
-        NoAnswer::Record(error)
+        ExchangeError::Record(error)
     }
 }
 
@@ -53,23 +53,23 @@ pub async fn exchange(
     request: &ModelRequest,
     recorder: &mut Recorder,
     cancel: &CancellationToken,
-) -> Result<Answer, NoAnswer> {
+) -> Result<Exchange, ExchangeError> {
     let mut turn = client.turn(request);
     let mut calls = BTreeMap::<u32, CallRequest>::new();
     let mut finish = Finish::Stop;
     let mut usage = Usage::default();
     let mut guard = LoopGuard::default();
-    let mut statuses = Statuses::default();
+    let mut statuses = StatusThrottle::default();
     let mut shown = false;
     loop {
         let chunk = tokio::select! {
             biased;
-            () = cancel.cancelled() => return Err(NoAnswer::Cancelled),
+            () = cancel.cancelled() => return Err(ExchangeError::Cancelled),
             chunk = turn.next() => chunk,
         };
         match chunk {
             None => break,
-            Some(Err(error)) => return Err(NoAnswer::Provider { error, shown }),
+            Some(Err(error)) => return Err(ExchangeError::Provider { error, shown }),
             Some(Ok(Chunk::Status { status, message, progress, retry_in_ms })) => {
                 if statuses.is_worth_telling(status) {
                     recorder.send_status(status, message, progress, retry_in_ms).await?;
@@ -103,7 +103,7 @@ pub async fn exchange(
             Some(Ok(Chunk::Finish(told))) => finish = told,
         }
     }
-    Ok(Answer { calls: calls.into_values().collect(), finish, usage })
+    Ok(Exchange { calls: calls.into_values().collect(), finish, usage })
 }
 
 /// A model may call a tool by any name, of any length.
@@ -124,13 +124,13 @@ fn so_far(call: &CallRequest, work_id: &WorkId) -> Event {
 
 /// Progress comes in small steps; people see a few a second.
 #[derive(Default)]
-struct Statuses {
+struct StatusThrottle {
     last: Option<(StatusKind, Instant)>,
 }
 
 const STATUS_EVERY: Duration = Duration::from_millis(250);
 
-impl Statuses {
+impl StatusThrottle {
     fn is_worth_telling(&mut self, kind: StatusKind) -> bool {
         let told = self.last.is_some_and(|(last, at)| last == kind && at.elapsed() < STATUS_EVERY);
         if !told {
@@ -148,18 +148,18 @@ struct LoopGuard {
 }
 
 impl LoopGuard {
-    fn check(&mut self, text: &str) -> Result<(), NoAnswer> {
+    fn check(&mut self, text: &str) -> Result<(), ExchangeError> {
         if text == self.last && !text.trim().is_empty() {
             self.same += 1;
         } else {
             self.same = 0;
             text.clone_into(&mut self.last);
         }
-        if self.same >= MAX_SAME_CHUNK { Err(NoAnswer::TooLong) } else { self.count(text) }
+        if self.same >= MAX_SAME_CHUNK { Err(ExchangeError::TooLong) } else { self.count(text) }
     }
 
-    fn count(&mut self, text: &str) -> Result<(), NoAnswer> {
+    fn count(&mut self, text: &str) -> Result<(), ExchangeError> {
         self.bytes += text.len();
-        if self.bytes > MAX_ANSWER_BYTES { Err(NoAnswer::TooLong) } else { Ok(()) }
+        if self.bytes > MAX_ANSWER_BYTES { Err(ExchangeError::TooLong) } else { Ok(()) }
     }
 }

@@ -1,4 +1,4 @@
-//! What every handler can reach.
+//! What the server has once. A handler reaches data through its [`Caller`](super::security::caller::Caller).
 
 use std::sync::Arc;
 
@@ -6,20 +6,16 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::security::access::{Access, PageSecret};
-use crate::domain::About;
-use crate::engine::Engine;
-use crate::engine::skills::Skills;
+use crate::domain::ErrorFields;
+use crate::engine::TenantRegistry;
 
-/// What every handler can reach. Cheap to clone.
+/// What the server has once. Cheap to clone.
 #[derive(Clone)]
 pub struct App {
-    pub engine: Arc<Engine>,
-    pub skills: Arc<Skills>,
+    pub tenants: Arc<TenantRegistry>,
     pub access: Arc<Access>,
     /// What answers to questions are proved with.
     pub secret: PageSecret,
-    /// What a person should know about this server: warnings from the start.
-    pub problems: Arc<Vec<String>>,
     pub sandbox: Arc<SandboxInfo>,
     /// Unix seconds.
     pub started_at: f64,
@@ -36,5 +32,5 @@ pub struct SandboxInfo {
     /// Which sentence: `off`, `standard`, `strict`, `no_landlock` or `no_bubblewrap`.
     pub code: String,
     /// What the sentence names, each by its name.
-    pub about: About,
+    pub about: ErrorFields,
 }

@@ -6,14 +6,14 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use crate::domain::About;
+use crate::domain::ErrorFields;
 use crate::domain::ids::BadSessionId;
 use crate::domain::path::BadPath;
 use crate::engine::EngineError;
-use crate::engine::approvals::NoAnswer;
+use crate::engine::approvals::AnswerRefused;
 use crate::engine::models::ModelError;
 use crate::store::StoreError;
-use crate::tools::files::NoUndo;
+use crate::tools::files::UndoError;
 
 /// The most bytes of the framework's own words that are passed on.
 const LONGEST_WORDS: usize = 4096;
@@ -31,9 +31,9 @@ pub struct ErrorBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub etag: Option<String>,
     /// What `message` speaks of, by name, for a page that says it in its own language: of a model's provider.
-    #[serde(skip_serializing_if = "About::is_empty")]
+    #[serde(skip_serializing_if = "ErrorFields::is_empty")]
     #[schema(value_type = HashMap<String, String>)]
-    pub about: About,
+    pub about: ErrorFields,
 }
 
 #[derive(Debug)]
@@ -45,18 +45,23 @@ pub struct ApiError {
     /// Seconds after which to try again.
     pub retry_after: Option<u64>,
     /// What the message speaks of.
-    pub about: About,
+    pub about: ErrorFields,
 }
 
 impl ApiError {
     pub fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into(), etag: None, retry_after: None, about: About::new() }
+        Self { status, code, message: message.into(), etag: None, retry_after: None, about: ErrorFields::new() }
     }
 
     /// What is answered in place of a handler that panicked.
     pub fn panicked() -> Response {
         let message = "an internal error ended this request; the log has more";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message).into_response()
+    }
+
+    pub fn signed_out() -> Self {
+        let message = "this server needs its token: sign in at /, or send Authorization: Bearer <token>";
+        Self::new(StatusCode::UNAUTHORIZED, "signed_out", message)
     }
 
     pub fn too_many_tries(seconds: u64) -> Self {
@@ -137,24 +142,25 @@ impl From<EngineError> for ApiError {
     fn from(error: EngineError) -> Self {
         let message = error.to_string();
         match error {
+            EngineError::NoTenant(_) => Self::new(StatusCode::NOT_FOUND, "not_found", message),
             EngineError::NoSession(_) => Self::new(StatusCode::NOT_FOUND, "not_found", message),
             EngineError::NoMessage(_) => Self::new(StatusCode::NOT_FOUND, "not_found", message),
             EngineError::Busy => Self::new(StatusCode::CONFLICT, "busy", message),
-            EngineError::NoUndo(NoUndo::Unknown) => Self::new(StatusCode::NOT_FOUND, "not_found", message),
-            EngineError::NoUndo(NoUndo::Changed(_)) => Self::new(StatusCode::CONFLICT, "changed_since", message),
-            EngineError::NoUndo(NoUndo::Store(error)) => error.into(),
+            EngineError::Undo(UndoError::Unknown) => Self::new(StatusCode::NOT_FOUND, "not_found", message),
+            EngineError::Undo(UndoError::Changed(_)) => Self::new(StatusCode::CONFLICT, "changed_since", message),
+            EngineError::Undo(UndoError::Store(error)) => error.into(),
             EngineError::Refused(_) => Self::new(StatusCode::CONFLICT, "refused", message),
-            EngineError::NoAnswer(error) => match error {
-                NoAnswer::Unknown => Self::new(StatusCode::NOT_FOUND, "not_found", message),
-                NoAnswer::Already(_) => Self::new(StatusCode::CONFLICT, "already_answered", message),
-                NoAnswer::Expired => Self::new(StatusCode::CONFLICT, "expired", message),
-                NoAnswer::HashDiffers => Self::new(StatusCode::CONFLICT, "hash_differs", message),
-                NoAnswer::NeverAlways => Self::new(StatusCode::CONFLICT, "never_always", message),
-                NoAnswer::BadArguments(_) => Self::bad_request("bad_arguments", message),
+            EngineError::AnswerRefused(error) => match error {
+                AnswerRefused::Unknown => Self::new(StatusCode::NOT_FOUND, "not_found", message),
+                AnswerRefused::Already(_) => Self::new(StatusCode::CONFLICT, "already_answered", message),
+                AnswerRefused::Expired => Self::new(StatusCode::CONFLICT, "expired", message),
+                AnswerRefused::HashDiffers => Self::new(StatusCode::CONFLICT, "hash_differs", message),
+                AnswerRefused::NeverAlways => Self::new(StatusCode::CONFLICT, "never_always", message),
+                AnswerRefused::BadArguments(_) => Self::bad_request("bad_arguments", message),
             },
             EngineError::CannotSee(_) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "cannot_see", message),
             EngineError::ChangedSince => Self::new(StatusCode::CONFLICT, "changed_since", message),
-            EngineError::StaysArchived(_) => Self::new(StatusCode::CONFLICT, "stays_archived", message),
+            EngineError::RestoreRefused(_) => Self::new(StatusCode::CONFLICT, "stays_archived", message),
             EngineError::TooShort => Self::bad_request("too_short", message),
             EngineError::ShuttingDown => Self::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", message),
             EngineError::Internal(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message),
@@ -178,7 +184,10 @@ impl From<BadSessionId> for ApiError {
 
 impl From<BadPath> for ApiError {
     fn from(error: BadPath) -> Self {
-        Self::bad_request("bad_path", error.to_string())
+        match error {
+            BadPath::Outside(_) => Self::new(StatusCode::FORBIDDEN, "not_allowed", error.to_string()),
+            error => Self::bad_request("bad_path", error.to_string()),
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use utoipa::OpenApi;
+use utoipa::openapi::path::{Operation, PathItem};
 
 use super::app::App;
 use super::routes::described;
@@ -23,7 +24,19 @@ pub fn document() -> utoipa::openapi::OpenApi {
     let mut document = described().into_openapi();
     document.merge(Description::openapi());
     document.info = Description::openapi().info;
+    for path in document.paths.paths.values_mut() {
+        let PathItem { get, put, post, delete, patch, .. } = path;
+        [get, put, post, delete, patch].into_iter().flatten().for_each(name_by_tag);
+    }
     document
+}
+
+/// Handlers of two subjects may have the same name, and an `operationId` must be unique: `sessions_list`, `files_list`.
+fn name_by_tag(operation: &mut Operation) {
+    let tag = operation.tags.iter().flatten().next();
+    if let (Some(tag), Some(id)) = (tag, &operation.operation_id) {
+        operation.operation_id = Some(format!("{tag}_{id}"));
+    }
 }
 
 pub(super) fn routes() -> Router<App> {
@@ -38,4 +51,27 @@ fn asset(kind: &'static str, body: &'static str) -> Response {
     let policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; \
                   form-action 'none'; frame-ancestors 'none'";
     ([(header::CONTENT_TYPE, kind), (header::CONTENT_SECURITY_POLICY, policy)], body).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_operation_has_a_tag_and_an_id_of_its_own() {
+        let document = serde_json::to_value(document()).unwrap();
+        let paths = document["paths"].as_object().unwrap().values().filter_map(Value::as_object);
+        let operations: Vec<&Value> = paths.flat_map(|path| path.values()).collect();
+        let ids: BTreeSet<&str> =
+            operations.iter().map(|operation| operation["operationId"].as_str().unwrap()).collect();
+        assert!(operations.len() > 60, "{}", operations.len());
+        assert_eq!(ids.len(), operations.len());
+        let named = |operation: &&Value| {
+            let (tag, id) = (operation["tags"][0].as_str().unwrap(), operation["operationId"].as_str().unwrap());
+            id.strip_prefix(tag).is_some_and(|rest| rest.starts_with('_'))
+        };
+        assert!(operations.iter().all(named), "{ids:?}");
+    }
 }

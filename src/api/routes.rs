@@ -5,7 +5,7 @@ use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
 use utoipa_axum::routes;
 
 use super::app::App;
-use super::{chat, files, models, requests, retrieval, sessions, status};
+use super::{chat, files, models, requests, retrieval, security, sessions, status};
 
 /// An exported session holds its archives and its pictures.
 const MAX_IMPORT: usize = 256 << 20;
@@ -16,7 +16,8 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(status::server::health))
         .routes(routes!(status::server::status))
         .routes(routes!(status::server::models))
-        .routes(routes!(status::server::login))
+        .routes(routes!(security::login::login))
+        .routes(routes!(security::login::logout))
         .routes(routes!(models::provider::check))
         .routes(routes!(models::provider::connect))
         .routes(routes!(chat::message::chat))

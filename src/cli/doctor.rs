@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::load_config;
 use crate::config::known_variables;
-use crate::engine::embedder::{LocalModel, Source};
+use crate::config::{EmbeddingSource, LocalModel};
 use crate::provider::find_local;
 use crate::sandbox::{self, COMMAND_MEMORY, Exit, Job, Sandbox, SandboxConfig};
 
@@ -80,12 +80,12 @@ async fn tried(sandbox: &Sandbox) -> anyhow::Result<String> {
 }
 
 /// Where vectors for search come from.
-fn vectors(source: &Source) -> String {
+fn vectors(source: &EmbeddingSource) -> String {
     match source {
-        Source::None => "none: search goes by words".to_owned(),
-        Source::Service(endpoint) => format!("{} at {}", endpoint.label, endpoint.base_url),
-        Source::Local(model, models) => local(*model, models),
-        Source::LocalIfThere(models) => local(LocalModel::default(), models),
+        EmbeddingSource::None => "none: search goes by words".to_owned(),
+        EmbeddingSource::Service(endpoint) => format!("{} at {}", endpoint.label, endpoint.base_url),
+        EmbeddingSource::Local(model, models) => local(*model, models),
+        EmbeddingSource::LocalIfThere(models) => local(LocalModel::default(), models),
     }
 }
 

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::kit::{self, Kit};
-use super::serve::{Shelves, library};
 use super::{home_dir, load_config};
 use crate::domain::Root;
 use crate::engine::embedder::Embedders;
+use crate::engine::tenant::Libraries;
 use crate::extraction::Extractor;
 use crate::library::Library;
-use crate::library::exam::Report;
+use crate::library::exam::TestReport;
 use crate::sandbox::{Sandbox, SandboxConfig};
 use crate::store::Home;
 
@@ -55,10 +55,10 @@ pub fn eval(arguments: &EvalArguments) -> anyhow::Result<ExitCode> {
     }
     let home = Home::open(&folder)?;
     let extractor = Extractor::new(Sandbox::new(SandboxConfig::new(config.sandbox)));
-    let shelves = Shelves { config: &config, home: &home, embedders: &embedders, extractor: &extractor };
+    let libraries = Libraries { config: &config, home: &home, embedders: &embedders, extractor: &extractor };
     let mut worse = 0;
     for root in Root::ALL.into_iter().filter(|root| root.is_searched()) {
-        let library: Arc<Library> = library(&shelves, root.name());
+        let library: Arc<Library> = libraries.of_root(root);
         let (cases, problems) = library.cases()?;
         for problem in &problems {
             println!("{}:{}: {}", library.tests_path(), problem.line, problem.message);
@@ -74,7 +74,7 @@ pub fn eval(arguments: &EvalArguments) -> anyhow::Result<ExitCode> {
     Ok(if worse > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn print(report: &Report) {
+fn print(report: &TestReport) {
     let before = report.before.map_or_else(String::new, |before| {
         format!("  (before: recall {:.3}, MRR {:.3})", before.recall_at_k, before.mrr)
     });

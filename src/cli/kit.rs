@@ -14,13 +14,13 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Retrieval;
-use crate::domain::{Embedder, FileStamp, Hit, HomePath, Side, TokenEmbedder};
+use crate::domain::{Embedder, EmbeddingInput, FileStamp, Hit, RelPath, TokenEmbedder};
 use crate::retrieval::analyse::Analyser;
 use crate::retrieval::search::MOST;
 use crate::retrieval::vectors::Question;
 use crate::retrieval::windows::WindowLimit;
 use crate::retrieval::{
-    Address, Asked, FolderIndex, Listed, Searchable, Snapshot, Tokens, Vectors, late, wants_words_only,
+    Address, FolderIndex, Listed, SearchRequest, Searchable, Snapshot, Tokens, Vectors, late, wants_words_only,
 };
 use crate::sandbox::{COMMAND_MEMORY, Job, Level, Sandbox, SandboxConfig};
 use crate::store::outside;
@@ -38,7 +38,7 @@ pub struct Kit {
     pub tokens: Option<Arc<dyn TokenEmbedder>>,
 }
 
-/// Which legs are asked.
+/// Which retrievers are asked.
 #[derive(Clone, Copy, PartialEq)]
 enum Mode {
     Lexical,
@@ -156,7 +156,7 @@ impl Kit {
         let mut index = FolderIndex::in_memory(self.retrieval.limits)?;
         let allowed: HashSet<&str> = scope.iter().map(String::as_str).collect();
         let mut put = |path: &str, text: String| -> anyhow::Result<()> {
-            let path = HomePath::parse(path).map_err(|error| anyhow!("{path}: {error}"))?;
+            let path = RelPath::parse(path).map_err(|error| anyhow!("{path}: {error}"))?;
             let size = text.len() as u64;
             index.put(&Listed { path, stamp: FileStamp::default(), size }, Ok(text.into_bytes()))?;
             Ok(())
@@ -217,7 +217,8 @@ impl Kit {
             for (address, _) in chunks {
                 texts.push(snapshot.chunk(*address)?.indexed());
             }
-            let made = embedder.embed(Side::Passage, &texts.iter().map(String::as_str).collect::<Vec<_>>())?;
+            let made =
+                embedder.embed(EmbeddingInput::Passage, &texts.iter().map(String::as_str).collect::<Vec<_>>())?;
             for ((_, key), vector) in chunks.iter().zip(&made) {
                 vectors.add(*key, vector)?;
             }
@@ -232,10 +233,10 @@ impl Kit {
         if let (Some(embedder), true, None) = (&self.embedder, mode != Mode::Lexical, words_only)
             && embedder.knows(query)
         {
-            meaning = embedder.embed(Side::Query, &[query])?.into_iter().next().map(Question::new);
+            meaning = embedder.embed(EmbeddingInput::Query, &[query])?.into_iter().next().map(Question::new);
         }
         let pieces = match &self.tokens {
-            Some(embedder) if mode == Mode::Rerank => Some(embedder.tokens(Side::Query, query)?),
+            Some(embedder) if mode == Mode::Rerank => Some(embedder.tokens(EmbeddingInput::Query, query)?),
             _ => None,
         };
         let searchable = Searchable {
@@ -250,7 +251,7 @@ impl Kit {
             },
             window: WindowLimit(self.retrieval.limits.tokens),
         };
-        let asked = Asked { query, k: MOST, near_misses: 0, meaning, pieces, words_only, vector_weight: None };
+        let asked = SearchRequest { query, k: MOST, near_misses: 0, meaning, pieces, words_only, vector_weight: None };
         Ok(searchable.search(&asked)?.hits)
     }
 

@@ -6,22 +6,23 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 
-use super::{home_dir, init};
-use crate::domain::HomePath;
+use super::home_dir;
+use crate::domain::Place;
 use crate::domain::visible::visible;
-use crate::store::{Home, PINNED, SkillFiles, StoreError, TrustedBy, WhyUnlisted, is_too_deep};
+use crate::engine::starter;
+use crate::store::{Home, OwnedHome, SkillFiles, StoreError, TrustedBy, UnlistedReason, is_too_deep};
 
 #[derive(Args)]
 pub struct SkillsArguments {
     #[command(subcommand)]
-    wish: Wish,
+    wish: SkillsCommand,
     /// The home.
     #[arg(long, env = "MINICLAW_HOME", global = true)]
     home: Option<PathBuf>,
 }
 
 #[derive(Subcommand)]
-enum Wish {
+enum SkillsCommand {
     /// List the files of the skills: trusted, changed since they were trusted, or new.
     List,
     /// Trust files as they are now.
@@ -41,17 +42,21 @@ pub fn skills(arguments: &SkillsArguments) -> anyhow::Result<ExitCode> {
         Err(error @ StoreError::Locked { .. }) => return Err(error).context("a server runs there: use its page"),
         opened => opened?,
     };
-    home.begin_trusting(&init::skills())?;
-    match &arguments.wish {
-        Wish::List => list(&home),
-        Wish::Trust { paths, all } => {
-            let paths = match all {
-                true => home.untrusted()?.into_iter().map(|file| file.path.to_string()).collect(),
-                false => paths.clone(),
-            };
-            trust(&home, &paths)
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    runtime.block_on(async {
+        let (store, _) = OwnedHome::claim(home).await?;
+        store.tree.begin_trusting(store.claim, starter::skills()).await?;
+        match &arguments.wish {
+            SkillsCommand::List => list(&store.home),
+            SkillsCommand::Trust { paths, all } => {
+                let paths = match all {
+                    true => store.home.untrusted()?.into_iter().map(|file| file.path.to_string()).collect(),
+                    false => paths.clone(),
+                };
+                trust(&store, &paths).await
+            }
         }
-    }
+    })
 }
 
 fn list(home: &Home) -> anyhow::Result<ExitCode> {
@@ -71,16 +76,16 @@ fn list(home: &Home) -> anyhow::Result<ExitCode> {
     Ok(if untrusted.is_empty() && unlisted.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn trust(home: &Home, paths: &[String]) -> anyhow::Result<ExitCode> {
+async fn trust(store: &OwnedHome, paths: &[String]) -> anyhow::Result<ExitCode> {
     for path in paths {
-        let path = HomePath::parse(path).with_context(|| path.clone())?;
-        if path.root() != PINNED {
-            bail!("{path}: only files in {PINNED}/ are trusted version by version");
+        let path = Place::parse(path).with_context(|| path.clone())?;
+        if !path.root().is_pinned() {
+            bail!("{path}: only files in skills/ are trusted version by version");
         }
         if is_too_deep(&path) {
-            bail!("{path}: {}", WhyUnlisted::TooDeep.sentence());
+            bail!("{path}: {}", UnlistedReason::TooDeep.sentence());
         }
-        home.trust_file(&path, TrustedBy::CommandLine)?;
+        store.tree.trust_file(store.claim, path.clone(), TrustedBy::CommandLine).await?;
         println!("trusted  {path}");
     }
     Ok(ExitCode::SUCCESS)

@@ -1,12 +1,70 @@
 //! Where vectors for search come from.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
 use super::{ConfigError, Environment, OPENAI_URL, bad, endpoint, models_dir, substitute, url};
-use crate::engine::embedder::{LocalModel, Source};
+use crate::provider::Endpoint;
+
+/// Where vectors come from.
+#[derive(Clone, Debug)]
+pub enum EmbeddingSource {
+    /// Nowhere: search goes by words.
+    None,
+    /// A model that runs here, with its weights below this folder of models.
+    Local(LocalModel, PathBuf),
+    /// The default one where its weights are there, else nowhere.
+    LocalIfThere(PathBuf),
+    Service(Box<Endpoint>),
+}
+
+/// A model that runs here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LocalModel {
+    #[default]
+    UseMultilingual,
+    /// Better and slower.
+    E5Small,
+}
+
+impl LocalModel {
+    pub const ALL: [Self; 2] = [Self::UseMultilingual, Self::E5Small];
+
+    /// Its name in config.yml, which is that of its folder below the one of all models.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::UseMultilingual => "use-multilingual-v3",
+            Self::E5Small => "multilingual-e5-small",
+        }
+    }
+
+    /// The names of its files in that folder.
+    pub fn files(self) -> &'static [&'static str] {
+        match self {
+            Self::UseMultilingual => &USE_FILES,
+            Self::E5Small => &[E5_FILE],
+        }
+    }
+
+    /// What gets its weights.
+    pub fn command(self) -> &'static str {
+        match self {
+            Self::UseMultilingual => "make embedder",
+            Self::E5Small => "make embedder-e5",
+        }
+    }
+
+    /// The first of its files that is not there.
+    pub fn missing(self, models: &Path) -> Option<PathBuf> {
+        self.files().iter().map(|file| models.join(self.name()).join(file)).find(|file| !file.is_file())
+    }
+}
+
+/// The weights and the vocabulary of the default model.
+pub const USE_FILES: [&str; 2] = ["weights.npz", "sp.model"];
+pub const E5_FILE: &str = "e5-small-q4.bin";
 
 const MODEL: &str = "text-embedding-3-small";
 
@@ -47,15 +105,15 @@ enum Provider {
 
 /// What config.yml says; else a service where EMBEDDING_MODEL is set and OpenAI's address or key are; else the local
 /// model. A variable that is not set makes the service unusable, which is a warning.
-pub(super) fn source(file: &Entry, environment: &Environment) -> Result<Result<Source, String>, ConfigError> {
+pub(super) fn source(file: &Entry, environment: &Environment) -> Result<Result<EmbeddingSource, String>, ConfigError> {
     let models: PathBuf = models_dir(environment);
     let asked_for = file.model.is_some() || file.api_url.is_some() || file.api_key.is_some();
     match file.provider {
-        Some(Provider::None) => Ok(Ok(Source::None)),
-        Some(Provider::Local) => Ok(Ok(Source::Local(local(file.model.as_deref())?, models))),
+        Some(Provider::None) => Ok(Ok(EmbeddingSource::None)),
+        Some(Provider::Local) => Ok(Ok(EmbeddingSource::Local(local(file.model.as_deref())?, models))),
         Some(Provider::OpenAi) => service(file, environment),
         None if asked_for || set_in_environment(environment) => service(file, environment),
-        None => Ok(Ok(Source::LocalIfThere(models))),
+        None => Ok(Ok(EmbeddingSource::LocalIfThere(models))),
     }
 }
 
@@ -73,7 +131,7 @@ fn set_in_environment(environment: &Environment) -> bool {
     environment.value("EMBEDDING_MODEL").is_some() && (own || environment.value("OPENAI_API_KEY").is_some())
 }
 
-fn service(file: &Entry, environment: &Environment) -> Result<Result<Source, String>, ConfigError> {
+fn service(file: &Entry, environment: &Environment) -> Result<Result<EmbeddingSource, String>, ConfigError> {
     let unset = |name: String| format!("embedding: the variable {name} is not set, so search goes by words only");
     let address = match &file.api_url {
         Some(address) => match substitute(address, environment) {
@@ -92,7 +150,7 @@ fn service(file: &Entry, environment: &Environment) -> Result<Result<Source, Str
     let place = if file.api_url.is_some() { "config.yml" } else { "OPENAI_BASE_URL" };
     let address = url(&address).map_err(|reason| bad(place, format!("the address for embeddings {reason}")))?;
     let model = file.model.as_deref().or_else(|| environment.value("EMBEDDING_MODEL")).unwrap_or(MODEL);
-    Ok(Ok(Source::Service(Box::new(endpoint(address, model, key.map(SecretString::from))))))
+    Ok(Ok(EmbeddingSource::Service(Box::new(endpoint(address, model, key.map(SecretString::from))))))
 }
 
 #[cfg(test)]
@@ -104,10 +162,10 @@ mod tests {
     fn shown(file: &str, process: &[(&str, &str)]) -> String {
         let process = [process, &[("MINICLAW_MODELS", "/m")]].concat();
         match load(&[("config.yml", file)], &process).unwrap().embedding {
-            Source::None => "none".to_owned(),
-            Source::Local(model, models) => format!("{} below {}", model.name(), models.display()),
-            Source::LocalIfThere(models) => format!("local if there {}", models.display()),
-            Source::Service(endpoint) => {
+            EmbeddingSource::None => "none".to_owned(),
+            EmbeddingSource::Local(model, models) => format!("{} below {}", model.name(), models.display()),
+            EmbeddingSource::LocalIfThere(models) => format!("local if there {}", models.display()),
+            EmbeddingSource::Service(endpoint) => {
                 let key = endpoint.api_key.as_ref().map_or("none", |key| key.expose_secret());
                 format!("{} {} key {key}", endpoint.base_url, endpoint.model)
             }
@@ -158,7 +216,7 @@ mod tests {
     #[test]
     fn an_unset_variable_is_a_warning_and_a_wrong_value_an_error() {
         let config = load(&[("config.yml", "embedding: {api_key: '${NOT_SET}'}")], &[]).unwrap();
-        assert!(matches!(config.embedding, Source::None) && config.warnings[0].contains("NOT_SET"));
+        assert!(matches!(config.embedding, EmbeddingSource::None) && config.warnings[0].contains("NOT_SET"));
         for (file, words) in [
             ("embedding: {provider: other}", "embedding.provider"),
             ("embedding: {provider: local, model: e5}", "multilingual-e5-small"),

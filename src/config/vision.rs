@@ -6,9 +6,9 @@ use crate::provider::Endpoint;
 
 /// Names of models that a person says see pictures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seeing(Vec<String>);
+pub struct VisionModels(Vec<String>);
 
-impl Seeing {
+impl VisionModels {
     /// The variable wins over the file; its names stand between commas.
     pub(super) fn of(listed: Vec<String>, environment: &Environment) -> Self {
         let names = match environment.value("MINICLAW_VISION_MODELS") {

@@ -33,7 +33,7 @@ impl Session {
     /// the file; numbers begin anew, and what has no id of its own, or one that another has too, gets one that begins with
     /// `fresh`.
     pub fn adopted(mut self, fresh: &str) -> Self {
-        let mut names = Names { fresh, made: 0 };
+        let mut names = UniqueIds { fresh, made: 0 };
         let mut works = HashSet::new();
         for work in self.works.iter_mut().chain(self.branches.iter_mut().flat_map(|branch| &mut branch.works)) {
             let work = Arc::make_mut(work);
@@ -71,7 +71,7 @@ impl Session {
     }
 
     /// Every message has an id of its own, and what refers to one still does.
-    fn name_messages(&mut self, names: &mut Names<'_>) {
+    fn name_messages(&mut self, names: &mut UniqueIds<'_>) {
         let mut taken = HashSet::new();
         let mut renamed = HashMap::new();
         let of_branches = self.branches.iter_mut().flat_map(|branch| &mut branch.messages);
@@ -134,11 +134,11 @@ fn drop_unknown<T: DeserializeOwned>(of: &mut Map<String, Value>, name: &str) {
 
 /// Messages of an archive that this home did not write, fit to go back into a conversation.
 pub fn adopted_messages(messages: &mut [Arc<Message>], fresh: &str) {
-    let mut names = Names { fresh, made: 0 };
+    let mut names = UniqueIds { fresh, made: 0 };
     adopt_calls(messages, &mut HashSet::new(), &mut names);
 }
 
-fn adopt_calls(messages: &mut [Arc<Message>], taken: &mut HashSet<String>, names: &mut Names<'_>) {
+fn adopt_calls(messages: &mut [Arc<Message>], taken: &mut HashSet<String>, names: &mut UniqueIds<'_>) {
     for message in messages {
         let message = Arc::make_mut(message);
         message.created_at = message.created_at.map(time);
@@ -175,12 +175,12 @@ fn end(work: &mut Arc<Work>, messages: &mut [Arc<Message>]) {
 }
 
 /// Ids that no other part of the session has: `fresh` was made for it alone.
-struct Names<'f> {
+struct UniqueIds<'f> {
     fresh: &'f str,
     made: u32,
 }
 
-impl Names<'_> {
+impl UniqueIds<'_> {
     fn next(&mut self) -> String {
         self.made += 1;
         format!("{}.{}", self.fresh, self.made)

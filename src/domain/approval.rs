@@ -32,7 +32,7 @@ pub struct Shown {
 
 /// Why a person is asked, for a page that says it in its own language: what `reason` says in English.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Because {
+pub struct ApprovalReason {
     /// `persona`, `network`, `reads`, `outside`, `unfenced` or `configured`. A later version may know more.
     pub code: String,
     /// Where the conversation has text from that strangers may have written: `page`, `document`, `attachment`, `command`,
@@ -61,7 +61,7 @@ pub struct Approval {
     pub reason: String,
     /// The same in a stable word; absent in what an earlier version asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub because: Option<Because>,
+    pub because: Option<ApprovalReason>,
     /// SHA-256 in hexadecimal over tool, arguments, place and session: what an answer is bound to.
     pub hash: String,
     /// Unix seconds.
@@ -111,7 +111,7 @@ impl Answer {
 
 /// An answer as it stands with its call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Answered {
+pub struct RecordedAnswer {
     pub id: String,
     pub decision: Decision,
     pub scope: Scope,
@@ -127,7 +127,7 @@ pub struct Answered {
     pub shown: Option<Shown>,
 }
 
-impl Answered {
+impl RecordedAnswer {
     pub fn of(id: &str, answer: &Answer) -> Self {
         Self {
             id: id.to_owned(),
@@ -146,7 +146,7 @@ impl Answered {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(untagged)]
 pub enum CallApproval {
-    Answered(Answered),
+    Answered(RecordedAnswer),
     Asked(Approval),
 }
 
@@ -165,7 +165,7 @@ impl CallApproval {
         }
     }
 
-    pub fn answered(&self) -> Option<&Answered> {
+    pub fn answered(&self) -> Option<&RecordedAnswer> {
         match self {
             CallApproval::Answered(answered) => Some(answered),
             CallApproval::Asked(_) => None,
@@ -175,7 +175,7 @@ impl CallApproval {
 
 /// A call that a person allowed for good: this tool, with exactly these arguments, in exactly this place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Remembered {
+pub struct RememberedCall {
     pub id: String,
     pub tool: String,
     pub arguments: Value,
@@ -188,7 +188,7 @@ pub struct Remembered {
     pub added_at: f64,
 }
 
-impl Remembered {
+impl RememberedCall {
     /// Never a pattern: two commands that differ in one character are two commands.
     pub fn fits(&self, tool: &str, arguments: &Value, shown: &Shown) -> bool {
         self.tool == tool
@@ -272,12 +272,12 @@ mod tests {
     fn always_binds_what_may_be_read_and_old_rules_read_nothing() {
         let rule = json!({"id": "r", "tool": "terminal", "arguments": {"command": "ls"}, "cwd": "scratch/",
             "network": false, "level": "standard", "added_at": 1.0});
-        let old: Remembered = serde_json::from_value(rule.clone()).unwrap();
+        let old: RememberedCall = serde_json::from_value(rule.clone()).unwrap();
         assert_eq!(serde_json::to_value(&old).unwrap(), rule);
         let arguments = json!({"command": "ls"});
         let reading = Shown { reads: vec!["knowledge".into()], ..shown() };
         assert!(old.fits("terminal", &arguments, &shown()) && !old.fits("terminal", &arguments, &reading));
-        let new = Remembered { reads: reading.reads.clone(), ..old };
+        let new = RememberedCall { reads: reading.reads.clone(), ..old };
         assert!(new.fits("terminal", &arguments, &reading) && !new.fits("terminal", &arguments, &shown()));
     }
 
@@ -293,12 +293,12 @@ mod tests {
             arguments: json!({"command": "ls"}),
             shown: shown(),
             reason: "it runs a command".into(),
-            because: Some(Because { code: "configured".into(), ..Because::default() }),
+            because: Some(ApprovalReason { code: "configured".into(), ..ApprovalReason::default() }),
             hash: "h".into(),
             asked_at: 1.0,
             expires_at: 2.0,
         };
-        let answered = Answered {
+        let answered = RecordedAnswer {
             id: "i".into(),
             decision: Decision::Denied,
             scope: Scope::Once,

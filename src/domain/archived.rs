@@ -34,7 +34,7 @@ pub struct ArchivedPart {
 
 /// Why archived messages stay where they are, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum StaysArchived {
+pub enum RestoreRefused {
     #[error(
         "where these messages stood is not recorded (they were compressed by an older version, or elsewhere); they can \
          be read, and not brought back"
@@ -89,25 +89,25 @@ impl Session {
     }
 
     /// Whether `found` archived messages could be put back in front, and if not, why.
-    pub fn restorable(&self, archive: &str, found: usize) -> Result<(), StaysArchived> {
+    pub fn restorable(&self, archive: &str, found: usize) -> Result<(), RestoreRefused> {
         let is_it = |part: &&ArchivedPart| part.archive == archive;
-        let part = self.archived.iter().rev().find(is_it).ok_or(StaysArchived::NotRecorded)?;
+        let part = self.archived.iter().rev().find(is_it).ok_or(RestoreRefused::NotRecorded)?;
         if part.restored_at.is_some() {
-            return Err(StaysArchived::AlreadyBack);
+            return Err(RestoreRefused::AlreadyBack);
         }
         if let Some(last) = self.last_archived().filter(|last| last.archive != archive) {
-            return Err(StaysArchived::LaterPart(last.archive.clone()));
+            return Err(RestoreRefused::LaterPart(last.archive.clone()));
         }
         if found != part.count {
-            return Err(StaysArchived::ArchiveChanged { found, count: part.count });
+            return Err(RestoreRefused::ArchiveChanged { found, count: part.count });
         }
         let first = self.messages.first().map(|message| name_of(message));
         let began_otherwise = first.as_ref().is_some_and(|first| part.beginnings.contains(first));
         let goes_on_otherwise = first.is_some() && part.next.is_some() && part.next != first;
         if began_otherwise || goes_on_otherwise {
-            return Err(StaysArchived::OtherWay);
+            return Err(RestoreRefused::OtherWay);
         }
-        self.context_before(&part.summary).map(|_| ()).ok_or(StaysArchived::SummaryChanged)
+        self.context_before(&part.summary).map(|_| ()).ok_or(RestoreRefused::SummaryChanged)
     }
 
     /// Puts archived messages back where they stood. Where [`Session::restorable`] says no, nothing changes.
@@ -195,15 +195,15 @@ mod tests {
         let one = compress(&mut session, 2, "one");
         let two = compress(&mut session, 1, "two");
         assert_eq!(session.compressed_context.as_deref(), Some("of one\n---\nof two"));
-        assert_eq!(session.restorable("one", 2), Err(StaysArchived::LaterPart("two".to_owned())));
-        assert_eq!(session.restorable("two", 3), Err(StaysArchived::ArchiveChanged { found: 3, count: 1 }));
-        assert_eq!(session.restorable("none", 1), Err(StaysArchived::NotRecorded));
+        assert_eq!(session.restorable("one", 2), Err(RestoreRefused::LaterPart("two".to_owned())));
+        assert_eq!(session.restorable("two", 3), Err(RestoreRefused::ArchiveChanged { found: 3, count: 1 }));
+        assert_eq!(session.restorable("none", 1), Err(RestoreRefused::NotRecorded));
         restore(&mut session, "one", &one);
         assert_eq!(ids(&session), ["d"], "nothing changes where it cannot be");
         restore(&mut session, "two", &two);
         restore(&mut session, "two", &two);
         assert_eq!((ids(&session), session.compressed_context.as_deref()), (vec!["c", "d"], Some("of one")));
-        assert_eq!(session.restorable("two", 1), Err(StaysArchived::AlreadyBack));
+        assert_eq!(session.restorable("two", 1), Err(RestoreRefused::AlreadyBack));
         restore(&mut session, "one", &one);
         assert_eq!((ids(&session), session.compressed_context.as_deref()), (vec!["a", "b", "c", "d"], None));
     }
@@ -215,7 +215,7 @@ mod tests {
         session.messages.push(said("later"));
         session.apply(&Event::Branched { from: "c".to_owned(), to: None }, 2.5);
         session.messages.push(said("other"));
-        assert_eq!(session.restorable("x", 2), Err(StaysArchived::OtherWay));
+        assert_eq!(session.restorable("x", 2), Err(RestoreRefused::OtherWay));
         session.apply(&Event::Branched { from: "other".to_owned(), to: Some("c".to_owned()) }, 2.6);
         restore(&mut session, "x", &gone);
         assert_eq!(ids(&session), ["a", "b", "c", "d", "later"]);
@@ -233,7 +233,7 @@ mod tests {
         let gone = compress(&mut session, 2, "x");
         session.messages.push(said("r"));
         session.apply(&Event::Branched { from: "r".to_owned(), to: Some("a".to_owned()) }, 2.0);
-        assert_eq!(session.restorable("x", 2), Err(StaysArchived::OtherWay));
+        assert_eq!(session.restorable("x", 2), Err(RestoreRefused::OtherWay));
         session.apply(&Event::Branched { from: "a".to_owned(), to: Some("r".to_owned()) }, 3.0);
         restore(&mut session, "x", &gone);
         assert_eq!(ids(&session), ["p", "q", "r"]);
@@ -245,7 +245,7 @@ mod tests {
         let mut session = talk(&["a", "b"]);
         compress(&mut session, 1, "x");
         session.compressed_context = Some("mine".to_owned());
-        assert_eq!(session.restorable("x", 1), Err(StaysArchived::SummaryChanged));
+        assert_eq!(session.restorable("x", 1), Err(RestoreRefused::SummaryChanged));
     }
 
     #[test]
@@ -254,7 +254,7 @@ mod tests {
         session.messages = ["a", "b", "c"].map(|text| Arc::new(Message::new(Role::User, text))).to_vec();
         let gone = compress(&mut session, 2, "x");
         session.messages[0] = Arc::new(Message::new(Role::User, "edited"));
-        assert_eq!(session.restorable("x", 2), Err(StaysArchived::OtherWay));
+        assert_eq!(session.restorable("x", 2), Err(RestoreRefused::OtherWay));
         session.messages[0] = Arc::new(Message::new(Role::User, "c"));
         restore(&mut session, "x", &gone);
         assert_eq!(session.messages.len(), 3);

@@ -3,7 +3,7 @@
 
 /// Which side of a search a text is on; some models treat them differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Side {
+pub enum EmbeddingInput {
     Query,
     Passage,
 }
@@ -26,7 +26,7 @@ pub trait Embedder: Send + Sync {
     ///
     /// # Errors
     /// When the model cannot answer. Search goes on without vectors then.
-    fn embed(&self, side: Side, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError>;
+    fn embed(&self, side: EmbeddingInput, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError>;
 }
 
 /// A model that makes a vector of each piece of a text, in view of the whole text.
@@ -42,7 +42,7 @@ pub trait TokenEmbedder: Send + Sync {
     ///
     /// # Errors
     /// When the model cannot answer. Search goes on without these vectors then.
-    fn tokens(&self, side: Side, text: &str) -> Result<Vec<TokenVector>, EmbedError>;
+    fn tokens(&self, side: EmbeddingInput, text: &str) -> Result<Vec<TokenVector>, EmbedError>;
 }
 
 /// A piece of a text with its vector.

@@ -8,11 +8,11 @@ const AFTER: usize = 130;
 
 /// The words that are looked for; all of them must stand in a text. Never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted(Vec<String>);
+pub struct SearchTerms(Vec<String>);
 
 /// A message in which all words stand.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct MessageMatch {
     /// Its place in the session.
     pub index: usize,
     /// The tool, when they stand in a call of one and not in what was said.
@@ -23,7 +23,7 @@ pub struct Found {
     pub excerpt: String,
 }
 
-impl Wanted {
+impl SearchTerms {
     /// `None` when there is no word in it.
     pub fn parse(query: &str) -> Option<Self> {
         let words: Vec<String> = query.split_whitespace().map(lower).collect();
@@ -36,26 +36,26 @@ impl Wanted {
     }
 
     /// The messages that hold all words, in their order.
-    pub fn find<'a>(&self, messages: impl IntoIterator<Item = &'a Message>) -> Vec<Found> {
+    pub fn find<'a>(&self, messages: impl IntoIterator<Item = &'a Message>) -> Vec<MessageMatch> {
         let found = messages.into_iter().enumerate().filter(|(_, message)| message.role != Role::System);
         found.filter_map(|(index, message)| self.in_message(index, message)).collect()
     }
 
-    fn in_message(&self, index: usize, message: &Message) -> Option<Found> {
+    fn in_message(&self, index: usize, message: &Message) -> Option<MessageMatch> {
         if let Some(excerpt) = self.excerpt(&message.content) {
-            return Some(Found { index, tool: None, attachment: None, excerpt });
+            return Some(MessageMatch { index, tool: None, attachment: None, excerpt });
         }
         let mut files = message.attachments.iter();
         let in_file = files.find_map(|file| {
             let excerpt = self.excerpt(&file.name).or_else(|| self.excerpt(&file.content))?;
-            Some(Found { index, tool: None, attachment: Some(file.name.clone()), excerpt })
+            Some(MessageMatch { index, tool: None, attachment: Some(file.name.clone()), excerpt })
         });
         if in_file.is_some() {
             return in_file;
         }
         message.tool_calls.iter().find_map(|call| {
             let excerpt = self.excerpt(&call.input).or_else(|| self.excerpt(&call.output))?;
-            Some(Found { index, tool: Some(call.tool.clone()), attachment: None, excerpt })
+            Some(MessageMatch { index, tool: Some(call.tool.clone()), attachment: None, excerpt })
         })
     }
 
@@ -93,7 +93,7 @@ mod tests {
     }
 
     fn found(query: &str, messages: &[Message]) -> Vec<(usize, Option<String>, String)> {
-        let wanted = Wanted::parse(query).unwrap();
+        let wanted = SearchTerms::parse(query).unwrap();
         wanted.find(messages).into_iter().map(|f| (f.index, f.tool, f.excerpt)).collect()
     }
 
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(found("drawer Key", &messages), [(1, None, "The key is in the drawer.".to_owned())]);
         assert_eq!(found("key", &messages).len(), 2);
         assert_eq!(found("key roses", &messages), []);
-        assert_eq!(Wanted::parse(" \n"), None);
+        assert_eq!(SearchTerms::parse(" \n"), None);
     }
 
     #[test]
@@ -140,7 +140,7 @@ mod tests {
         let file = Attachment::new("march.csv", None, "rent,900".to_owned()).unwrap();
         message.attachments.push(Arc::new(file));
         let in_file = |query: &str| {
-            let found = Wanted::parse(query).unwrap().find([&message]);
+            let found = SearchTerms::parse(query).unwrap().find([&message]);
             found.into_iter().map(|found| (found.attachment.unwrap(), found.excerpt)).collect::<Vec<_>>()
         };
         assert_eq!(in_file("Rent"), [("march.csv".to_owned(), "rent,900".to_owned())]);

@@ -1,6 +1,6 @@
 //! A search in memory/ or knowledge/: what was found, where it stands, and why it was found.
 //!
-//! Two **legs** look for chunks: the lexical one by words (BM25), the vector one by meaning (cosine). Each leg's scores
+//! Two **retrievers** look for chunks: the lexical one by words (BM25), the vector one by meaning (cosine). Each retriever's scores
 //! are brought to a **share** between 0 and 1, and the fused score is `weights.lexical × share + weights.vector × share`.
 //! A third one, **late interaction**, may compare the question with the candidates of both, piece by piece.
 
@@ -24,7 +24,7 @@ pub struct Hit {
     #[serde(default)]
     pub range: (usize, usize),
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub how: Option<How>,
+    pub how: Option<ScoreExplanation>,
 }
 
 impl Hit {
@@ -40,18 +40,18 @@ impl Hit {
 
 /// Why a hit stands where it stands.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct How {
+pub struct ScoreExplanation {
     /// From 1.
     pub rank: u32,
-    /// How much the vector leg counts for this chunk: the fused score is `vector_weight × vector.share + late.weight ×
-    /// late.share + (1 − vector_weight − late.weight) × lexical.share`, where an absent leg has the share 0 (a vector that
+    /// How much the vector retriever counts for this chunk: the fused score is `vector_weight × vector.share + late.weight ×
+    /// late.share + (1 − vector_weight − late.weight) × lexical.share`, where an absent retriever has the share 0 (a vector that
     /// is still to be made: the lexical share).
     #[serde(default)]
     pub vector_weight: f64,
     /// Absent: no word of the question stands in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lexical: Option<LexicalScore>,
-    /// Absent: it has no vector yet, or the vector leg was not asked.
+    /// Absent: it has no vector yet, or the vector retriever was not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vector: Option<VectorScore>,
     /// Absent: late interaction was not asked.
@@ -63,7 +63,7 @@ pub struct How {
 pub struct LexicalScore {
     /// BM25: the sum of `terms`.
     pub score: f64,
-    /// Place among all chunks by this leg alone, from 1.
+    /// Place among all chunks by this retriever alone, from 1.
     pub rank: u32,
     /// 0 to 1.
     pub share: f64,
@@ -85,7 +85,7 @@ pub struct TermScore {
 pub struct VectorScore {
     /// -1 to 1.
     pub cosine: f64,
-    /// Place among all chunks by this leg alone, from 1.
+    /// Place among all chunks by this retriever alone, from 1.
     pub rank: u32,
     /// 0 to 1.
     pub share: f64,
@@ -108,7 +108,7 @@ pub struct NearMiss {
     pub hit: Hit,
     /// Points of the fused score behind the last hit.
     pub behind: f64,
-    pub reason: Lost,
+    pub reason: NearMissReason,
     /// The reason with its figures, as a sentence.
     pub detail: String,
 }
@@ -116,7 +116,7 @@ pub struct NearMiss {
 /// Why a near miss lost against the last hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Lost {
+pub enum NearMissReason {
     NoSharedWord,
     WeakerWords,
     FartherMeaning,
@@ -124,12 +124,12 @@ pub enum Lost {
     NoVectorYet,
 }
 
-/// How much each leg counts, and why.
+/// How much each retriever counts, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Weights {
     pub lexical: f64,
     pub vector: f64,
-    /// What the vector leg counts for texts in another script than the question, where no word of it can stand.
+    /// What the vector retriever counts for texts in another script than the question, where no word of it can stand.
     pub other_script: f64,
     /// What late interaction counts, except for those texts; absent: it was not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -140,7 +140,7 @@ pub struct Weights {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WeightReason {
-    /// Both legs answered.
+    /// Both retrievers answered.
     Balanced,
     /// No embedding model is there.
     NoModel,
@@ -183,7 +183,7 @@ pub struct ModelName {
 
 /// Microseconds each part of a search took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Took {
+pub struct SearchTimings {
     /// Looking whether files changed, and reading those that did.
     pub refresh: u64,
     pub lexical: u64,
@@ -211,5 +211,5 @@ pub struct Search {
     pub hits: Vec<Hit>,
     /// The next best.
     pub near_misses: Vec<NearMiss>,
-    pub took_us: Took,
+    pub took_us: SearchTimings,
 }

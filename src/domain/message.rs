@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::approval::{Answer, Answered, CallApproval, Decision};
+use super::approval::{Answer, CallApproval, Decision, RecordedAnswer};
 use super::attachment::Attachment;
 use super::defang::defang;
 use super::ids::WorkId;
@@ -179,10 +179,10 @@ impl ToolCall {
         self.approval = match self.approval.take() {
             Some(CallApproval::Asked(approval)) => {
                 let answer = Answer::no(Decision::Cancelled, None, &approval.hash);
-                Some(CallApproval::Answered(Answered::of(&approval.id, &answer)))
+                Some(CallApproval::Answered(RecordedAnswer::of(&approval.id, &answer)))
             }
             Some(CallApproval::Answered(answered)) => {
-                Some(CallApproval::Answered(Answered { shown: None, ..answered }))
+                Some(CallApproval::Answered(RecordedAnswer { shown: None, ..answered }))
             }
             None => None,
         };

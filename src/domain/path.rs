@@ -1,14 +1,13 @@
-//! A place inside the home, checked once where it enters the program.
+//! A relative path, checked once where it enters the program.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// A relative path below the home with `/` between its names, free of `.`, `..`, empty names, control characters and
-/// backslashes. It says nothing about symlinks: the store opens it beneath a directory handle.
+/// A relative path with `/` between its names, free of `.`, `..`, empty names, control characters and backslashes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
-pub struct HomePath(String);
+pub struct RelPath(String);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadPath {
@@ -22,6 +21,12 @@ pub enum BadPath {
     Absolute,
     #[error("the path may not climb with '..'")]
     Climbs,
+    /// Names the path.
+    #[error(
+        "{0} cannot be used here: only files under workspace/, memory/, skills/ and knowledge/, and SKILLS_SNAPSHOT.md, \
+         can be opened"
+    )]
+    Outside(String),
     #[error("the path has a character that file names here may not have (a backslash or a control character)")]
     Character,
 }
@@ -29,7 +34,7 @@ pub enum BadPath {
 /// The longest name of a file or folder that file systems take, in bytes.
 const LONGEST_NAME: usize = 255;
 
-impl HomePath {
+impl RelPath {
     /// Accepts `memory/MEMORY.md` and the same with leading `./`; anything that could lead elsewhere is an error.
     pub fn parse(text: &str) -> Result<Self, BadPath> {
         let text = text.strip_prefix("./").unwrap_or(text);
@@ -58,11 +63,11 @@ impl HomePath {
         Ok(Self(names.join("/")))
     }
 
-    /// The path of `name`, a single name that a folder listing gave, in this folder: what [`HomePath::parse`] would make of
+    /// The path of `name`, a single name that a folder listing gave, in this folder: what [`RelPath::parse`] would make of
     /// both joined, without looking at this one again.
     ///
     /// # Errors
-    /// As [`HomePath::parse`]; also when `name` is more than one name.
+    /// As [`RelPath::parse`]; also when `name` is more than one name.
     pub fn child(&self, name: &str) -> Result<Self, BadPath> {
         if self.0.len() + 1 + name.len() > 1024 {
             return Err(BadPath::TooLong);
@@ -85,18 +90,13 @@ impl HomePath {
         &self.0
     }
 
-    /// The first name: the data folder, or the file itself at the top of the home.
-    pub fn root(&self) -> &str {
+    /// The first name.
+    pub fn first_name(&self) -> &str {
         self.0.split('/').next().unwrap_or_default()
     }
 
     pub fn file_name(&self) -> &str {
         self.0.rsplit('/').next().unwrap_or_default()
-    }
-
-    /// Everything before the last name, if there is one.
-    pub fn parent(&self) -> Option<&str> {
-        self.0.rsplit_once('/').map(|(parent, _)| parent)
     }
 }
 
@@ -105,7 +105,7 @@ fn has_drive(text: &str) -> bool {
     bytes.len() >= 2 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':'
 }
 
-impl fmt::Display for HomePath {
+impl fmt::Display for RelPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -120,25 +120,25 @@ mod tests {
     fn paths_that_leave_the_home_are_refused() {
         for bad in ["", "/etc/passwd", "../x", "memory/../../x", "~/.ssh/id", "C:/x", "a\\..\\b", "a\0b", "./", "a\nb"]
         {
-            assert!(HomePath::parse(bad).is_err(), "{bad:?}");
+            assert!(RelPath::parse(bad).is_err(), "{bad:?}");
         }
-        assert_eq!(HomePath::parse("./memory//MEMORY.md").unwrap().as_str(), "memory/MEMORY.md");
-        assert_eq!(HomePath::parse("knowledge/说明.md").unwrap().file_name(), "说明.md");
+        assert_eq!(RelPath::parse("./memory//MEMORY.md").unwrap().as_str(), "memory/MEMORY.md");
+        assert_eq!(RelPath::parse("knowledge/说明.md").unwrap().file_name(), "说明.md");
     }
 
     proptest! {
         #[test]
         fn a_parsed_path_has_only_plain_names(text in "\\PC{0,40}|[./\\\\~a-z]{0,20}") {
-            if let Ok(path) = HomePath::parse(&text) {
+            if let Ok(path) = RelPath::parse(&text) {
                 prop_assert!(path.as_str().split('/').all(|n| !n.is_empty() && n != "." && n != ".."));
-                prop_assert_eq!(HomePath::parse(path.as_str()).unwrap(), path);
+                prop_assert_eq!(RelPath::parse(path.as_str()).unwrap(), path);
             }
         }
 
         #[test]
         fn a_child_is_the_joined_path_parsed(name in prop_oneof!["[^/]{1,30}", "[.~:C\\\\a\u{85}]{1,3}", "é{500,530}"]) {
-            let folder = HomePath::parse("memory/猫").unwrap();
-            let joined = HomePath::parse(&format!("memory/猫/{name}"));
+            let folder = RelPath::parse("memory/猫").unwrap();
+            let joined = RelPath::parse(&format!("memory/猫/{name}"));
             match folder.child(&name) {
                 Ok(child) => prop_assert_eq!(Ok(child), joined),
                 Err(_) => prop_assert!(name == "." || joined.is_err(), "{:?}", joined),

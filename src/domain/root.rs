@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use super::HomePath;
-
 /// A folder at the top of the home whose files are open to people, to the agent and to the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Root {
@@ -11,9 +9,12 @@ pub enum Root {
     Memory,
     Skills,
     Knowledge,
+    /// The list of skills at the top of the home, which the server writes: a root of one file.
+    Snapshot,
 }
 
 impl Root {
+    /// The folders.
     pub const ALL: [Self; 4] = [Self::Workspace, Self::Memory, Self::Skills, Self::Knowledge];
 
     /// The folder's name on disk, in the API and in what the model reads.
@@ -23,23 +24,20 @@ impl Root {
             Self::Memory => "memory",
             Self::Skills => "skills",
             Self::Knowledge => "knowledge",
+            Self::Snapshot => "SKILLS_SNAPSHOT.md",
         }
     }
 
+    /// The folder of this name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|root| root.name() == name)
-    }
-
-    /// The root that a path begins with; `None` for a file that is in none of the four folders.
-    pub fn of(path: &HomePath) -> Option<Self> {
-        Self::parse(path.root())
     }
 
     /// Its files shape what the agent is and does, so a person sees every change of one before it is made.
     pub const fn is_persona(self) -> bool {
         match self {
             Self::Workspace | Self::Memory | Self::Skills => true,
-            Self::Knowledge => false,
+            Self::Knowledge | Self::Snapshot => false,
         }
     }
 
@@ -74,13 +72,9 @@ mod tests {
     fn root_is_parsed_from_its_whole_name_only() {
         for root in Root::ALL {
             assert_eq!(Root::parse(&root.to_string()), Some(root));
-            assert_eq!(Root::of(&HomePath::parse(&format!("{root}/a/b.md")).unwrap()), Some(root));
         }
         for other in ["", "skill", "skills/", "Skills", "sessions", "storage", "scratch"] {
             assert_eq!(Root::parse(other), None, "{other}");
-        }
-        for outside in ["config.yml", "skills2/x", "scratch/skills/x.md"] {
-            assert_eq!(Root::of(&HomePath::parse(outside).unwrap()), None, "{outside}");
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::approval::{Answer, Answered, Approval, CallApproval};
+use super::approval::{Answer, Approval, CallApproval, RecordedAnswer};
 use super::archived::ArchivedPart;
 use super::branch::Branch;
 use super::chosen::Chosen;
@@ -391,7 +391,8 @@ impl Session {
         if let Some(arguments) = &answer.arguments {
             call.set_arguments(arguments);
         }
-        call.approval = Some(CallApproval::Answered(Answered { asked, shown, ..Answered::of(approval_id, answer) }));
+        call.approval =
+            Some(CallApproval::Answered(RecordedAnswer { asked, shown, ..RecordedAnswer::of(approval_id, answer) }));
     }
 }
 

@@ -50,7 +50,7 @@ pub enum StoppedBy {
 }
 
 /// Names and numbers that an error's sentence holds, by what they are: `provider`, `status` … Never a key.
-pub type About = BTreeMap<String, String>;
+pub type ErrorFields = BTreeMap<String, String>;
 
 /// How a work ended. Every work ends exactly once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -77,8 +77,8 @@ pub enum Outcome {
         code: String,
         retryable: bool,
         /// What `error` speaks of, for a page that says it in its own language.
-        #[serde(default, skip_serializing_if = "About::is_empty")]
-        about: About,
+        #[serde(default, skip_serializing_if = "ErrorFields::is_empty")]
+        about: ErrorFields,
     },
 }
 

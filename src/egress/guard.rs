@@ -17,7 +17,7 @@ const PORTS: [u16; 4] = [80, 443, 8080, 8443];
 
 /// How a checked URL may be dialled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum DialTarget {
     /// Public addresses only.
     Public,
     /// Listed by a person: any address.
@@ -66,7 +66,7 @@ impl Guard {
     }
 
     /// Checks what can be known without asking a resolver.
-    pub fn check(&self, url: &Url) -> Result<Reach, Refused> {
+    pub fn check(&self, url: &Url) -> Result<DialTarget, Refused> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(Refused::Scheme(url.scheme().to_owned()));
         }
@@ -78,7 +78,7 @@ impl Guard {
         };
         let listed = self.allowed.iter().any(|(host, only)| *host == name && only.is_none_or(|only| only == port));
         if listed && self.own_port != Some(port) {
-            return Ok(Reach::Allowed);
+            return Ok(DialTarget::Allowed);
         }
         if !PORTS.contains(&port) {
             return Err(Refused::Port(port));
@@ -89,7 +89,7 @@ impl Guard {
             Some(Host::Domain(_)) => name == "localhost" || name.ends_with(".localhost"),
             None => true,
         };
-        if private { Err(Refused::Private(name)) } else { Ok(Reach::Public) }
+        if private { Err(Refused::Private(name)) } else { Ok(DialTarget::Public) }
     }
 }
 
@@ -148,22 +148,22 @@ pub fn system_lookup() -> Lookup {
 /// The error of a name that leads only to places that may not be reached.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} is on this machine or a private network, which may not be reached from here")]
-pub struct LeadsInside(pub String);
+pub struct NoPublicAddress(pub String);
 
 /// Of the addresses a name has, those that may be dialled.
 ///
 /// # Errors
 /// When it has addresses and none of them may be dialled.
-pub fn dialable(name: &str, found: Vec<IpAddr>, reach: Reach) -> Result<Vec<IpAddr>, LeadsInside> {
+pub fn dialable(name: &str, found: Vec<IpAddr>, reach: DialTarget) -> Result<Vec<IpAddr>, NoPublicAddress> {
     let there_are_some = !found.is_empty();
     let dialled: Vec<IpAddr> = found
         .into_iter()
         .filter(|address| match reach {
-            Reach::Public => is_public(*address),
-            Reach::Allowed => true,
+            DialTarget::Public => is_public(*address),
+            DialTarget::Allowed => true,
         })
         .collect();
-    if dialled.is_empty() && there_are_some { Err(LeadsInside(name.to_owned())) } else { Ok(dialled) }
+    if dialled.is_empty() && there_are_some { Err(NoPublicAddress(name.to_owned())) } else { Ok(dialled) }
 }
 
 #[cfg(test)]
@@ -173,8 +173,8 @@ mod tests {
     fn check(text: &str) -> &'static str {
         let guard = Guard::new(&["127.0.0.1:9000".into(), "wiki.local".into(), "not a host".into()]);
         match guard.parse(text).and_then(|url| guard.check(&url)) {
-            Ok(Reach::Public) => "public",
-            Ok(Reach::Allowed) => "allowed",
+            Ok(DialTarget::Public) => "public",
+            Ok(DialTarget::Allowed) => "allowed",
             Err(Refused::NotAUrl) => "not a url",
             Err(Refused::Scheme(_)) => "scheme",
             Err(Refused::Userinfo) => "userinfo",
@@ -246,9 +246,9 @@ mod tests {
     #[test]
     fn private_addresses_among_public_ones_are_dropped() {
         let (inside, outside): (IpAddr, IpAddr) = ([127, 0, 0, 1].into(), [93, 184, 216, 34].into());
-        assert_eq!(dialable("mixed.test", vec![inside, outside], Reach::Public).unwrap(), [outside]);
-        assert!(dialable("inside.test", vec![inside], Reach::Public).is_err());
-        assert_eq!(dialable("listed.test", vec![inside], Reach::Allowed).unwrap(), [inside]);
-        assert!(dialable("nowhere.test", Vec::new(), Reach::Public).unwrap().is_empty());
+        assert_eq!(dialable("mixed.test", vec![inside, outside], DialTarget::Public).unwrap(), [outside]);
+        assert!(dialable("inside.test", vec![inside], DialTarget::Public).is_err());
+        assert_eq!(dialable("listed.test", vec![inside], DialTarget::Allowed).unwrap(), [inside]);
+        assert!(dialable("nowhere.test", Vec::new(), DialTarget::Public).unwrap().is_empty());
     }
 }

@@ -1,10 +1,10 @@
-//! The way out: which addresses the agent may reach, and the proxy through which a command that was allowed the network
-//! reaches them. Commands themselves can open no connection but to that proxy.
+//! Egress control: which addresses the agent may reach, and the proxy for commands that were allowed the network. The sandbox
+//! lets a command connect to this proxy only.
 
+mod grants;
 mod guard;
-mod passes;
 mod proxy;
 mod request;
 
-pub use guard::{Guard, LeadsInside, Lookup, Reach, Refused, dialable, system_lookup};
+pub use guard::{DialTarget, Guard, Lookup, NoPublicAddress, Refused, dialable, system_lookup};
 pub use proxy::Proxy;

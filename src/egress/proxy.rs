@@ -13,10 +13,10 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use url::{Host, Url};
 
-use super::guard::{Guard, Lookup, Reach, dialable};
-use super::passes::{Attempt, Holder, Passes};
+use super::grants::{AttemptOutcome, EgressGrants, GrantState};
+use super::guard::{DialTarget, Guard, Lookup, dialable};
 use super::request::{self, Request};
-use crate::domain::{Pass, WayOut};
+use crate::domain::{EgressGrant, EgressProxy};
 
 /// How long a client may take to say what it wants, and a server to take the connection.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -27,7 +27,7 @@ const CONNECTIONS: usize = 256;
 #[derive(Clone)]
 pub struct Proxy {
     port: u16,
-    passes: Passes,
+    passes: EgressGrants,
 }
 
 impl std::fmt::Debug for Proxy {
@@ -36,10 +36,10 @@ impl std::fmt::Debug for Proxy {
     }
 }
 
-struct Office {
+struct ProxyServer {
     guard: Guard,
     lookup: Lookup,
-    passes: Passes,
+    passes: EgressGrants,
 }
 
 impl Proxy {
@@ -50,20 +50,20 @@ impl Proxy {
     pub async fn start(guard: Guard, lookup: Lookup) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let port = listener.local_addr()?.port();
-        let passes = Passes::default();
-        let office = Arc::new(Office { guard, lookup, passes: passes.clone() });
+        let passes = EgressGrants::default();
+        let office = Arc::new(ProxyServer { guard, lookup, passes: passes.clone() });
         tokio::spawn(receive(listener, office));
         Ok(Self { port, passes })
     }
 }
 
-impl WayOut for Proxy {
-    fn pass(&self) -> Box<dyn Pass> {
+impl EgressProxy for Proxy {
+    fn issue(&self) -> Box<dyn EgressGrant> {
         self.passes.give(self.port)
     }
 }
 
-async fn receive(listener: TcpListener, office: Arc<Office>) {
+async fn receive(listener: TcpListener, office: Arc<ProxyServer>) {
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     while let Ok(place) = room.clone().acquire_owned().await {
         match listener.accept().await {
@@ -85,7 +85,7 @@ async fn receive(listener: TcpListener, office: Arc<Office>) {
     }
 }
 
-impl Office {
+impl ProxyServer {
     async fn serve(&self, mut client: TcpStream) -> io::Result<()> {
         let request = match timeout(PATIENCE, request::read(&mut client)).await {
             Ok(Ok(Some(request))) => request,
@@ -104,7 +104,7 @@ impl Office {
         let name = shown(&url);
         holder.begin(&name);
         let Some(grant) = holder.grant() else {
-            holder.end(&name, Attempt::Refused);
+            holder.end(&name, AttemptOutcome::Refused);
             let why = format!("{name}: the call that was allowed the network has ended");
             return refuse(&mut client, "403 Forbidden", &why).await;
         };
@@ -114,14 +114,19 @@ impl Office {
         }
     }
 
-    async fn connect(&self, mut client: TcpStream, (request, url): (Request, Url), holder: &Holder) -> io::Result<()> {
+    async fn connect(
+        &self,
+        mut client: TcpStream,
+        (request, url): (Request, Url),
+        holder: &GrantState,
+    ) -> io::Result<()> {
         let name = shown(&url);
         let dialled = if request.is_tunnel() || url.scheme() == "http" {
             self.dial(&url).await
         } else {
             Err("a proxy is asked for https:// by CONNECT".to_owned())
         };
-        holder.end(&name, if dialled.is_ok() { Attempt::Connected } else { Attempt::Refused });
+        holder.end(&name, if dialled.is_ok() { AttemptOutcome::Connected } else { AttemptOutcome::Refused });
         let mut server = match dialled {
             Ok(server) => server,
             Err(why) => return refuse(&mut client, "403 Forbidden", &format!("{name}: {why}")).await,
@@ -151,7 +156,7 @@ impl Office {
         Err(why)
     }
 
-    async fn addresses(&self, url: &Url, reach: Reach) -> Result<Vec<IpAddr>, String> {
+    async fn addresses(&self, url: &Url, reach: DialTarget) -> Result<Vec<IpAddr>, String> {
         let found = match url.host() {
             Some(Host::Ipv4(address)) => vec![address.into()],
             Some(Host::Ipv6(address)) => vec![address.into()],

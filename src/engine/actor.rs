@@ -13,15 +13,15 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use super::approvals::{Desk, Wish};
+use super::approvals::{ApprovalResponse, ApprovalTimers};
 use super::compress::Proposal;
-use super::hub::What;
+use super::hub::PublishedItem;
 use super::ledger::{Ledger, OnDisk};
 use super::notice::Notice;
-use super::work::{Begin, work};
-use super::{EngineError, Services};
-use crate::agent::{Ending, Entry, Kind, Recorder, Stopper};
-use crate::domain::{About, Answer, Chosen, Event, Outcome, Prompt, Session, SessionId, WorkId};
+use super::work::{RunStart, work};
+use super::{EngineError, Tenant};
+use crate::agent::{Entry, Kind, Recorder, RunEnd, StopSignal};
+use crate::domain::{Answer, Chosen, ErrorFields, Event, Outcome, Prompt, Session, SessionId, WorkId};
 use crate::store::{KeptArchive, Loaded};
 use crate::tools::files::Undone;
 
@@ -39,7 +39,7 @@ pub enum Command {
     Answer {
         id: String,
         hash: String,
-        wish: Wish,
+        wish: ApprovalResponse,
         reply: Reply<Answer>,
     },
     /// Undoes the change of a file that a call made, or does it again.
@@ -132,39 +132,39 @@ const CLOSE_GRACE: Duration = Duration::from_secs(8);
 
 pub struct Actor {
     ledger: Ledger,
-    services: Arc<Services>,
+    tenant: Arc<Tenant>,
     running: Option<Running>,
     keys: VecDeque<(String, Started)>,
     /// A work that has ended and waits for the session's title.
     untitled: Option<WorkId>,
     /// Said while a run was under way: run next, in this order.
-    said: VecDeque<Said>,
-    desk: Desk,
+    said: VecDeque<QueuedPrompt>,
+    timers: ApprovalTimers,
     /// The server stops: what waits for a person is left as it is.
     suspending: bool,
     /// A summary is being made: messages must stay as they are.
     compressing: bool,
     /// What a model made beside the run arrives here.
-    errands: (mpsc::Sender<Errand>, mpsc::Receiver<Errand>),
+    errands: (mpsc::Sender<SideRequest>, mpsc::Receiver<SideRequest>),
 }
 
 struct Running {
     work_id: WorkId,
-    stopper: Stopper,
+    stop_signal: StopSignal,
     entries: mpsc::Receiver<Entry>,
     answers: mpsc::UnboundedSender<Event>,
-    task: JoinHandle<Result<Ending, String>>,
+    task: JoinHandle<Result<RunEnd, String>>,
 }
 
 /// A prompt with those who wait for its work to begin.
-struct Said {
+struct QueuedPrompt {
     prompt: Prompt,
     key: Option<String>,
     replies: Vec<Reply<Started>>,
 }
 
 /// What came of asking a model for something beside a run.
-enum Errand {
+enum SideRequest {
     Title { title: String, settles: Option<WorkId>, reply: Option<Reply<String>> },
     Summary { count: usize, made: Result<(String, KeptArchive), EngineError>, reply: Reply<Compression> },
 }
@@ -177,29 +177,29 @@ enum Ended {
 }
 
 /// What woke the actor up.
-enum Wake {
+enum ActorWakeup {
     Command(Option<Command>),
     Entry(Option<Entry>),
-    Errand(Errand),
+    SideRequest(SideRequest),
     /// Nobody answered this question in time.
     Expired(String),
     Idle,
 }
 
 impl Actor {
-    pub fn new(id: SessionId, loaded: Loaded, services: Arc<Services>) -> Self {
+    pub fn new(id: SessionId, loaded: Loaded, tenant: Arc<Tenant>) -> Self {
         if let Some(work) = loaded.session.waiting() {
-            services.hub.resume(&id, &work.work_id);
+            tenant.hub.resume(&id, &work.work_id);
         }
-        let ledger = Ledger::new(id, loaded, &services);
+        let ledger = Ledger::new(id, loaded, &tenant);
         Self {
             ledger,
-            services,
+            tenant,
             running: None,
             keys: VecDeque::new(),
             untitled: None,
             said: VecDeque::new(),
-            desk: Desk::default(),
+            timers: ApprovalTimers::default(),
             suspending: false,
             compressing: false,
             errands: mpsc::channel(4),
@@ -210,7 +210,7 @@ impl Actor {
         let waiting = self.ledger.session.waiting().map(|work| work.work_id.clone());
         if let Some(work_id) = waiting {
             // Asked before the server stopped; the run asks again and goes on from there.
-            self.start_run(work_id, Begin::Calls);
+            self.start_run(work_id, RunStart::Calls);
         }
         let closed = self.serve(&mut commands).await;
         for said in std::mem::take(&mut self.said) {
@@ -218,7 +218,7 @@ impl Actor {
         }
         if let Some(work_id) = self.untitled.take() {
             // Its title will not come any more; who waits for it need not.
-            self.ledger.publish(What::Settled(work_id));
+            self.ledger.publish(PublishedItem::Settled(work_id));
         }
         if let Some(reply) = closed {
             // The asker may have gone; the session is closed all the same.
@@ -231,41 +231,43 @@ impl Actor {
         loop {
             let wake = tokio::select! {
                 biased;
-                command = commands.recv() => Wake::Command(command),
-                entry = next_entry(&mut self.running) => Wake::Entry(entry),
-                Some(errand) = self.errands.1.recv() => Wake::Errand(errand),
-                id = self.desk.expired() => Wake::Expired(id),
-                () = tokio::time::sleep(IDLE), if self.running.is_none() && !self.compressing => Wake::Idle,
+                command = commands.recv() => ActorWakeup::Command(command),
+                entry = next_entry(&mut self.running) => ActorWakeup::Entry(entry),
+                Some(errand) = self.errands.1.recv() => ActorWakeup::SideRequest(errand),
+                id = self.timers.expired() => ActorWakeup::Expired(id),
+                () = tokio::time::sleep(IDLE), if self.running.is_none() && !self.compressing => ActorWakeup::Idle,
             };
             match wake {
-                Wake::Entry(Some(entry)) => self.record(entry).await,
-                Wake::Entry(None) => {
+                ActorWakeup::Entry(Some(entry)) => self.record(entry).await,
+                ActorWakeup::Entry(None) => {
                     self.end_run().await;
                     self.go_on().await;
                 }
-                Wake::Expired(id) => self.expire(&id).await,
-                Wake::Errand(Errand::Title { title, settles, reply }) => self.titled(title, settles, reply).await,
-                Wake::Errand(Errand::Summary { count, made, reply }) => {
+                ActorWakeup::Expired(id) => self.expire(&id).await,
+                ActorWakeup::SideRequest(SideRequest::Title { title, settles, reply }) => {
+                    self.titled(title, settles, reply).await
+                }
+                ActorWakeup::SideRequest(SideRequest::Summary { count, made, reply }) => {
                     // The asker may have gone; what was done stays done.
                     let _ = reply.send(self.compressed(count, made).await);
                 }
-                Wake::Command(Some(Command::Close { closing, reply })) => {
+                ActorWakeup::Command(Some(Command::Close { closing, reply })) => {
                     self.suspending = closing == Closing::Server;
                     self.stop().await;
                     return Some(reply);
                 }
-                Wake::Command(Some(command)) => {
+                ActorWakeup::Command(Some(command)) => {
                     if self.file_is_gone().await {
                         // The asker finds the session closed and asks again, which tells what there is now.
                         return None;
                     }
                     self.command(command).await;
                 }
-                Wake::Command(None) | Wake::Idle => {
+                ActorWakeup::Command(None) | ActorWakeup::Idle => {
                     self.suspending = true;
                     self.stop().await;
                     // What was said lately is kept for those who come back; after so long they load the history.
-                    self.services.hub.forget(&self.ledger.id);
+                    self.tenant.hub.forget(&self.ledger.id);
                     return None;
                 }
             }
@@ -294,7 +296,7 @@ impl Actor {
     async fn command(&mut self, command: Command) {
         // An asker who has gone away does not change what was done.
         match command {
-            Command::Say { prompt, key, reply } => self.say(Said { prompt, key, replies: vec![reply] }).await,
+            Command::Say { prompt, key, reply } => self.say(QueuedPrompt { prompt, key, replies: vec![reply] }).await,
             Command::Interrupt { reply } => drop(reply.send(Ok(self.interrupt().await))),
             Command::Answer { id, hash, wish, reply } => drop(reply.send(self.answer(&id, &hash, wish).await)),
             Command::Undo { call_id, reply } => drop(reply.send(self.undo(&call_id).await)),
@@ -312,19 +314,19 @@ impl Actor {
         }
     }
 
-    fn start_run(&mut self, work_id: WorkId, begin: Begin) {
+    fn start_run(&mut self, work_id: WorkId, begin: RunStart) {
         let (to, entries) = mpsc::channel(256);
         let (answers, answered) = mpsc::unbounded_channel();
-        let stopper = Stopper::default();
+        let stop_signal = StopSignal::default();
         let session = (*self.ledger.session).clone();
         let recorder = match begin {
-            Begin::Question => Recorder::new(work_id.clone(), session, (to, answered)),
-            Begin::Calls => Recorder::resumed(work_id.clone(), session, (to, answered)),
+            RunStart::Question => Recorder::new(work_id.clone(), session, (to, answered)),
+            RunStart::Calls => Recorder::resumed(work_id.clone(), session, (to, answered)),
         };
-        let how = (begin, stopper.clone(), self.ledger.session.chosen.clone());
-        let task = tokio::spawn(work(self.services.clone(), self.ledger.id.clone(), recorder, how));
-        self.services.runs.started(&self.ledger.id);
-        self.running = Some(Running { work_id, stopper, entries, answers, task });
+        let how = (begin, stop_signal.clone(), self.ledger.session.chosen.clone());
+        let task = tokio::spawn(work(self.tenant.clone(), self.ledger.id.clone(), recorder, how));
+        self.tenant.runs.started(&self.ledger.id);
+        self.running = Some(Running { work_id, stop_signal, entries, answers, task });
     }
 
     async fn record(&mut self, entry: Entry) {
@@ -340,7 +342,7 @@ impl Actor {
                 }
                 // A run that was cut off does not wait for the answer.
                 let _ = done.send(kept);
-                if self.running.as_ref().is_some_and(|running| running.stopper.cancel.is_cancelled())
+                if self.running.as_ref().is_some_and(|running| running.stop_signal.cancel.is_cancelled())
                     && !self.suspending
                 {
                     self.cancel_questions().await;
@@ -355,14 +357,14 @@ impl Actor {
         let ended = running.task.await;
         if self.suspending && self.ledger.session.waiting().is_some() {
             // The journal holds it all, and the next start goes on from there.
-            self.services.runs.ended(&self.ledger.id);
+            self.tenant.runs.ended(&self.ledger.id);
             return;
         }
         let outcome = match ended {
-            Ok(Ok(Ending::Outcome(outcome))) => outcome,
+            Ok(Ok(RunEnd::Outcome(outcome))) => outcome,
             Ok(Err(reason)) => failed(reason, "not_saved"),
-            Err(join) if join.is_cancelled() => running.stopper.outcome(),
-            Ok(Ok(Ending::Suspended)) => running.stopper.outcome(),
+            Err(join) if join.is_cancelled() => running.stop_signal.outcome(),
+            Ok(Ok(RunEnd::Suspended)) => running.stop_signal.outcome(),
             Err(_) => failed("an internal error ended this run; the log has more".to_owned(), "internal"),
         };
         let work_id = running.work_id;
@@ -384,7 +386,7 @@ impl Actor {
             tracing::error!(session = %self.ledger.id, %error, "could not record the end of a run");
             self.ledger.preview(event);
         }
-        self.services.runs.ended(&self.ledger.id);
+        self.tenant.runs.ended(&self.ledger.id);
         self.ledger.settle().await;
         self.changed();
         if self.ledger.session.title.is_empty() {
@@ -396,21 +398,21 @@ impl Actor {
                 Ended::Failed => {}
             }
         }
-        self.ledger.publish(What::Settled(work_id));
+        self.ledger.publish(PublishedItem::Settled(work_id));
     }
 
     async fn interrupt(&mut self) -> bool {
         // First, so that the run learns that its calls were cancelled and not that nobody is there.
         self.cancel_questions().await;
         if let Some(running) = &self.running {
-            running.stopper.cancel.cancel();
+            running.stop_signal.cancel.cancel();
         }
         self.running.is_some()
     }
 
     async fn stop(&mut self) {
         match &self.running {
-            Some(running) if self.suspending => running.stopper.suspend(),
+            Some(running) if self.suspending => running.stop_signal.suspend(),
             _ => drop(self.interrupt().await),
         }
         let deadline = tokio::time::Instant::now() + CLOSE_GRACE;
@@ -427,7 +429,7 @@ impl Actor {
     }
 
     fn changed(&self) {
-        self.services.hub.notice(Notice::SessionsChanged { session_id: self.ledger.id.to_string() });
+        self.tenant.hub.notice(Notice::SessionsChanged { session_id: self.ledger.id.to_string() });
     }
 }
 
@@ -439,5 +441,5 @@ async fn next_entry(running: &mut Option<Running>) -> Option<Entry> {
 }
 
 fn failed(error: String, code: &str) -> Outcome {
-    Outcome::Error { error, code: code.to_owned(), retryable: true, about: About::new() }
+    Outcome::Error { error, code: code.to_owned(), retryable: true, about: ErrorFields::new() }
 }

@@ -1,19 +1,18 @@
 //! Sessions that come into being with a past: brought from elsewhere, or branched off another.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::actor::Command;
-use super::{Engine, EngineError, Missing, blocking};
+use super::{Engine, EngineError, IfMissing, Tenant, blocking};
 use crate::clock;
 use crate::domain::{Event, NewPicture, Outcome, Session, SessionId, StoppedBy, WorkId};
 use crate::store::SessionSummary;
 
 /// Where a branch ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cut {
+pub enum BranchEnd {
     /// The message itself stays behind.
     Before,
     /// The message comes along.
@@ -47,21 +46,19 @@ impl Engine {
         pictures: Pictures,
     ) -> Result<SessionSummary, EngineError> {
         let id = SessionId::parse(&clock::new_id()).map_err(|_| EngineError::Internal("a new id was not an id"))?;
-        let (home, new) = (self.services().home.clone(), id.clone());
-        let shown = session.pictures();
-        let names = blocking(move || {
-            match pictures {
-                Pictures::Brought(brought) => home.keep_pictures(&new, &brought)?,
-                Pictures::Of(other) => {
-                    for hash in shown {
-                        let bytes = home.picture(&other, &hash).map(Arc::from);
-                        home.keep_pictures(&new, bytes.map(|bytes| NewPicture { hash, bytes }).as_slice())?;
-                    }
+        let Tenant { home, log, claim, .. } = &**self.tenant();
+        match pictures {
+            Pictures::Brought(brought) => log.keep_pictures(*claim, &id, brought).await?,
+            Pictures::Of(other) => {
+                for hash in session.pictures() {
+                    let kept = home.session_files(&other);
+                    let copy =
+                        blocking(move || Ok(kept.picture(&hash).map(|bytes| NewPicture { hash, bytes: bytes.into() })));
+                    log.keep_pictures(*claim, &id, copy.await?.into_iter().collect()).await?;
                 }
             }
-            home.adopt_archives(&new, &archives)
-        })
-        .await?;
+        }
+        let names = log.adopt_archives(*claim, &id, archives).await?;
         for part in &mut session.archived {
             if let Some(name) = names.get(&part.archive) {
                 part.archive.clone_from(name);
@@ -74,12 +71,17 @@ impl Engine {
     /// Puts everything from a message on aside; the branch `to`, put aside there before, takes its place.
     pub async fn rewind(&self, id: &SessionId, from: &str, to: Option<&str>) -> Result<(), EngineError> {
         let (from, to) = (from.to_owned(), to.map(str::to_owned));
-        self.ask(id, Missing::IsAnError, |reply| Command::Rewind { from: from.clone(), to: to.clone(), reply }).await
+        self.ask(id, IfMissing::Fail, |reply| Command::Rewind { from: from.clone(), to: to.clone(), reply }).await
     }
 
     /// A new session that has the past of another up to a message; it remembers where it comes from. `None` when there is no
     /// such message.
-    pub async fn branch(&self, id: &SessionId, message: &str, cut: Cut) -> Result<Option<SessionSummary>, EngineError> {
+    pub async fn branch(
+        &self,
+        id: &SessionId,
+        message: &str,
+        cut: BranchEnd,
+    ) -> Result<Option<SessionSummary>, EngineError> {
         let view = self.view(id).await?;
         let Some(mut session) = branched(&view.session, message, cut) else { return Ok(None) };
         session.updated_at = clock::now();
@@ -88,15 +90,15 @@ impl Engine {
     }
 }
 
-fn branched(session: &Session, message: &str, cut: Cut) -> Option<Session> {
+fn branched(session: &Session, message: &str, cut: BranchEnd) -> Option<Session> {
     let at = session.messages.iter().position(|known| known.id.as_deref() == Some(message))?;
     let mut branch = session.clone();
     // Archives stay with the session they were made for.
     branch.archived.clear();
     branch.branches.clear();
     let kept = match cut {
-        Cut::Before => at,
-        Cut::After => at + 1,
+        BranchEnd::Before => at,
+        BranchEnd::After => at + 1,
     };
     branch.messages.truncate(kept);
     let messages = &branch.messages;

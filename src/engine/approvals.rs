@@ -11,9 +11,9 @@ use crate::domain::{Approval, Decision, SessionId};
 /// Answered ones that are remembered, so that a second answer is told what the first one was.
 const ANSWERED: usize = 1_000;
 
-/// What a person wants done with a call.
+/// A person's response to an approval.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Wish {
+pub enum ApprovalResponse {
     /// With the person's own arguments, if they changed them.
     Approve(Option<Value>),
     Deny(Option<String>),
@@ -21,9 +21,9 @@ pub enum Wish {
     Always,
 }
 
-/// Why an answer does not count.
+/// Why a response is refused.
 #[derive(Debug, thiserror::Error, PartialEq)]
-pub enum NoAnswer {
+pub enum AnswerRefused {
     #[error("there is no such approval")]
     Unknown,
     #[error("this was already {0}")]
@@ -75,15 +75,15 @@ impl Approvals {
     ///
     /// # Errors
     /// When it does not wait (any more).
-    pub fn session_of(&self, id: &str) -> Result<SessionId, NoAnswer> {
+    pub fn session_of(&self, id: &str) -> Result<SessionId, AnswerRefused> {
         let known = self.known();
         if let Some(approval) = known.waiting.iter().find(|approval| approval.id == id) {
             return Ok(approval.session_id.clone());
         }
         match known.answered.iter().find(|(answered, _)| answered == id) {
-            Some((_, Decision::Expired)) => Err(NoAnswer::Expired),
-            Some((_, decision)) => Err(NoAnswer::Already(word(*decision))),
-            None => Err(NoAnswer::Unknown),
+            Some((_, Decision::Expired)) => Err(AnswerRefused::Expired),
+            Some((_, decision)) => Err(AnswerRefused::Already(word(*decision))),
+            None => Err(AnswerRefused::Unknown),
         }
     }
 
@@ -101,11 +101,11 @@ impl Approvals {
     }
 }
 
-/// The questions of one session with the moments they expire.
+/// The pending approvals of one session with their expiry times.
 #[derive(Default)]
-pub struct Desk(Vec<(Instant, String)>);
+pub struct ApprovalTimers(Vec<(Instant, String)>);
 
-impl Desk {
+impl ApprovalTimers {
     pub fn put(&mut self, id: &str, until: Instant) {
         self.take(id);
         self.0.push((until, id.to_owned()));
@@ -119,7 +119,7 @@ impl Desk {
         self.0.iter().any(|(until, other)| other == id && *until <= Instant::now())
     }
 
-    /// Resolves to the next one whose time is over; never, while there is none.
+    /// Resolves to the next approval that expires; never, while none is pending.
     pub async fn expired(&self) -> String {
         match self.0.iter().min_by_key(|(until, _)| *until) {
             Some((until, id)) => {
@@ -137,19 +137,19 @@ mod tests {
     use std::time::Duration;
 
     #[tokio::test(start_paused = true)]
-    async fn a_question_expires_after_its_300_seconds_and_not_before() {
+    async fn approval_expires_after_300_seconds_and_not_before() {
         let started = Instant::now();
-        let mut desk = Desk::default();
-        desk.put("later", started + Duration::from_secs(400));
-        desk.put("first", started + crate::tools::Policy::default().timeout);
-        let early = tokio::time::timeout(Duration::from_millis(299_900), desk.expired()).await;
-        assert!(early.is_err() && !desk.is_over("first"));
-        assert_eq!(desk.expired().await, "first");
+        let mut timers = ApprovalTimers::default();
+        timers.put("later", started + Duration::from_secs(400));
+        timers.put("first", started + crate::tools::Policy::default().timeout);
+        let early = tokio::time::timeout(Duration::from_millis(299_900), timers.expired()).await;
+        assert!(early.is_err() && !timers.is_over("first"));
+        assert_eq!(timers.expired().await, "first");
         assert_eq!(started.elapsed().as_secs(), 300);
-        assert!(desk.is_over("first") && !desk.is_over("later"));
-        desk.take("first");
-        assert_eq!(desk.expired().await, "later");
-        desk.take("later");
-        assert!(tokio::time::timeout(Duration::from_secs(86_400), desk.expired()).await.is_err());
+        assert!(timers.is_over("first") && !timers.is_over("later"));
+        timers.take("first");
+        assert_eq!(timers.expired().await, "later");
+        timers.take("later");
+        assert!(tokio::time::timeout(Duration::from_secs(86_400), timers.expired()).await.is_err());
     }
 }

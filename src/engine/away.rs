@@ -9,19 +9,19 @@ impl Engine {
     pub async fn put_away(&self, id: &SessionId) -> Result<Vec<String>, EngineError> {
         // Only what there is can be put away.
         self.view(id).await?;
-        let all = self.services.log.enlist(self.services.claim, id, SessionList::Archived).await?;
-        self.services.hub.notice(Notice::SessionsChanged { session_id: id.to_string() });
+        let all = self.tenant.log.enlist(self.tenant.claim, id, SessionList::Archived).await?;
+        self.tenant.hub.notice(Notice::SessionsChanged { session_id: id.to_string() });
         Ok(all)
     }
 
     /// Puts a session back into the list, if it is not there; answers all that are put away still.
     pub async fn put_back(&self, id: &SessionId) -> Result<Vec<String>, EngineError> {
-        let log = &self.services.log;
+        let log = &self.tenant.log;
         let before = log.listed(SessionList::Archived).await?;
         let was_away = before.iter().any(|known| known == id.as_str());
-        let all = if was_away { log.delist(self.services.claim, id, SessionList::Archived).await? } else { before };
+        let all = if was_away { log.delist(self.tenant.claim, id, SessionList::Archived).await? } else { before };
         if was_away {
-            self.services.hub.notice(Notice::SessionsChanged { session_id: id.to_string() });
+            self.tenant.hub.notice(Notice::SessionsChanged { session_id: id.to_string() });
         }
         Ok(all)
     }

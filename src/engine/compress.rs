@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::actor::Command;
 use super::work::summary_of;
-use super::{Compression, Engine, EngineError, Missing};
+use super::{Compression, Engine, EngineError, IfMissing};
 use crate::agent::compress::share;
 use crate::domain::{Session, SessionId};
 
@@ -28,12 +28,12 @@ pub struct Proposal {
 impl Engine {
     /// Has the model summarise the older half, and archives it.
     pub async fn compress(&self, id: &SessionId) -> Result<Compression, EngineError> {
-        self.ask(id, Missing::IsAnError, |reply| Command::Compress { accepted: None, reply }).await
+        self.ask(id, IfMissing::Fail, |reply| Command::Compress { accepted: None, reply }).await
     }
 
     /// Archives the older half under a summary that a person has accepted.
     pub async fn accept(&self, id: &SessionId, accepted: Proposal) -> Result<Compression, EngineError> {
-        self.ask(id, Missing::IsAnError, |reply| Command::Compress { accepted: Some(accepted.clone()), reply }).await
+        self.ask(id, IfMissing::Fail, |reply| Command::Compress { accepted: Some(accepted.clone()), reply }).await
     }
 
     /// What a compression would take away. Asks no model and changes nothing.
@@ -52,13 +52,13 @@ impl Engine {
         if plan.hash != hash {
             return Err(EngineError::ChangedSince);
         }
-        let summary = summary_of(self.services(), &plan.session.chosen, &plan.session.messages[..plan.count]).await?;
+        let summary = summary_of(self.tenant(), &plan.session.chosen, &plan.session.messages[..plan.count]).await?;
         Ok((plan, summary))
     }
 
     /// Puts the messages of an archive back where they stood; how many.
     pub async fn bring_back(&self, id: &SessionId, archive: &str) -> Result<usize, EngineError> {
         let archive = archive.to_owned();
-        self.ask(id, Missing::IsAnError, |reply| Command::BringBack { archive: archive.clone(), reply }).await
+        self.ask(id, IfMissing::Fail, |reply| Command::BringBack { archive: archive.clone(), reply }).await
     }
 }

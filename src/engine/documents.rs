@@ -10,21 +10,17 @@ use super::notice::{ChangedBy, Notice};
 use super::skills::Skills;
 use super::watch::FileAuthors;
 use super::{EngineError, blocking};
-use crate::domain::HomePath;
+use crate::domain::Place;
 use crate::library::Library;
-use crate::store::{Expect, Home, PINNED, StoreError, TrustedBy, etag};
+use crate::store::{Expect, OwnedHome, StoreError, TrashedText, TreeChange, TrustedBy, TrustedContent, etag};
 use crate::tools::Editor;
-use crate::tools::files::Moment;
+use crate::tools::files::ChangeStage;
 
 /// The files of a home that people and the agent change. Cheap to clone.
 #[derive(Clone)]
 pub struct Documents {
-    home: Home,
-    authors: Arc<FileAuthors>,
-    libraries: [Arc<Library>; 2],
-    skills: Arc<Skills>,
-    hub: Arc<Hub>,
-    models: Arc<Models>,
+    store: OwnedHome,
+    listeners: Arc<Listeners>,
 }
 
 /// What must be told of a change.
@@ -40,75 +36,72 @@ pub struct Listeners {
 /// A version of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileVersion {
-    pub path: HomePath,
+    pub path: Place,
     /// The hash of its content.
     pub etag: String,
 }
 
 impl Documents {
-    pub fn new(home: Home, listeners: Listeners) -> Self {
-        let Listeners { authors, libraries, skills, hub, models } = listeners;
-        Self { home, authors, libraries, skills, hub, models }
+    pub fn new(store: OwnedHome, listeners: Listeners) -> Self {
+        Self { store, listeners: Arc::new(listeners) }
     }
 
     /// Writes a text as a person typed it. In skills/ it is trusted.
     ///
     /// # Errors
     /// [`StoreError::Changed`] when the file is not what `expect` says; nothing is written then.
-    pub async fn save(&self, path: &HomePath, text: Arc<str>, expect: Expect) -> Result<FileVersion, EngineError> {
+    pub async fn save(&self, path: &Place, text: Arc<str>, expect: Expect) -> Result<FileVersion, EngineError> {
         let (documents, path) = (self.clone(), path.clone());
-        let saved = blocking(move || {
-            let Self { home, authors, .. } = &documents;
-            home.trust(&path, text.as_bytes(), TrustedBy::Editor)?;
-            authors.note(&path, &etag(text.as_bytes()), ChangedBy::Editor);
-            let etag = home.save_text(&path, &text, &expect)?;
-            documents.index(&[&path]);
-            Ok(FileVersion { path, etag })
+        to_the_end(async move {
+            let OwnedHome { tree, claim, .. } = &documents.store;
+            let bytes: Arc<[u8]> = Arc::from(text.as_bytes());
+            let version = FileVersion { path, etag: etag(&bytes) };
+            documents.trust_content(&version.path, &bytes, TrustedBy::Editor).await?;
+            documents.note(&version.path, &version.etag);
+            let change = TreeChange { path: version.path.clone(), expect, to: Some(bytes), mode: None };
+            tree.commit(*claim, vec![change]).await?;
+            documents.changed(&[&version.path]).await?;
+            Ok(version)
         })
-        .await?;
-        self.notify(&[&saved.path]).await?;
-        Ok(saved)
+        .await
     }
 
     /// Gives a file another name or folder. A version that was trusted stays trusted.
     ///
     /// # Errors
     /// [`StoreError::Exists`] when the path is taken; nothing is overwritten.
-    pub async fn rename(&self, from: &HomePath, to: &HomePath, expect: Expect) -> Result<FileVersion, EngineError> {
-        let (documents, before, after) = (self.clone(), from.clone(), to.clone());
-        let renamed = blocking(move || {
-            let Self { home, authors, .. } = &documents;
-            let bytes = home.read_bytes(&before)?;
-            let etag = etag(&bytes);
-            if home.trusts(&before, &bytes) {
-                home.trust(&after, &bytes, TrustedBy::Editor)?;
+    pub async fn rename(&self, from: &Place, to: &Place, expect: Expect) -> Result<FileVersion, EngineError> {
+        let (documents, from, to) = (self.clone(), from.clone(), to.clone());
+        to_the_end(async move {
+            let (bytes, is_trusted) = documents.read(&from).await?;
+            let version = FileVersion { path: to, etag: etag(&bytes) };
+            if is_trusted {
+                documents.trust_content(&version.path, &bytes, TrustedBy::Editor).await?;
             }
-            authors.note(&after, &etag, ChangedBy::Editor);
-            authors.note(&before, "", ChangedBy::Editor);
-            home.rename_text(&before, &after, &expect)?;
-            documents.index(&[&before, &after]);
-            Ok(FileVersion { path: after, etag })
+            documents.note(&version.path, &version.etag);
+            documents.note(&from, "");
+            let OwnedHome { tree, claim, .. } = &documents.store;
+            tree.rename(*claim, [&from, &version.path], expect).await?;
+            documents.changed(&[&from, &version.path]).await?;
+            Ok(version)
         })
-        .await?;
-        self.notify(&[from, to]).await?;
-        Ok(renamed)
+        .await
     }
 
     /// Moves a file to the trash; answers the name that brings it back.
     ///
     /// # Errors
     /// [`StoreError::Changed`] when the file is not what `expect` says.
-    pub async fn delete(&self, path: &HomePath, expect: Expect) -> Result<String, EngineError> {
-        let (documents, gone) = (self.clone(), path.clone());
-        let trash = blocking(move || {
-            documents.authors.note(&gone, "", ChangedBy::Editor);
-            let trash = documents.home.trash_text(&gone, &expect)?;
-            documents.index(&[&gone]);
+    pub async fn delete(&self, path: &Place, expect: Expect) -> Result<String, EngineError> {
+        let (documents, path) = (self.clone(), path.clone());
+        to_the_end(async move {
+            documents.note(&path, "");
+            let OwnedHome { tree, claim, .. } = &documents.store;
+            let trash = tree.trash(*claim, &path, expect).await?;
+            documents.changed(&[&path]).await?;
             Ok(trash)
         })
-        .await?;
-        self.notify(&[path]).await?;
-        Ok(trash)
+        .await
     }
 
     /// Brings a deleted file back to where it was.
@@ -117,16 +110,29 @@ impl Documents {
     /// [`StoreError::Exists`] when there is another by now.
     pub async fn restore(&self, trash: String) -> Result<FileVersion, EngineError> {
         let documents = self.clone();
-        let restored = blocking(move || {
-            let path = documents.home.restore_text(&trash)?;
-            let etag = documents.home.hash(&path)?;
-            documents.authors.note(&path, &etag, ChangedBy::Editor);
-            documents.index(&[&path]);
-            Ok(FileVersion { path, etag })
+        to_the_end(async move {
+            let OwnedHome { tree, claim, .. } = &documents.store;
+            let path = tree.restore(*claim, trash).await?;
+            let version = FileVersion { etag: etag(&documents.read(&path).await?.0), path };
+            documents.note(&version.path, &version.etag);
+            documents.changed(&[&version.path]).await?;
+            Ok(version)
         })
-        .await?;
-        self.notify(&[&restored.path]).await?;
-        Ok(restored)
+        .await
+    }
+
+    /// Deleted files that can be brought back, the one deleted last first.
+    pub async fn trashed(&self) -> Result<Vec<TrashedText>, EngineError> {
+        Ok(self.store.tree.trashed().await?)
+    }
+
+    /// Removes a deleted file for good.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] when it is not in the trash.
+    pub async fn forget(&self, trash: String) -> Result<(), EngineError> {
+        let OwnedHome { tree, claim, .. } = &self.store;
+        Ok(tree.forget(*claim, trash).await?)
     }
 
     /// Trusts exactly this version of a file in skills/, because a person has looked at it.
@@ -134,52 +140,81 @@ impl Documents {
     /// # Errors
     /// [`StoreError::Changed`] when the file is another by now.
     pub async fn trust(&self, seen: FileVersion) -> Result<(), EngineError> {
-        let (home, FileVersion { path, etag: seen }) = (self.home.clone(), seen);
-        blocking(move || {
-            let bytes = home.read_bytes(&path)?;
-            let now = etag(&bytes);
-            if now != seen {
-                return Err(StoreError::Changed { path: path.to_string(), etag: Some(now) });
-            }
-            home.trust(&path, &bytes, TrustedBy::Person)
-        })
-        .await?;
+        let (bytes, _) = self.read(&seen.path).await?;
+        let now = etag(&bytes);
+        if now != seen.etag {
+            return Err(StoreError::Changed { path: seen.path.to_string(), etag: Some(now) }.into());
+        }
+        self.trust_content(&seen.path, &bytes, TrustedBy::Person).await?;
         self.reread_skills().await
     }
 
-    /// What the agent's tools change files with. Skills are read again before the next request in any case.
-    pub fn editor(home: &Home, authors: &Arc<FileAuthors>, libraries: [&Arc<Library>; 2]) -> Editor {
-        let (authors, libraries) = (authors.clone(), libraries.map(Arc::clone));
-        Editor::new(home.clone(), move |path, moment| match moment {
-            Moment::Before(hash) => authors.note(path, hash.unwrap_or_default(), ChangedBy::Run),
-            Moment::After => index(&libraries, &[path]),
+    /// A file's content, and whether a person trusts it.
+    async fn read(&self, path: &Place) -> Result<(Arc<[u8]>, bool), EngineError> {
+        let (home, path) = (self.store.home.clone(), path.clone());
+        blocking(move || {
+            let bytes = home.read_bytes(&path)?;
+            let is_trusted = home.trusts(&path, &bytes);
+            Ok((bytes.into(), is_trusted))
         })
+        .await
     }
 
-    fn index(&self, paths: &[&HomePath]) {
-        index(&self.libraries, paths);
+    async fn trust_content(&self, path: &Place, bytes: &Arc<[u8]>, by: TrustedBy) -> Result<(), EngineError> {
+        let OwnedHome { tree, claim, .. } = &self.store;
+        let content = TrustedContent { path: path.clone(), bytes: bytes.clone(), by };
+        Ok(tree.trust(*claim, content).await?)
     }
 
-    async fn notify(&self, paths: &[&HomePath]) -> Result<(), EngineError> {
-        match paths.iter().any(|path| path.root() == PINNED) {
+    /// The watcher shall know that a person makes this version.
+    fn note(&self, path: &Place, etag: &str) {
+        self.listeners.authors.note(path, etag, ChangedBy::Editor);
+    }
+
+    /// Everybody who follows these files is told that they have changed.
+    async fn changed(&self, paths: &[&Place]) -> Result<(), EngineError> {
+        let listeners = self.listeners.clone();
+        let changed: Vec<Place> = paths.iter().map(|path| (*path).clone()).collect();
+        let indexed = blocking(move || {
+            index(&listeners.libraries, &changed);
+            Ok(())
+        });
+        indexed.await?;
+        match paths.iter().any(|path| path.root().is_pinned()) {
             true => self.reread_skills().await,
             false => Ok(()),
         }
     }
 
+    /// What the agent's tools change files with. Skills are read again before the next request in any case.
+    pub fn editor(store: &OwnedHome, authors: &Arc<FileAuthors>, libraries: [&Arc<Library>; 2]) -> Editor {
+        let (authors, libraries) = (authors.clone(), libraries.map(Arc::clone));
+        Editor::new(store.clone(), move |path, stage| match stage {
+            ChangeStage::Planned(etag) => authors.note(path, etag.unwrap_or_default(), ChangedBy::Run),
+            ChangeStage::Made => index(&libraries, std::slice::from_ref(path)),
+        })
+    }
+
     /// Reads the skills again at once; everybody is told where that changed something.
     async fn reread_skills(&self) -> Result<(), EngineError> {
-        let (skills, home) = (self.skills.clone(), self.home.clone());
+        let (skills, home) = (self.listeners.skills.clone(), self.store.home.clone());
         if blocking(move || skills.scan(&home)).await? {
-            self.hub.notice(Notice::SkillsChanged);
-            self.models.prefix_changed().await;
+            self.listeners.hub.notice(Notice::SkillsChanged);
+            self.listeners.models.prefix_changed().await;
         }
         Ok(())
     }
 }
 
 /// The next search finds what was changed.
-fn index(libraries: &[Arc<Library>], paths: &[&HomePath]) {
-    let changed = |library: &&Arc<Library>| paths.iter().any(|path| path.root() == library.folder());
+fn index(libraries: &[Arc<Library>], paths: &[Place]) {
+    let changed = |library: &&Arc<Library>| paths.iter().any(|path| path.root() == library.root());
     libraries.iter().filter(changed).for_each(|library| library.follow_if_open());
+}
+
+/// A change that has begun is finished and told, also when the one who asked for it goes away.
+async fn to_the_end<T: Send + 'static>(
+    change: impl Future<Output = Result<T, EngineError>> + Send + 'static,
+) -> Result<T, EngineError> {
+    tokio::spawn(change).await.map_err(|_| EngineError::Internal("a change of a file was cut off"))?
 }

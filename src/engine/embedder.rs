@@ -5,97 +5,44 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use miniclaw_embed::{E5Small, UniversalSentenceEncoder};
 use tokio::runtime::Handle;
 
+use crate::config::{E5_FILE, EmbeddingSource, LocalModel, USE_FILES};
 use crate::domain::{EmbedError, Embedder, TokenEmbedder};
-use crate::provider::{Embeddings, Endpoint};
-use crate::retrieval::embed::{E5Small, UseMultilingual};
+use crate::provider::Embeddings;
 use crate::store;
 
-/// Where vectors come from.
-#[derive(Clone, Debug)]
-pub enum Source {
-    /// Nowhere: search goes by words.
-    None,
-    /// A model that runs here, with its weights below this folder of models.
-    Local(LocalModel, PathBuf),
-    /// The default one where its weights are there, else nowhere.
-    LocalIfThere(PathBuf),
-    Service(Box<Endpoint>),
+/// Reads the weights of a model below this folder of models.
+fn load(model: LocalModel, models: &Path) -> Result<Arc<dyn Embedder>, EmbedError> {
+    Ok(match model {
+        LocalModel::UseMultilingual => {
+            let [weights, vocabulary] = USE_FILES;
+            Arc::new(UniversalSentenceEncoder::load(&read(model, models, weights)?, &read(model, models, vocabulary)?)?)
+        }
+        LocalModel::E5Small => e5(models)?,
+    })
 }
 
-/// A model that runs here.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LocalModel {
-    #[default]
-    UseMultilingual,
-    /// Better and slower.
-    E5Small,
-}
-
-impl LocalModel {
-    pub const ALL: [Self; 2] = [Self::UseMultilingual, Self::E5Small];
-
-    /// Its name in config.yml, which is that of its folder below the one of all models.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::UseMultilingual => "use-multilingual-v3",
-            Self::E5Small => "multilingual-e5-small",
-        }
+fn read(model: LocalModel, models: &Path, file: &str) -> Result<Vec<u8>, EmbedError> {
+    if let Some(file) = model.missing(models) {
+        return Err(EmbedError::Missing(file.display().to_string()));
     }
-
-    fn files(self) -> &'static [&'static str] {
-        match self {
-            Self::UseMultilingual => &USE_FILES,
-            Self::E5Small => &[E5_FILE],
-        }
-    }
-
-    /// What gets its weights.
-    pub fn command(self) -> &'static str {
-        match self {
-            Self::UseMultilingual => "make embedder",
-            Self::E5Small => "make embedder-e5",
-        }
-    }
-
-    /// The first of its files that is not there.
-    pub fn missing(self, models: &Path) -> Option<PathBuf> {
-        self.files().iter().map(|file| models.join(self.name()).join(file)).find(|file| !file.is_file())
-    }
-
-    fn load(self, models: &Path) -> Result<Arc<dyn Embedder>, EmbedError> {
-        Ok(match self {
-            Self::UseMultilingual => {
-                let [weights, vocabulary] = USE_FILES;
-                Arc::new(UseMultilingual::load(&self.read(models, weights)?, &self.read(models, vocabulary)?)?)
-            }
-            Self::E5Small => e5(models)?,
-        })
-    }
-
-    fn read(self, models: &Path, file: &str) -> Result<Vec<u8>, EmbedError> {
-        if let Some(file) = self.missing(models) {
-            return Err(EmbedError::Missing(file.display().to_string()));
-        }
-        let path = models.join(self.name()).join(file);
-        store::weights(&path, MOST).map_err(|error| EmbedError::Broken(format!("{}: {error}", path.display())))
-    }
+    let path = models.join(model.name()).join(file);
+    store::weights(&path, MOST).map_err(|error| EmbedError::Broken(format!("{}: {error}", path.display())))
 }
 
 fn e5(models: &Path) -> Result<Arc<E5Small>, EmbedError> {
-    Ok(Arc::new(E5Small::load(&LocalModel::E5Small.read(models, E5_FILE)?)?))
+    Ok(Arc::new(E5Small::load(&read(LocalModel::E5Small, models, E5_FILE)?)?))
 }
 
-const USE_FILES: [&str; 2] = ["weights.npz", "sp.model"];
-const E5_FILE: &str = "e5-small-q4.bin";
 /// Most bytes of such a file: several times what they have.
 const MOST: u64 = 256 << 20;
 /// How long a failure counts before it is tried again.
 const PAUSE: Duration = Duration::from_secs(60);
 
 pub struct Embedders {
-    source: Source,
+    source: EmbeddingSource,
     /// Where the model of late interaction is looked for.
     rerank: Option<PathBuf>,
     runtime: Handle,
@@ -134,7 +81,7 @@ impl<T: ?Sized> State<T> {
 
 impl Embedders {
     /// `runtime` is where requests to a service run.
-    pub fn new(source: Source, runtime: Handle) -> Self {
+    pub fn new(source: EmbeddingSource, runtime: Handle) -> Self {
         Self { source, rerank: None, runtime, vectors: Mutex::default(), tokens: Mutex::default() }
     }
 
@@ -143,7 +90,7 @@ impl Embedders {
         Self { rerank: models, ..self }
     }
 
-    pub fn source(&self) -> &Source {
+    pub fn source(&self) -> &EmbeddingSource {
         &self.source
     }
 
@@ -169,11 +116,11 @@ impl Embedders {
 
     fn make(&self) -> Result<Option<Arc<dyn Embedder>>, EmbedError> {
         match &self.source {
-            Source::None => Ok(None),
-            Source::Local(model, models) => model.load(models).map(Some),
-            Source::LocalIfThere(models) if LocalModel::default().missing(models).is_some() => Ok(None),
-            Source::LocalIfThere(models) => LocalModel::default().load(models).map(Some),
-            Source::Service(endpoint) => {
+            EmbeddingSource::None => Ok(None),
+            EmbeddingSource::Local(model, models) => load(*model, models).map(Some),
+            EmbeddingSource::LocalIfThere(models) if LocalModel::default().missing(models).is_some() => Ok(None),
+            EmbeddingSource::LocalIfThere(models) => load(LocalModel::default(), models).map(Some),
+            EmbeddingSource::Service(endpoint) => {
                 let service = Embeddings::connect((**endpoint).clone(), self.runtime.clone())?;
                 Ok(Some(Arc::new(service)))
             }
@@ -184,10 +131,10 @@ impl Embedders {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::{Profile, ProfileKind};
+    use crate::provider::{Endpoint, Profile, ProfileKind};
 
-    fn service(url: &str) -> Source {
-        Source::Service(Box::new(Endpoint {
+    fn service(url: &str) -> EmbeddingSource {
+        EmbeddingSource::Service(Box::new(Endpoint {
             profile: Profile::new(ProfileKind::Other, "m"),
             base_url: url::Url::parse(url).unwrap(),
             api_key: None,
@@ -197,7 +144,10 @@ mod tests {
         }))
     }
 
-    fn get(source: Source, runtime: &tokio::runtime::Runtime) -> Result<Option<Arc<dyn Embedder>>, EmbedError> {
+    fn get(
+        source: EmbeddingSource,
+        runtime: &tokio::runtime::Runtime,
+    ) -> Result<Option<Arc<dyn Embedder>>, EmbedError> {
         Embedders::new(source, runtime.handle().clone()).get()
     }
 
@@ -206,17 +156,17 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let models = tempfile::tempdir().unwrap();
         let folder = models.path().to_owned();
-        assert!(get(Source::None, &runtime).unwrap().is_none());
-        assert!(get(Source::LocalIfThere(folder.clone()), &runtime).unwrap().is_none());
+        assert!(get(EmbeddingSource::None, &runtime).unwrap().is_none());
+        assert!(get(EmbeddingSource::LocalIfThere(folder.clone()), &runtime).unwrap().is_none());
         for model in LocalModel::ALL {
-            let source = Source::Local(model, folder.clone());
+            let source = EmbeddingSource::Local(model, folder.clone());
             let error = get(source.clone(), &runtime).err().unwrap().to_string();
             assert!(error.contains(model.files()[0]) && error.contains(model.command()), "{error}");
             damaged(model, &folder);
             let error = get(source, &runtime).err().unwrap();
             assert!(matches!(error, EmbedError::Broken(_)), "{error}");
         }
-        let error = get(Source::LocalIfThere(folder), &runtime).err().unwrap();
+        let error = get(EmbeddingSource::LocalIfThere(folder), &runtime).err().unwrap();
         assert!(matches!(error, EmbedError::Broken(_)), "{error}");
     }
 
@@ -231,7 +181,8 @@ mod tests {
     fn weights_that_come_later_are_found() {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let models = tempfile::tempdir().unwrap();
-        let embedders = Embedders::new(Source::LocalIfThere(models.path().to_owned()), runtime.handle().clone());
+        let embedders =
+            Embedders::new(EmbeddingSource::LocalIfThere(models.path().to_owned()), runtime.handle().clone());
         assert!(embedders.get().unwrap().is_none());
         damaged(LocalModel::default(), models.path());
         assert!(embedders.get().is_err(), "they are looked at");

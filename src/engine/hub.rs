@@ -42,17 +42,17 @@ impl EventId {
 }
 
 #[derive(Debug)]
-pub struct Published {
+pub struct Publication {
     pub number: u64,
     pub session: Option<SessionId>,
-    pub what: What,
+    pub what: PublishedItem,
     /// As those are sent it who follow its session, and as those who follow everything.
     pub to_session: Outgoing,
     pub to_all: Outgoing,
 }
 
 #[derive(Debug)]
-pub enum What {
+pub enum PublishedItem {
     Event(Event),
     /// Nothing more will come of this work: its end was told, and its title if there was one to make.
     Settled(WorkId),
@@ -60,8 +60,8 @@ pub enum What {
     Notice(Notice),
 }
 
-impl Published {
-    fn new(number: u64, session: Option<&SessionId>, what: What) -> Self {
+impl Publication {
+    fn new(number: u64, session: Option<&SessionId>, what: PublishedItem) -> Self {
         let (to_session, to_all) = Default::default();
         Self { number, session: session.cloned(), what, to_session, to_all }
     }
@@ -69,9 +69,9 @@ impl Published {
     /// About how many bytes it takes: its own, and those of the texts it holds.
     fn weight(&self) -> usize {
         let texts = match &self.what {
-            What::Event(event @ Event::WorkFinished { content, .. }) => json_length(event) + content.len(),
-            What::Event(event) => json_length(event),
-            What::Settled(_) | What::Notice(_) => 0,
+            PublishedItem::Event(event @ Event::WorkFinished { content, .. }) => json_length(event) + content.len(),
+            PublishedItem::Event(event) => json_length(event),
+            PublishedItem::Settled(_) | PublishedItem::Notice(_) => 0,
         };
         size_of::<Self>() + texts
     }
@@ -99,10 +99,10 @@ fn json_length(event: &Event) -> usize {
 pub struct Subscription {
     /// Something it asked for is not kept any more; it must load the state afresh.
     pub gap: bool,
-    pub missed: Vec<Arc<Published>>,
+    pub missed: Vec<Arc<Publication>>,
     /// Of one session: the work that is under way, or waits for its title.
     pub unsettled: Option<WorkId>,
-    pub live: mpsc::Receiver<Arc<Published>>,
+    pub live: mpsc::Receiver<Arc<Publication>>,
 }
 
 pub struct Hub {
@@ -118,30 +118,30 @@ struct Inner {
     weight: usize,
     sessions: HashMap<SessionId, Log>,
     notices: Log,
-    everything: Vec<mpsc::Sender<Arc<Published>>>,
+    everything: Vec<mpsc::Sender<Arc<Publication>>>,
     /// The highest number of what was forgotten together with its session's log.
     forgotten: u64,
 }
 
 #[derive(Default)]
 struct Log {
-    kept: VecDeque<Arc<Published>>,
+    kept: VecDeque<Arc<Publication>>,
     /// The highest number that was dropped from `kept`.
     dropped: u64,
     /// The work that began last, until it is settled.
     unsettled: Option<WorkId>,
-    subscribers: Vec<mpsc::Sender<Arc<Published>>>,
+    subscribers: Vec<mpsc::Sender<Arc<Publication>>>,
 }
 
 impl Log {
-    fn push(&mut self, published: &Arc<Published>) {
+    fn push(&mut self, published: &Arc<Publication>) {
         match &published.what {
             // After a start of the server, a work that waited for a person goes on with its question.
-            What::Event(Event::WorkStarted { work_id, .. } | Event::ApprovalAsked { work_id, .. }) => {
+            PublishedItem::Event(Event::WorkStarted { work_id, .. } | Event::ApprovalAsked { work_id, .. }) => {
                 self.unsettled = Some(work_id.clone());
             }
-            What::Settled(work_id) if self.unsettled.as_ref() == Some(work_id) => self.unsettled = None,
-            What::Event(_) | What::Settled(_) | What::Notice(_) => {}
+            PublishedItem::Settled(work_id) if self.unsettled.as_ref() == Some(work_id) => self.unsettled = None,
+            PublishedItem::Event(_) | PublishedItem::Settled(_) | PublishedItem::Notice(_) => {}
         }
         self.kept.push_back(published.clone());
         tell(&mut self.subscribers, published);
@@ -158,16 +158,16 @@ impl Log {
         }
     }
 
-    fn after(&self, number: u64) -> impl Iterator<Item = &Arc<Published>> {
+    fn after(&self, number: u64) -> impl Iterator<Item = &Arc<Publication>> {
         let start = self.kept.partition_point(|published| published.number <= number);
         self.kept.range(start..)
     }
 }
 
 impl Inner {
-    fn publish(&mut self, session: Option<&SessionId>, what: What) {
+    fn publish(&mut self, session: Option<&SessionId>, what: PublishedItem) {
         self.last += 1;
-        let published = Arc::new(Published::new(self.last, session, what));
+        let published = Arc::new(Publication::new(self.last, session, what));
         let log = match session {
             None => &mut self.notices,
             Some(session) => self.sessions.entry(session.clone()).or_default(),
@@ -195,7 +195,7 @@ impl Inner {
     }
 }
 
-fn tell(subscribers: &mut Vec<mpsc::Sender<Arc<Published>>>, published: &Arc<Published>) {
+fn tell(subscribers: &mut Vec<mpsc::Sender<Arc<Publication>>>, published: &Arc<Publication>) {
     subscribers.retain(|subscriber| subscriber.try_send(published.clone()).is_ok());
 }
 
@@ -203,6 +203,13 @@ impl Hub {
     pub fn new() -> Self {
         let boot = crate::clock::new_secret()[..8].to_owned();
         Self { boot, inner: Mutex::default() }
+    }
+
+    /// Whether somebody follows a session, or all of them.
+    pub fn has_followers(&self) -> bool {
+        let inner = self.inner();
+        let follows = |subscriber: &mpsc::Sender<_>| !subscriber.is_closed();
+        inner.everything.iter().any(follows) || inner.sessions.values().any(|log| log.subscribers.iter().any(follows))
     }
 
     /// Names this start of the server.
@@ -219,14 +226,14 @@ impl Hub {
     }
 
     /// Publishes to the session's subscribers and to those of everything; returns its number.
-    pub fn publish(&self, session: &SessionId, what: What) -> u64 {
+    pub fn publish(&self, session: &SessionId, what: PublishedItem) -> u64 {
         let mut inner = self.inner();
         inner.publish(Some(session), what);
         inner.last
     }
 
     pub fn notice(&self, notice: Notice) {
-        self.inner().publish(None, What::Notice(notice));
+        self.inner().publish(None, PublishedItem::Notice(notice));
     }
 
     /// The number of the last publication of all.
@@ -318,11 +325,11 @@ mod tests {
         SessionId::parse(name).unwrap()
     }
 
-    fn titled(text: &str) -> What {
-        What::Event(Event::Titled { title: text.to_owned() })
+    fn titled(text: &str) -> PublishedItem {
+        PublishedItem::Event(Event::Titled { title: text.to_owned() })
     }
 
-    fn numbers(published: &[Arc<Published>]) -> Vec<u64> {
+    fn numbers(published: &[Arc<Publication>]) -> Vec<u64> {
         published.iter().map(|p| p.number).collect()
     }
 
@@ -390,11 +397,11 @@ mod tests {
 
     #[test]
     fn a_long_output_weighs_what_it_is_long() {
-        let weight = |what| Published::new(1, None, what).weight();
+        let weight = |what| Publication::new(1, None, what).weight();
         let work_id = crate::domain::WorkId::new("w");
         let (text, bytes) = ("x".repeat(5000), 5000);
         let done = Event::WorkFinished { work_id, outcome: crate::domain::Outcome::Done, content: text.clone().into() };
-        assert!(weight(What::Event(done)) > bytes);
+        assert!(weight(PublishedItem::Event(done)) > bytes);
         assert!(weight(titled(&text)) > bytes);
         assert!(weight(titled("")) < 400);
     }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::hub::{Hub, What};
-use super::{EngineError, Services};
+use super::hub::{Hub, PublishedItem};
+use super::{EngineError, Tenant};
 use crate::clock;
 use crate::domain::{Event, Fact, Session, SessionId};
 use crate::store::{Claim, Durability, Loaded, Reread, SessionLog, SessionWriter, Stamp, StoreError};
@@ -32,8 +32,8 @@ pub enum OnDisk {
 }
 
 impl Ledger {
-    pub fn new(id: SessionId, loaded: Loaded, services: &Services) -> Self {
-        let (log, claim, hub) = (services.log.clone(), services.claim, services.hub.clone());
+    pub fn new(id: SessionId, loaded: Loaded, tenant: &Tenant) -> Self {
+        let (log, claim, hub) = (tenant.log.clone(), tenant.claim, tenant.hub.clone());
         Self {
             session: Arc::new(loaded.session),
             last: hub.last(),
@@ -64,14 +64,14 @@ impl Ledger {
         let fact = self.next_fact(event);
         self.writer.append(std::slice::from_ref(&fact), Durability::Synced).await?;
         Arc::make_mut(&mut self.session).apply_fact(&fact);
-        self.publish(What::Event(fact.event));
+        self.publish(PublishedItem::Event(fact.event));
         Ok(())
     }
 
     /// Journals a mark without waiting for the disk, folds it and tells everybody.
     pub async fn mark(&mut self, event: Event) {
         self.append(event.clone()).await;
-        self.publish(What::Event(event));
+        self.publish(PublishedItem::Event(event));
     }
 
     /// Journals a piece of text without waiting for the disk. Nobody is told: previews said it already.
@@ -94,10 +94,10 @@ impl Ledger {
     /// Folds an event in and tells everybody; a fact will say it again.
     pub fn preview(&mut self, event: Event) {
         Arc::make_mut(&mut self.session).apply(&event, clock::now());
-        self.publish(What::Event(event));
+        self.publish(PublishedItem::Event(event));
     }
 
-    pub fn publish(&mut self, what: What) {
+    pub fn publish(&mut self, what: PublishedItem) {
         self.last = self.hub.publish(&self.id, what);
     }
 

@@ -70,7 +70,7 @@ pub enum Loading {
     /// It will never be ready; says why.
     Failed(String),
     /// It does not answer: it has died, or is about to.
-    Silent(String),
+    NoProgress(String),
 }
 
 /// The address comes before the weights are read, so this is quick.
@@ -245,7 +245,7 @@ impl Started {
     pub async fn state(&self) -> Loading {
         let health = match self.server.health().await {
             Ok(health) => health,
-            Err(error) => return Loading::Silent(format!("The embedded model does not answer: {error}")),
+            Err(error) => return Loading::NoProgress(format!("The embedded model does not answer: {error}")),
         };
         match health.status.as_str() {
             "ready" => Loading::Done,

@@ -1,9 +1,10 @@
-//! Which sessions are alive: open, say, follow, interrupt, rename, compress, delete.
+//! The application: the runtime of the process, the tenants, and the sessions in memory with what can be done to each.
 
 mod actor;
 mod adopt;
 pub mod approvals;
 mod away;
+mod catalogue;
 mod compress;
 pub mod documents;
 pub mod embedder;
@@ -15,7 +16,11 @@ pub mod models;
 pub mod notice;
 mod opening;
 mod outgoing;
+pub mod registry;
+pub mod runtime;
 pub mod skills;
+pub mod starter;
+pub mod tenant;
 pub mod watch;
 mod work;
 
@@ -26,47 +31,20 @@ use tokio::sync::{mpsc, oneshot};
 
 use actor::{Closing, Command, Reply};
 pub use actor::{Compression, Started, View};
-pub use adopt::Cut;
+pub use adopt::BranchEnd;
 pub use compress::{Plan, Proposal};
-use documents::Documents;
-pub use hub::{EventId, Hub, Published, Subscription, What};
+pub use hub::{EventId, Hub, Publication, PublishedItem, Subscription};
 pub use notice::{ChangedBy, Notice};
-use opening::{Alive, Missing, Turn, Turns};
+use opening::{IfMissing, OpenSessions, OpeningLock, OpeningLocks};
+pub use registry::{Homes, TenantId, TenantRegistry};
+pub use runtime::Runtime;
+pub use tenant::Tenant;
 
-use crate::agent::Limits;
 use crate::clock;
-use crate::domain::{Answer, Chosen, Prompt, Session, SessionId, StaysArchived};
-use crate::library::Library;
+use crate::domain::{Answer, Chosen, Prompt, RestoreRefused, Session, SessionId};
 use crate::provider::ProviderError;
-use crate::store::{Claim, Home, SessionLog, SessionSummary, StoreError};
-use crate::tokens::Counter;
-use crate::tools::files::{NoUndo, Undone};
-use crate::tools::{Editor, Policy, Registry};
-
-/// What all sessions share.
-pub struct Services {
-    pub home: Home,
-    pub log: SessionLog,
-    /// Proves that this server owns the home.
-    pub claim: Claim,
-    pub hub: Arc<Hub>,
-    pub models: Arc<models::Models>,
-    pub registry: Arc<Registry>,
-    /// memory/, searched.
-    pub memory: Arc<Library>,
-    /// knowledge/, searched.
-    pub knowledge: Arc<Library>,
-    pub tokens: Arc<Counter>,
-    pub limits: Limits,
-    pub policy: Arc<Policy>,
-    pub editor: Editor,
-    pub documents: Documents,
-    /// Who wrote which version of a file.
-    pub authors: Arc<watch::FileAuthors>,
-    pub runs: Runs,
-    pub approvals: approvals::Approvals,
-    pub skills: Arc<skills::Skills>,
-}
+use crate::store::{SessionSummary, StoreError};
+use crate::tools::files::{UndoError, Undone};
 
 /// Which sessions have a run under way.
 #[derive(Default)]
@@ -91,6 +69,8 @@ impl Runs {
 pub enum EngineError {
     #[error("there is no session {0}")]
     NoSession(SessionId),
+    #[error("there is nobody here by the name {0}")]
+    NoTenant(TenantId),
     #[error("this session has no message {0} to go back to")]
     NoMessage(String),
     #[error("this session is still working; wait for it, or stop it first")]
@@ -98,9 +78,9 @@ pub enum EngineError {
     #[error("{0}")]
     Refused(String),
     #[error(transparent)]
-    NoUndo(#[from] NoUndo),
+    Undo(#[from] UndoError),
     #[error(transparent)]
-    NoAnswer(#[from] approvals::NoAnswer),
+    AnswerRefused(#[from] approvals::AnswerRefused),
     #[error(
         "{0} cannot see pictures: choose a model that can, or take the pictures out; if it can, name \
          it under `vision_models` in config.yml, or in MINICLAW_VISION_MODELS, and start miniclaw again"
@@ -111,7 +91,7 @@ pub enum EngineError {
     #[error("the conversation has changed since this summary was made: look at it again, nothing was changed")]
     ChangedSince,
     #[error(transparent)]
-    StaysArchived(#[from] StaysArchived),
+    RestoreRefused(#[from] RestoreRefused),
     #[error("the server is shutting down")]
     ShuttingDown,
     #[error("{0}")]
@@ -124,24 +104,24 @@ pub enum EngineError {
     Provider(#[from] ProviderError),
 }
 
-/// The sessions that are in memory, each owned by its task.
+/// The sessions of a tenant that are in memory, each owned by its task.
 pub struct Engine {
-    services: Arc<Services>,
-    alive: Arc<Mutex<Alive>>,
-    turns: Turns,
+    tenant: Arc<Tenant>,
+    alive: Arc<Mutex<OpenSessions>>,
+    turns: OpeningLocks,
 }
 
 impl Engine {
-    pub fn new(services: Arc<Services>) -> Arc<Self> {
-        Arc::new(Self { services, alive: Arc::default(), turns: Turns::default() })
+    pub fn new(tenant: Arc<Tenant>) -> Arc<Self> {
+        Arc::new(Self { tenant, alive: Arc::default(), turns: OpeningLocks::default() })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Alive> {
+    fn lock(&self) -> MutexGuard<'_, OpenSessions> {
         self.alive.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn services(&self) -> &Arc<Services> {
-        &self.services
+    pub fn tenant(&self) -> &Arc<Tenant> {
+        &self.tenant
     }
 
     /// Closes what a crash left open in these sessions, and asks again what waited for a person. Called at the start.
@@ -149,7 +129,7 @@ impl Engine {
         let (mut closed, mut waiting) = (0, Vec::new());
         for id in unsettled {
             // One session that cannot be read must not keep the others from people.
-            match self.services.log.load(self.services.claim, &id).await {
+            match self.tenant.log.load(self.tenant.claim, &id).await {
                 Ok(Some(loaded)) if loaded.session.waiting().is_some() => waiting.push(id),
                 Ok(_) => closed += 1,
                 Err(error) => {
@@ -159,7 +139,7 @@ impl Engine {
         }
         for id in &waiting {
             // Its task asks the person again.
-            self.open(id, Missing::IsAnError).await?;
+            self.open(id, IfMissing::Fail).await?;
         }
         Ok(closed)
     }
@@ -174,7 +154,7 @@ impl Engine {
     /// Begins a work. An unknown session is made. A known idempotency key answers as it did the first time.
     pub async fn say(&self, id: &SessionId, prompt: Prompt, key: Option<String>) -> Result<Started, EngineError> {
         let say = |reply| Command::Say { prompt: prompt.clone(), key: key.clone(), reply };
-        let started = self.ask(id, Missing::IsMade, say).await?;
+        let started = self.ask(id, IfMissing::Create, say).await?;
         if let Err(error) = self.put_back(id).await {
             tracing::warn!(session = %id, %error, "a session that goes on could not be put back into the list");
         }
@@ -187,28 +167,28 @@ impl Engine {
     /// # Errors
     /// While the session is at work.
     pub async fn clear_taint(&self, id: &SessionId) -> Result<bool, EngineError> {
-        self.ask(id, Missing::IsAnError, |reply| Command::ClearTaint { reply }).await
+        self.ask(id, IfMissing::Fail, |reply| Command::ClearTaint { reply }).await
     }
 
     /// Stops what runs; `false` when nothing did.
     pub async fn interrupt(&self, id: &SessionId) -> Result<bool, EngineError> {
-        self.ask(id, Missing::IsAnError, |reply| Command::Interrupt { reply }).await
+        self.ask(id, IfMissing::Fail, |reply| Command::Interrupt { reply }).await
     }
 
     /// A person's answer to a question; `hash` is that of what they were shown.
-    pub async fn answer(&self, id: &str, hash: &str, wish: approvals::Wish) -> Result<Answer, EngineError> {
-        let session = self.services.approvals.session_of(id)?;
+    pub async fn answer(&self, id: &str, hash: &str, wish: approvals::ApprovalResponse) -> Result<Answer, EngineError> {
+        let session = self.tenant.approvals.session_of(id)?;
         let command = |reply| Command::Answer { id: id.to_owned(), hash: hash.to_owned(), wish: wish.clone(), reply };
-        self.ask(&session, Missing::IsAnError, command).await
+        self.ask(&session, IfMissing::Fail, command).await
     }
 
     /// Undoes the change of a file that a call made, or does it again.
     pub async fn undo(&self, id: &SessionId, call_id: &str) -> Result<Undone, EngineError> {
-        self.ask(id, Missing::IsAnError, |reply| Command::Undo { call_id: call_id.to_owned(), reply }).await
+        self.ask(id, IfMissing::Fail, |reply| Command::Undo { call_id: call_id.to_owned(), reply }).await
     }
 
     pub async fn rename(&self, id: &SessionId, title: &str) -> Result<SessionSummary, EngineError> {
-        self.ask(id, Missing::IsAnError, |reply| Command::Rename { title: title.to_owned(), reply }).await?;
+        self.ask(id, IfMissing::Fail, |reply| Command::Rename { title: title.to_owned(), reply }).await?;
         let view = self.view(id).await?;
         Ok(SessionSummary::of(id, &view.session))
     }
@@ -218,22 +198,22 @@ impl Engine {
     /// # Errors
     /// When there is no such model.
     pub async fn choose(&self, id: &SessionId, chosen: Chosen) -> Result<(), EngineError> {
-        self.services.models.check(&chosen)?;
-        self.ask(id, Missing::IsAnError, |reply| Command::Choose { chosen: chosen.clone(), reply }).await
+        self.tenant.models.check(&chosen)?;
+        self.ask(id, IfMissing::Fail, |reply| Command::Choose { chosen: chosen.clone(), reply }).await
     }
 
     /// Has the model make a title now.
     pub async fn retitle(&self, id: &SessionId) -> Result<String, EngineError> {
-        self.ask(id, Missing::IsAnError, |reply| Command::Retitle { reply }).await
+        self.ask(id, IfMissing::Fail, |reply| Command::Retitle { reply }).await
     }
 
     pub async fn view(&self, id: &SessionId) -> Result<View, EngineError> {
-        self.ask(id, Missing::IsAnError, |reply| Command::View { reply }).await
+        self.ask(id, IfMissing::Fail, |reply| Command::View { reply }).await
     }
 
     pub async fn list(&self) -> Result<Vec<SessionSummary>, EngineError> {
         let in_memory: HashSet<SessionId> = self.lock().sessions.keys().cloned().collect();
-        Ok(self.services.log.list(in_memory).await?)
+        Ok(self.tenant.log.list(in_memory).await?)
     }
 
     /// Stops the session and moves its file to the archive of deleted ones.
@@ -246,9 +226,9 @@ impl Engine {
             self.lock().sessions.remove(id);
         }
         let deleted = self.move_session(turn, id, Move::Delete).await?;
-        self.services.registry.session_closed(id);
-        self.services.hub.remove(id);
-        self.services.hub.notice(Notice::SessionsChanged { session_id: id.to_string() });
+        self.tenant.home_tools.session_closed(id);
+        self.tenant.hub.remove(id);
+        self.tenant.hub.notice(Notice::SessionsChanged { session_id: id.to_string() });
         if deleted { Ok(()) } else { Err(EngineError::NoSession(id.clone())) }
     }
 
@@ -257,7 +237,7 @@ impl Engine {
         if !self.move_session(turn, id, Move::Restore).await? {
             return Err(EngineError::NoSession(id.clone()));
         }
-        self.services.hub.notice(Notice::SessionsChanged { session_id: id.to_string() });
+        self.tenant.hub.notice(Notice::SessionsChanged { session_id: id.to_string() });
         let view = self.view(id).await?;
         Ok(SessionSummary::of(id, &view.session))
     }
@@ -269,8 +249,8 @@ impl Engine {
     }
 
     /// Moves a session's record; `false` when there is none. The turn lasts until it is moved, also when who asked goes away.
-    async fn move_session(&self, turn: Turn, id: &SessionId, how: Move) -> Result<bool, EngineError> {
-        let (log, claim, id) = (self.services.log.clone(), self.services.claim, id.clone());
+    async fn move_session(&self, turn: OpeningLock, id: &SessionId, how: Move) -> Result<bool, EngineError> {
+        let (log, claim, id) = (self.tenant.log.clone(), self.tenant.claim, id.clone());
         let moving = tokio::spawn(async move {
             let _turn = turn;
             match how {
@@ -290,14 +270,13 @@ impl Engine {
             std::mem::take(&mut alive.sessions)
         };
         futures_util::future::join_all(sessions.values().map(|handle| close(handle, Closing::Server))).await;
-        self.services.models.stop().await;
-        self.services.log.release(self.services.claim);
+        self.tenant.log.release(self.tenant.claim);
     }
 
     async fn ask<T>(
         &self,
         id: &SessionId,
-        missing: Missing,
+        missing: IfMissing,
         command: impl Fn(Reply<T>) -> Command,
     ) -> Result<T, EngineError> {
         // An actor that has just gone idle drops what reaches it; the next one answers.
@@ -311,6 +290,11 @@ impl Engine {
             }
         }
         Err(EngineError::ShuttingDown)
+    }
+
+    /// Whether nobody would notice that the tenant is let go: no session is in memory, and nobody follows anything.
+    pub(super) fn is_idle(&self) -> bool {
+        self.lock().sessions.values().all(mpsc::Sender::is_closed) && !self.tenant.hub.has_followers()
     }
 
     /// How many sessions are in memory.

@@ -1,19 +1,21 @@
-//! Which model answers: a configured provider, one found on this machine, or the embedded one, started on first use.
+//! Which model of the catalogue answers a tenant: one of a configured provider, one found on this machine, or the embedded
+//! one, started on first use.
 
 mod fallback;
 
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use serde_json::Value;
 
 pub use fallback::EMBEDDED;
 
+use super::catalogue::{ModelCatalogue, RemoteModel};
 use super::hub::Hub;
 use super::local_model::{Loading, LocalModel};
 use super::model_status::{Candidate, ModelState, ModelStatus};
 use super::notice::Notice;
-use crate::domain::{About, Chosen};
+use crate::domain::{Chosen, ErrorFields};
 use crate::provider::{Client, Endpoint, ModelRequest, Profile, ProfileKind, ProviderError, Thinking};
 
 /// Why there is no model to ask.
@@ -48,38 +50,31 @@ impl ModelError {
     }
 
     /// What the sentence speaks of.
-    pub fn about(&self) -> About {
+    pub fn about(&self) -> ErrorFields {
         match self {
-            ModelError::NoModel(_) => About::new(),
-            ModelError::Gone(model) => About::from([("model".to_owned(), model.clone())]),
+            ModelError::NoModel(_) => ErrorFields::new(),
+            ModelError::Gone(model) => ErrorFields::from([("model".to_owned(), model.clone())]),
             ModelError::Provider(error) => error.about(),
         }
     }
 }
 
 /// Who is told while the model starts.
-pub trait Watch: Send {
+pub trait StartProgress: Send {
     fn told(&mut self, message: &str, progress: Option<f32>) -> impl Future<Output = ()> + Send;
 }
 
 /// Nobody is.
-pub struct Silent;
+pub struct NoProgress;
 
-impl Watch for Silent {
+impl StartProgress for NoProgress {
     async fn told(&mut self, _: &str, _: Option<f32>) {}
-}
-
-/// A model that could be asked.
-#[derive(Clone)]
-struct Known {
-    candidate: Candidate,
-    client: Arc<Client>,
 }
 
 /// What a session's choice comes to.
 enum Target {
     Default,
-    Known(Known),
+    Remote(RemoteModel),
     Local,
 }
 
@@ -94,14 +89,11 @@ pub const NO_MODEL: &str = "No model is connected. Connect a provider in the pag
 DEEPSEEK_API_KEY, or OPENAI_API_KEY with OPENAI_BASE_URL, into .env, run Ollama on this machine, or get the small embedded \
 model with `make model`, and start miniclaw again.";
 
+/// The models as one tenant sees them.
 pub struct Models {
+    catalogue: Arc<ModelCatalogue>,
     choice: RwLock<Choice>,
     status: RwLock<ModelStatus>,
-    /// All that could be chosen, without the embedded one.
-    known: RwLock<Vec<Known>>,
-    local: Option<LocalModel>,
-    /// The one to ask when another does not answer (`fallback_model`).
-    fallback: OnceLock<String>,
     hub: Arc<Hub>,
     /// The system prompt and tools that every session's request begins with.
     shared_prefix: Box<dyn Fn() -> ModelRequest + Send + Sync>,
@@ -112,50 +104,29 @@ const POLL: Duration = Duration::from_millis(250);
 
 impl Models {
     pub fn new(
+        catalogue: Arc<ModelCatalogue>,
         hub: Arc<Hub>,
-        local: Option<LocalModel>,
         shared_prefix: Box<dyn Fn() -> ModelRequest + Send + Sync>,
     ) -> Arc<Self> {
-        let status = none_status(NO_MODEL);
-        Arc::new(Self {
-            choice: RwLock::new(Choice::None(NO_MODEL.to_owned())),
+        let (choice, status) = default_of(&catalogue);
+        let models = Arc::new(Self {
+            catalogue: catalogue.clone(),
+            choice: RwLock::new(choice),
             status: RwLock::new(status),
-            known: RwLock::default(),
-            local,
-            fallback: OnceLock::new(),
             hub,
             shared_prefix,
-        })
+        });
+        catalogue.follow(&models);
+        models
     }
 
-    /// Chooses the first of `endpoints`; without any, the embedded model where it is there.
-    ///
-    /// # Errors
-    /// When a client for the first endpoint cannot be made.
-    pub fn choose(&self, endpoints: &[(Endpoint, String)]) -> Result<(), ProviderError> {
-        let ids = ids(endpoints);
-        let mut known = Vec::new();
-        for ((endpoint, from), id) in endpoints.iter().zip(ids) {
-            match Client::new(endpoint.clone()) {
-                Ok(client) => known.push(Known { candidate: candidate(id, endpoint, from), client: Arc::new(client) }),
-                Err(error) if known.is_empty() => return Err(error),
-                Err(error) => tracing::warn!(id, %error, "this model cannot be used"),
-            }
-        }
-        let (choice, status) = match (known.first(), &self.local) {
-            (Some(first), _) => (Choice::Remote(first.client.clone()), remote_status(first.client.endpoint())),
-            (None, Some(local)) => (Choice::Local, local.status()),
-            (None, None) => (Choice::None(NO_MODEL.to_owned()), none_status(NO_MODEL)),
-        };
-        let more = known.len() != read(&self.known).len();
-        *write(&self.known) = known;
+    pub(super) fn catalogue_changed(&self) {
+        let (choice, status) = default_of(&self.catalogue);
         *write(&self.choice) = choice;
-        let changed = self.set(status);
-        if more && !changed {
-            // The same one answers, and there are others by now.
+        if !self.set(status) {
+            // The same model answers, and there may be others to choose from.
             self.hub.notice(Notice::ModelChanged(self.status()));
         }
-        Ok(())
     }
 
     pub fn status(&self) -> ModelStatus {
@@ -166,8 +137,8 @@ impl Models {
     pub fn status_of(&self, chosen: &Chosen) -> ModelStatus {
         match self.target(chosen) {
             Ok(Target::Default) => self.status(),
-            Ok(Target::Known(known)) => remote_status(known.client.endpoint()),
-            Ok(Target::Local) => self.local.as_ref().map_or_else(|| self.status(), LocalModel::status),
+            Ok(Target::Remote(model)) => remote_status(model.client.endpoint()),
+            Ok(Target::Local) => self.catalogue.local().map_or_else(|| self.status(), LocalModel::status),
             Err(gone) => {
                 let model = chosen.model.clone().unwrap_or_default();
                 ModelStatus { label: model.clone(), model, ..none_status(&gone.to_string()) }
@@ -188,29 +159,28 @@ impl Models {
 
     /// All that could be chosen.
     pub fn candidates(&self) -> Vec<Candidate> {
-        let known = read(&self.known).iter().map(|known| known.candidate.clone()).collect::<Vec<_>>();
-        known.into_iter().chain(self.local.as_ref().map(LocalModel::candidate)).collect()
+        self.catalogue.candidates()
     }
 
     /// The id of the model that answers where nothing was chosen.
     pub fn default_id(&self) -> Option<String> {
         match &*read(&self.choice) {
             Choice::None(_) => None,
-            Choice::Remote(_) => read(&self.known).first().map(|known| known.candidate.id.clone()),
-            Choice::Local => self.local.as_ref().map(|local| local.candidate().id),
+            Choice::Remote(_) => self.catalogue.first_remote().map(|model| model.candidate.id),
+            Choice::Local => self.catalogue.local().map(|local| local.candidate().id),
         }
     }
 
     /// What a choice comes to, by the id or by the part of it before the address.
     fn target(&self, chosen: &Chosen) -> Result<Target, ModelError> {
         let Some(wanted) = &chosen.model else { return Ok(Target::Default) };
-        let known = read(&self.known);
-        let plain = |known: &&Known| known.candidate.id.split('@').next() == Some(wanted);
-        let found = known.iter().find(|known| known.candidate.id == *wanted).or_else(|| known.iter().find(plain));
+        let remote = self.catalogue.remote();
+        let plain = |model: &&RemoteModel| model.candidate.id.split('@').next() == Some(wanted);
+        let found = remote.iter().find(|model| model.candidate.id == *wanted).or_else(|| remote.iter().find(plain));
         if let Some(found) = found {
-            return Ok(Target::Known(found.clone()));
+            return Ok(Target::Remote(found.clone()));
         }
-        let embedded = self.local.as_ref().is_some_and(|local| local.candidate().id == *wanted);
+        let embedded = self.catalogue.local().is_some_and(|local| local.candidate().id == *wanted);
         if embedded { Ok(Target::Local) } else { Err(ModelError::Gone(wanted.clone())) }
     }
 
@@ -230,28 +200,36 @@ impl Models {
     /// Who is asked for this choice, unless that is the embedded model or nobody.
     fn remote(&self, chosen: &Chosen) -> Option<Arc<Client>> {
         match (self.target(chosen).ok()?, &*read(&self.choice)) {
-            (Target::Known(known), _) => Some(known.client),
+            (Target::Remote(model), _) => Some(model.client),
             (Target::Default, Choice::Remote(client)) => Some(client.clone()),
             (Target::Default, Choice::None(_) | Choice::Local) | (Target::Local, _) => None,
         }
     }
 
     /// The client to ask for a session with this choice, started if need be.
-    pub async fn client(self: &Arc<Self>, chosen: &Chosen, watch: &mut impl Watch) -> Result<Arc<Client>, ModelError> {
+    pub async fn client(
+        self: &Arc<Self>,
+        chosen: &Chosen,
+        watch: &mut impl StartProgress,
+    ) -> Result<Arc<Client>, ModelError> {
         let local = match self.target(chosen)? {
-            Target::Known(known) => return Ok(thinking(known.client, chosen)),
-            Target::Local => self.local.as_ref(),
+            Target::Remote(model) => return Ok(thinking(model.client, chosen)),
+            Target::Local => self.catalogue.local(),
             Target::Default => match &*read(&self.choice) {
                 Choice::None(reason) => return Err(ModelError::NoModel(reason.clone())),
                 Choice::Remote(client) => return Ok(thinking(client.clone(), chosen)),
-                Choice::Local => self.local.as_ref(),
+                Choice::Local => self.catalogue.local(),
             },
         };
         let Some(local) = local else { return Err(ModelError::NoModel(NO_MODEL.to_owned())) };
         self.start(local, watch).await
     }
 
-    async fn start(self: &Arc<Self>, local: &LocalModel, watch: &mut impl Watch) -> Result<Arc<Client>, ModelError> {
+    async fn start(
+        self: &Arc<Self>,
+        local: &LocalModel,
+        watch: &mut impl StartProgress,
+    ) -> Result<Arc<Client>, ModelError> {
         loop {
             let started = match local.ensure_started().await {
                 Ok(started) => started,
@@ -265,13 +243,17 @@ impl Models {
                     }
                     Loading::Done => return Ok(started.client),
                     Loading::Under(progress) => {
-                        self.set_local(ModelStatus { state: ModelState::Starting, progress, ..local.status() });
+                        self.catalogue.tell_local_status(&ModelStatus {
+                            state: ModelState::Starting,
+                            progress,
+                            ..local.status()
+                        });
                         watch.told("the small model is starting", progress).await;
                         tokio::time::sleep(POLL).await;
                     }
                     Loading::Failed(reason) => return Err(self.not_started(local, reason)),
                     // Another one is started in its place; how often is limited there.
-                    Loading::Silent(reason) => {
+                    Loading::NoProgress(reason) => {
                         tracing::warn!(reason, "the embedded model is silent");
                         local.discard(&started).await;
                         break;
@@ -282,7 +264,11 @@ impl Models {
     }
 
     fn not_started(&self, local: &LocalModel, reason: String) -> ModelError {
-        self.set_local(ModelStatus { detail: Some(reason.clone()), state: local.absent_state(), ..local.status() });
+        self.catalogue.tell_local_status(&ModelStatus {
+            detail: Some(reason.clone()),
+            state: local.absent_state(),
+            ..local.status()
+        });
         ModelError::NoModel(reason)
     }
 
@@ -293,7 +279,7 @@ impl Models {
         }
         let models = self.clone();
         tokio::spawn(async move {
-            if let Err(error) = models.client(&Chosen::default(), &mut Silent).await {
+            if let Err(error) = models.client(&Chosen::default(), &mut NoProgress).await {
                 tracing::warn!(%error, "the embedded model did not start");
             }
         });
@@ -301,7 +287,7 @@ impl Models {
 
     /// The files behind the system prompt changed: the embedded model, if it runs, reads the new one.
     pub async fn prefix_changed(self: &Arc<Self>) {
-        let Some(local) = &self.local else { return };
+        let Some(local) = self.catalogue.local() else { return };
         if let Some(started) = local.running().await {
             started.read_prefix(&(self.shared_prefix)()).await;
             let models = self.clone();
@@ -311,26 +297,23 @@ impl Models {
 
     /// Shows how the reading of the shared prompt is coming on, until it is done.
     async fn follow_prefix(&self) {
-        let Some(local) = &self.local else { return };
+        let Some(local) = self.catalogue.local() else { return };
         let Some(started) = local.running().await else { return };
         while let Some(progress) = started.reading().await {
-            self.set_local(ModelStatus { state: ModelState::Reading, progress: Some(progress), ..local.status() });
+            self.catalogue.tell_local_status(&ModelStatus {
+                state: ModelState::Reading,
+                progress: Some(progress),
+                ..local.status()
+            });
             tokio::time::sleep(POLL).await;
         }
-        self.set_local(ModelStatus { state: ModelState::Ready, progress: None, ..local.status() });
+        self.catalogue.tell_local_status(&ModelStatus { state: ModelState::Ready, progress: None, ..local.status() });
     }
 
-    /// Stops the embedded model.
-    pub async fn stop(&self) {
-        if let Some(local) = &self.local {
-            local.stop().await;
-        }
-    }
-
-    /// The embedded model's state is everybody's business only while it answers by default.
-    fn set_local(&self, status: ModelStatus) {
+    /// The embedded model's state concerns a tenant only while it answers by default.
+    pub(super) fn local_status_changed(&self, status: &ModelStatus) {
         if matches!(&*read(&self.choice), Choice::Local) {
-            self.set(status);
+            self.set(status.clone());
         }
     }
 
@@ -347,6 +330,18 @@ impl Models {
     }
 }
 
+/// The model that answers where nothing was chosen, and how it is.
+fn default_of(catalogue: &ModelCatalogue) -> (Choice, ModelStatus) {
+    match (catalogue.first_remote(), catalogue.local()) {
+        (Some(first), _) => {
+            let status = remote_status(first.client.endpoint());
+            (Choice::Remote(first.client), status)
+        }
+        (None, Some(local)) => (Choice::Local, local.status()),
+        (None, None) => (Choice::None(NO_MODEL.to_owned()), none_status(NO_MODEL)),
+    }
+}
+
 fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
     lock.read().unwrap_or_else(PoisonError::into_inner)
 }
@@ -360,34 +355,6 @@ fn thinking(client: Arc<Client>, chosen: &Chosen) -> Arc<Client> {
     match chosen.thinking {
         None => client,
         Some(on) => Arc::new(client.with_thinking(if on { Thinking::On } else { Thinking::Off })),
-    }
-}
-
-/// `provider/model`; the address is added where two would be the same, so that an id does not depend on their order.
-fn ids(endpoints: &[(Endpoint, String)]) -> Vec<String> {
-    let plain = |endpoint: &Endpoint| format!("{}/{}", endpoint.profile.kind.word(), endpoint.model);
-    let all: Vec<String> = endpoints.iter().map(|(endpoint, _)| plain(endpoint)).collect();
-    let address = |endpoint: &Endpoint| {
-        let host = endpoint.base_url.host_str().unwrap_or_default().to_owned();
-        endpoint.base_url.port().map_or_else(|| host.clone(), |port| format!("{host}:{port}"))
-    };
-    let told = endpoints.iter().zip(&all).map(|((endpoint, _), id)| {
-        let twice = all.iter().filter(|other| *other == id).count() > 1;
-        if twice { format!("{id}@{}", address(endpoint)) } else { id.clone() }
-    });
-    told.collect()
-}
-
-fn candidate(id: String, endpoint: &Endpoint, from: &str) -> Candidate {
-    Candidate {
-        id,
-        context_window: endpoint.context_window,
-        thinking: endpoint.profile.has_switch(),
-        vision: endpoint.profile.vision,
-        provider: endpoint.profile.kind.name().to_lowercase(),
-        model: endpoint.model.clone(),
-        label: endpoint.label.clone(),
-        from: from.to_owned(),
     }
 }
 

@@ -6,35 +6,35 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{OwnedMutexGuard, mpsc};
 
 use super::actor::{Actor, Command};
-use super::{Engine, EngineError, Notice, Services};
+use super::{Engine, EngineError, Notice, Tenant};
 use crate::clock;
 use crate::domain::{Session, SessionId};
 use crate::store::{Loaded, Stamp};
 
 /// The sessions that are in memory, each owned by its task. The lock is never held across I/O.
 #[derive(Default)]
-pub(super) struct Alive {
+pub(super) struct OpenSessions {
     pub sessions: HashMap<SessionId, mpsc::Sender<Command>>,
     /// The server stops: what is closed now must not be opened again.
     pub closing: bool,
 }
 
-/// Whether an unknown session may be made.
+/// What happens when the session does not exist.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Missing {
-    IsAnError,
-    IsMade,
+pub(super) enum IfMissing {
+    Fail,
+    Create,
 }
 
-/// Whose turn it is to open, delete or restore a session: its file has one owner at a time.
+/// One lock for each session: a session is opened, deleted or restored by one owner at a time.
 #[derive(Default)]
-pub(super) struct Turns(Mutex<HashMap<SessionId, Arc<tokio::sync::Mutex<()>>>>);
+pub(super) struct OpeningLocks(Mutex<HashMap<SessionId, Arc<tokio::sync::Mutex<()>>>>);
 
-/// A session's turn; the next one's comes when it is dropped.
-pub(super) type Turn = OwnedMutexGuard<()>;
+/// Held while a session is opened, deleted or restored.
+pub(super) type OpeningLock = OwnedMutexGuard<()>;
 
-impl Turns {
-    pub async fn of(&self, id: &SessionId) -> Turn {
+impl OpeningLocks {
+    pub async fn of(&self, id: &SessionId) -> OpeningLock {
         let turn = {
             let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             // Those that nobody has or waits for.
@@ -47,7 +47,7 @@ impl Turns {
 
 impl Engine {
     /// The session's task; started, its file read, when it is not in memory.
-    pub(super) async fn open(&self, id: &SessionId, missing: Missing) -> Result<mpsc::Sender<Command>, EngineError> {
+    pub(super) async fn open(&self, id: &SessionId, missing: IfMissing) -> Result<mpsc::Sender<Command>, EngineError> {
         if let Some(handle) = self.alive(id)? {
             return Ok(handle);
         }
@@ -55,18 +55,18 @@ impl Engine {
         if let Some(handle) = self.alive(id)? {
             return Ok(handle);
         }
-        let (alive, services, id) = (self.alive.clone(), self.services.clone(), id.clone());
+        let (alive, tenant, id) = (self.alive.clone(), self.tenant.clone(), id.clone());
         // A task of its own: who asked may go away, and the file must still have one owner until it is read.
         let opened = tokio::spawn(async move {
             let _turn = turn;
-            services.hub.forget(&id);
-            let loaded = load(&services, &id, missing).await?;
+            tenant.hub.forget(&id);
+            let loaded = load(&tenant, &id, missing).await?;
             let mut alive = alive.lock().unwrap_or_else(PoisonError::into_inner);
             if alive.closing {
                 return Err(EngineError::ShuttingDown);
             }
             let (handle, commands) = mpsc::channel(64);
-            tokio::spawn(Actor::new(id.clone(), loaded, services).live(commands));
+            tokio::spawn(Actor::new(id.clone(), loaded, tenant).live(commands));
             alive.sessions.retain(|_, handle| !handle.is_closed());
             alive.sessions.insert(id, handle.clone());
             Ok(handle)
@@ -84,25 +84,25 @@ impl Engine {
     }
 
     pub(super) async fn save_new(&self, id: &SessionId, session: &Session) -> Result<Option<Stamp>, EngineError> {
-        save_new(&self.services, id, session).await
+        save_new(&self.tenant, id, session).await
     }
 }
 
-async fn load(services: &Services, id: &SessionId, missing: Missing) -> Result<Loaded, EngineError> {
-    match services.log.load(services.claim, id).await? {
+async fn load(tenant: &Tenant, id: &SessionId, missing: IfMissing) -> Result<Loaded, EngineError> {
+    match tenant.log.load(tenant.claim, id).await? {
         Some(loaded) => Ok(loaded),
-        None if missing == Missing::IsMade => {
+        None if missing == IfMissing::Create => {
             let session = Session::new("", clock::now());
-            let stamp = save_new(services, id, &session).await?;
+            let stamp = save_new(tenant, id, &session).await?;
             Ok(Loaded { session, stamp, unsaved: false })
         }
         None => Err(EngineError::NoSession(id.clone())),
     }
 }
 
-async fn save_new(services: &Services, id: &SessionId, session: &Session) -> Result<Option<Stamp>, EngineError> {
-    let stamp = services.log.create(services.claim, id, session).await?;
-    services.hub.notice(Notice::SessionsChanged { session_id: id.to_string() });
+async fn save_new(tenant: &Tenant, id: &SessionId, session: &Session) -> Result<Option<Stamp>, EngineError> {
+    let stamp = tenant.log.create(tenant.claim, id, session).await?;
+    tenant.hub.notice(Notice::SessionsChanged { session_id: id.to_string() });
     Ok(stamp)
 }
 
@@ -113,7 +113,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_session_has_one_owner_at_a_time_and_others_do_not_wait_for_it() {
-        let turns = Turns::default();
+        let turns = OpeningLocks::default();
         let (slow, other) = (SessionId::parse("slow").unwrap(), SessionId::parse("other").unwrap());
         let first = turns.of(&slow).await;
         assert!(turns.of(&slow).now_or_never().is_none(), "its file has an owner");

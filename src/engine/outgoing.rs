@@ -12,9 +12,9 @@ const LONG: usize = 4096;
 pub struct Outgoing(Mutex<Weak<Vec<u8>>>);
 
 /// Holds the bytes for as long as a follower's connection has not sent them.
-struct Held(Arc<Vec<u8>>);
+struct QueuedBytes(Arc<Vec<u8>>);
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for QueuedBytes {
     fn as_ref(&self) -> &[u8] {
         &self.0
     }
@@ -25,7 +25,7 @@ impl Outgoing {
     pub fn bytes(&self, make: impl FnOnce() -> Option<Vec<u8>>) -> Option<Bytes> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(held) = kept.upgrade() {
-            return Some(Bytes::from_owner(Held(held)));
+            return Some(Bytes::from_owner(QueuedBytes(held)));
         }
         let made = make()?;
         if made.len() < LONG {
@@ -33,7 +33,7 @@ impl Outgoing {
         }
         let made = Arc::new(made);
         *kept = Arc::downgrade(&made);
-        Some(Bytes::from_owner(Held(made)))
+        Some(Bytes::from_owner(QueuedBytes(made)))
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::Services;
+use super::Tenant;
 use super::notice::Notice;
 use crate::domain::visible::visible;
-use crate::domain::{HomePath, Taint};
+use crate::domain::{Place, Root, Taint};
 use crate::skills::{Skill, snapshot};
-use crate::store::{Expect, Home, PINNED, SNAPSHOT, SkillFiles, StoreError, Unlisted, Untrusted};
+use crate::store::{Home, SkillFiles, StoreError, Unlisted, Untrusted};
 
 #[derive(Default)]
 pub struct Skills {
@@ -26,7 +26,7 @@ struct Known {
 
 impl Known {
     /// A skill that the list tells the model of although nobody has trusted it as it is.
-    fn listed_untrusted(&self) -> Option<&HomePath> {
+    fn listed_untrusted(&self) -> Option<&Place> {
         let listed = self.skills.iter().map(|skill| &skill.location);
         listed.into_iter().find(|location| self.files.untrusted.iter().any(|file| file.path == **location))
     }
@@ -69,13 +69,12 @@ impl Skills {
         if !is_same || files.is_settling() {
             return self.read(home, files);
         }
-        write_snapshot(home, &snapshot).map(|()| false)
+        home.write_skills_snapshot(&snapshot).map(|()| false)
     }
 
     fn read(&self, home: &Home, files: Arc<SkillFiles>) -> Result<bool, StoreError> {
         let mut skills = Vec::new();
-        let is_hidden = |path: &HomePath| path.as_str().split('/').any(|name| name.starts_with('.'));
-        let paths = files.files.iter().map(|file| &file.path).filter(|path| !is_hidden(path));
+        let paths = files.files.iter().map(|file| &file.path).filter(|path| !path.is_hidden());
         for path in paths.filter(|path| path.file_name() == "SKILL.md") {
             skills.push(match home.read_bytes(path) {
                 Ok(bytes) => Skill::parse(path, &bytes),
@@ -83,24 +82,15 @@ impl Skills {
             });
         }
         files.unlisted.iter().for_each(|unlisted| refuse(&mut skills, unlisted));
-        files.untrusted.iter().filter(|file| is_hidden(&file.path)).for_each(|file| note_hidden(&mut skills, file));
+        files.untrusted.iter().filter(|file| file.path.is_hidden()).for_each(|file| note_hidden(&mut skills, file));
         let fresh = Known { snapshot: snapshot(&skills), skills, files };
-        write_snapshot(home, &fresh.snapshot)?;
+        home.write_skills_snapshot(&fresh.snapshot)?;
         let mut known = self.known();
         let shown = |known: &Known| (known.skills.clone(), known.files.untrusted.clone());
         let changed = shown(&known) != shown(&fresh);
         *known = fresh;
         Ok(changed)
     }
-}
-
-fn write_snapshot(home: &Home, snapshot: &str) -> Result<(), StoreError> {
-    let path = HomePath::parse(SNAPSHOT).map_err(|_| StoreError::NotFound { what: SNAPSHOT.to_owned() })?;
-    let current = home.read_text(&path).map(|text| text.content);
-    if current.ok().as_deref() != Some(snapshot) {
-        home.save_text(&path, snapshot, &Expect::Anything)?;
-    }
-    Ok(())
 }
 
 /// A skill with something in its folder that cannot be told apart from other versions of it is not used.
@@ -110,7 +100,7 @@ fn refuse(skills: &mut Vec<Skill>, unlisted: &Unlisted) {
     if let Some(skill) = around(skills, path) {
         skill.error.get_or_insert(error);
     } else if let Some(folder) = path.split('/').nth(1)
-        && let Ok(location) = HomePath::parse(&format!("{PINNED}/{folder}/SKILL.md"))
+        && let Ok(location) = Place::parse(&format!("{}/{folder}/SKILL.md", Root::Skills))
     {
         skills.push(Skill { error: Some(error), ..Skill::parse(&location, b"") });
     }
@@ -133,7 +123,7 @@ const HIDDEN: &str = "its folder has hidden files";
 /// The skill in whose folder a path lies.
 fn around<'s>(skills: &'s mut [Skill], path: &str) -> Option<&'s mut Skill> {
     let inside = |skill: &Skill| {
-        let folder = skill.location.parent().unwrap_or(PINNED);
+        let folder = skill.location.parent();
         path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
     };
     skills.iter_mut().filter(|skill| inside(skill)).max_by_key(|skill| skill.location.as_str().len())
@@ -141,14 +131,14 @@ fn around<'s>(skills: &'s mut [Skill], path: &str) -> Option<&'s mut Skill> {
 
 /// Brings the list of skills up to date before a request is made with it. The skill whose description that request holds
 /// although nobody has trusted it as it is; none where all are trusted.
-pub fn refresh_before_request(services: &Services) -> Option<Taint> {
-    match services.skills.refresh(&services.home) {
-        Ok(true) => services.hub.notice(Notice::SkillsChanged),
+pub fn refresh_before_request(tenant: &Tenant) -> Option<Taint> {
+    match tenant.skills.refresh(&tenant.home) {
+        Ok(true) => tenant.hub.notice(Notice::SkillsChanged),
         Ok(false) => {}
         Err(error) => {
             tracing::warn!(%error, "the list of skills could not be brought up to date");
-            return Some(Taint::Skill(format!("{PINNED}/")));
+            return Some(Taint::Skill(format!("{}/", Root::Skills)));
         }
     }
-    services.skills.known().listed_untrusted().map(|path| Taint::Skill(path.to_string()))
+    tenant.skills.known().listed_untrusted().map(|path| Taint::Skill(path.to_string()))
 }

@@ -11,8 +11,8 @@ use tokio::sync::mpsc;
 use super::notice::{ChangedBy, Notice};
 use super::skills::Skills;
 use super::{Engine, blocking};
-use crate::domain::HomePath;
-use crate::store::{Home, ROOTS};
+use crate::domain::{Place, Root};
+use crate::store::Home;
 
 /// A burst of changes (a checkout, a save by rename) is handled once, so long after its last event.
 const QUIET: Duration = Duration::from_millis(60);
@@ -20,16 +20,17 @@ const QUIET: Duration = Duration::from_millis(60);
 const SWEEP: Duration = Duration::from_secs(30);
 
 /// Follows the home until the engine is gone. Changes it cannot see by events are found by a regular look.
-pub fn start(engine: &Arc<Engine>, skills: Arc<Skills>, authors: Arc<FileAuthors>) {
+pub fn start(engine: &Arc<Engine>) {
     let (to, events) = mpsc::channel::<Vec<PathBuf>>(256);
-    let home = engine.services().home.clone();
+    let tenant = engine.tenant();
+    let (home, skills, authors) = (tenant.home.clone(), tenant.skills.clone(), tenant.authors.clone());
     let watcher = watcher(&home, to);
     let state = Follow { engine: Arc::downgrade(engine), home, skills, authors, seen: BTreeMap::new() };
     tokio::spawn(state.run(events, watcher));
 }
 
-/// FileAuthors made through the API, so that the change they cause on disk is not announced as somebody else's; and what other
-/// programs were seen to change.
+/// Who wrote which version of a file: those of people and runs are noted before they are written, so that the watcher does
+/// not announce them as another program's; those of other programs when they are seen.
 #[derive(Default)]
 pub struct FileAuthors {
     ours: Mutex<Versions>,
@@ -40,17 +41,17 @@ pub struct FileAuthors {
 type Versions = BTreeMap<String, (String, ChangedBy)>;
 
 impl FileAuthors {
-    pub fn note(&self, path: &HomePath, etag: &str, by: ChangedBy) {
+    pub fn note(&self, path: &Place, etag: &str, by: ChangedBy) {
         put(&self.ours, path, (etag.to_owned(), by));
     }
 
     /// Who wrote the version of a file that has this hash. `None` for what was there before this start of the server.
-    pub fn known(&self, path: &HomePath, etag: &str) -> Option<ChangedBy> {
+    pub fn known(&self, path: &Place, etag: &str) -> Option<ChangedBy> {
         find(&self.ours, path, etag).or_else(|| find(&self.others, path, etag))
     }
 
     /// Whose the change is that was seen on disk.
-    fn author(&self, path: &HomePath, etag: Option<&str>) -> ChangedBy {
+    fn author(&self, path: &Place, etag: Option<&str>) -> ChangedBy {
         let etag = etag.unwrap_or_default();
         find(&self.ours, path, etag).unwrap_or_else(|| {
             put(&self.others, path, (etag.to_owned(), ChangedBy::Disk));
@@ -59,11 +60,11 @@ impl FileAuthors {
     }
 }
 
-fn put(versions: &Mutex<Versions>, path: &HomePath, version: (String, ChangedBy)) {
+fn put(versions: &Mutex<Versions>, path: &Place, version: (String, ChangedBy)) {
     versions.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_string(), version);
 }
 
-fn find(versions: &Mutex<Versions>, path: &HomePath, etag: &str) -> Option<ChangedBy> {
+fn find(versions: &Mutex<Versions>, path: &Place, etag: &str) -> Option<ChangedBy> {
     let versions = versions.lock().unwrap_or_else(PoisonError::into_inner);
     versions.get(path.as_str()).filter(|(known, _)| known == etag).map(|(_, by)| *by)
 }
@@ -80,16 +81,16 @@ fn watcher(home: &Home, to: mpsc::Sender<Vec<PathBuf>>) -> Option<notify::Recomm
     };
     let mut watcher =
         notify::recommended_watcher(handler).inspect_err(|e| tracing::warn!(%e, "no file events")).ok()?;
-    for root in ROOTS {
-        if let Err(error) = watcher.watch(&home.path().join(root), RecursiveMode::Recursive) {
-            tracing::warn!(root, %error, "cannot watch; looking every {} s instead", SWEEP.as_secs());
+    for root in Root::ALL {
+        if let Err(error) = watcher.watch(&home.path().join(root.name()), RecursiveMode::Recursive) {
+            tracing::warn!(%root, %error, "cannot watch; looking every {} s instead", SWEEP.as_secs());
         }
     }
     Some(watcher)
 }
 
 /// Size and time of a file as last seen, and its hash.
-type Seen = BTreeMap<HomePath, (u64, f64, Option<String>)>;
+type Seen = BTreeMap<Place, (u64, f64, Option<String>)>;
 
 struct Follow {
     engine: std::sync::Weak<Engine>,
@@ -128,16 +129,16 @@ impl Follow {
         drop(watcher);
     }
 
-    fn roots(&self, paths: &[PathBuf]) -> Vec<&'static str> {
+    fn roots(&self, paths: &[PathBuf]) -> Vec<Root> {
         let inside = |path: &Path| {
             let first = path.strip_prefix(self.home.path()).ok()?.components().next()?;
-            ROOTS.into_iter().find(|root| first.as_os_str() == *root)
+            Root::ALL.into_iter().find(|root| first.as_os_str() == root.name())
         };
         paths.iter().filter_map(|path| inside(path)).collect()
     }
 
     /// Compares the folders with what was seen before; returns the paths that differ with their new hash.
-    async fn look(&mut self, only: Option<BTreeSet<&'static str>>) -> Vec<(HomePath, Option<String>)> {
+    async fn look(&mut self, only: Option<BTreeSet<Root>>) -> Vec<(Place, Option<String>)> {
         let home = self.home.clone();
         let seen = std::mem::take(&mut self.seen);
         let looked = tokio::task::spawn_blocking(move || look(&home, seen, only.as_ref())).await;
@@ -149,38 +150,38 @@ impl Follow {
     async fn read_skills(&self, engine: &Arc<Engine>) {
         let (skills, home) = (self.skills.clone(), self.home.clone());
         match blocking(move || skills.scan(&home)).await {
-            Ok(true) => engine.services().hub.notice(Notice::SkillsChanged),
+            Ok(true) => engine.tenant().hub.notice(Notice::SkillsChanged),
             Ok(false) => {}
             Err(error) => tracing::warn!(%error, "could not read the skills"),
         }
     }
 
-    async fn tell(&self, engine: &Arc<Engine>, changed: Vec<(HomePath, Option<String>)>) {
-        let services = engine.services();
-        let touches = |root: &str| changed.iter().any(|(path, _)| path.root() == root);
-        let prompt = touches("workspace") || touches("skills") || touches("memory");
-        if touches("skills") {
+    async fn tell(&self, engine: &Arc<Engine>, changed: Vec<(Place, Option<String>)>) {
+        let tenant = engine.tenant();
+        let touches = |root: Root| changed.iter().any(|(path, _)| path.root() == root);
+        let prompt = Root::ALL.into_iter().any(|root| root.is_persona() && touches(root));
+        if touches(Root::Skills) {
             self.read_skills(engine).await;
         }
-        for library in [&services.memory, &services.knowledge].into_iter().filter(|library| touches(library.folder())) {
+        for library in [&tenant.memory, &tenant.knowledge].into_iter().filter(|library| touches(library.root())) {
             let library = library.clone();
             tokio::task::spawn_blocking(move || library.follow_if_open());
         }
         for (path, etag) in changed {
             let by = self.authors.author(&path, etag.as_deref());
-            services.hub.notice(Notice::FileChanged { path: path.to_string(), etag, by });
+            tenant.hub.notice(Notice::FileChanged { path: path.to_string(), etag, by });
         }
         if prompt {
-            services.models.prefix_changed().await;
+            tenant.models.prefix_changed().await;
         }
     }
 }
 
-fn look(home: &Home, seen: Seen, only: Option<&BTreeSet<&'static str>>) -> (Seen, Vec<(HomePath, Option<String>)>) {
-    let looked_at = |root: &str| only.is_none_or(|only| only.contains(root));
+fn look(home: &Home, seen: Seen, only: Option<&BTreeSet<Root>>) -> (Seen, Vec<(Place, Option<String>)>) {
+    let looked_at = |root: Root| only.is_none_or(|only| only.contains(&root));
     let (mut old, mut fresh): (Seen, Seen) = seen.into_iter().partition(|(path, _)| looked_at(path.root()));
     let mut changed = Vec::new();
-    for root in ROOTS.into_iter().filter(|root| looked_at(root)) {
+    for root in Root::ALL.into_iter().filter(|root| looked_at(*root)) {
         for file in home.list(root).unwrap_or_default() {
             let before = old.remove(&file.path);
             let same = before.as_ref().is_some_and(|(size, at, _)| *size == file.size && *at == file.modified);

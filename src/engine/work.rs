@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use super::models::{Silent, Watch};
+use super::models::{NoProgress, StartProgress};
 use super::skills::refresh_before_request;
-use super::{EngineError, Services, blocking};
-use crate::agent::{Ending, Fallback, Recorder, Run, Stopper, Tasks, compress, finish_calls, run, title};
+use super::{EngineError, Tenant};
+use crate::agent::{Fallback, Recorder, Run, RunEnd, StopSignal, Tasks, compress, finish_calls, run, title};
 use crate::domain::{Chosen, Message, Outcome, Role, Session, SessionId, StatusKind};
 use crate::store::KeptArchive;
 
 /// What a run begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Begin {
+pub enum RunStart {
     /// The person's question.
     Question,
     /// Calls that waited for a person when the server stopped.
@@ -20,25 +20,28 @@ pub enum Begin {
 
 /// One work, from finding the model to its outcome.
 pub async fn work(
-    services: Arc<Services>,
+    tenant: Arc<Tenant>,
     session_id: SessionId,
     mut recorder: Recorder,
-    (begin, stopper, chosen): (Begin, Stopper, Chosen),
-) -> Result<Ending, String> {
+    (begin, stop_signal, chosen): (RunStart, StopSignal, Chosen),
+) -> Result<RunEnd, String> {
     let tasks = Tasks {
         session_id,
-        home: services.home.clone(),
-        registry: services.registry.clone(),
-        policy: services.policy.clone(),
-        limits: services.limits,
-        stopper: stopper.clone(),
+        home: tenant.home.clone(),
+        tools: {
+            let tenant = tenant.clone();
+            Arc::new(move |session| tenant.tools(session))
+        },
+        policy: tenant.policy.clone(),
+        limits: tenant.runtime.config.limits,
+        stop_signal: stop_signal.clone(),
         untrusted: {
-            let services = services.clone();
-            Arc::new(move || refresh_before_request(&services))
+            let tenant = tenant.clone();
+            Arc::new(move || refresh_before_request(&tenant))
         },
     };
     let mut first = 0;
-    if begin == Begin::Calls {
+    if begin == RunStart::Calls {
         // No model is needed, and none may be there, until a person has answered.
         if let Some(ending) = finish_calls(&tasks, &mut recorder).await.map_err(|error| error.0)? {
             return Ok(ending);
@@ -47,18 +50,18 @@ pub async fn work(
     }
     let mut progress = Progress(&recorder);
     let client = tokio::select! {
-        () = stopper.cancel.cancelled() => return Ok(Ending::Outcome(stopper.outcome())),
-        client = services.models.client(&chosen, &mut progress) => client,
+        () = stop_signal.cancel.cancelled() => return Ok(RunEnd::Outcome(stop_signal.outcome())),
+        client = tenant.models.client(&chosen, &mut progress) => client,
     };
     let client = match client {
         Ok(client) => client,
         Err(error) => {
             let (code, retryable, about) = (error.code().to_owned(), error.retryable(), error.about());
-            return Ok(Ending::Outcome(Outcome::Error { error: error.to_string(), code, retryable, about }));
+            return Ok(RunEnd::Outcome(Outcome::Error { error: error.to_string(), code, retryable, about }));
         }
     };
-    let authors = services.authors.clone();
-    let models = services.models.clone();
+    let authors = tenant.authors.clone();
+    let models = tenant.models.clone();
     let fallback: Fallback = Arc::new(move |asked| {
         let (models, chosen) = (models.clone(), chosen.clone());
         Box::pin(async move { models.fallback(&chosen, &asked).await })
@@ -67,8 +70,8 @@ pub async fn work(
         tasks,
         client,
         fallback,
-        memory: services.memory.clone(),
-        tokens: services.tokens.clone(),
+        memory: tenant.memory.clone(),
+        tokens: tenant.runtime.tokens.clone(),
         writers: Arc::new(move |path, etag| authors.known(path, etag)),
     };
     run(&run_now, &mut recorder, first).await.map_err(|error| error.0)
@@ -77,7 +80,7 @@ pub async fn work(
 /// Tells the session's followers how the start of the model is coming on.
 struct Progress<'a>(&'a Recorder);
 
-impl Watch for Progress<'_> {
+impl StartProgress for Progress<'_> {
     async fn told(&mut self, message: &str, progress: Option<f32>) {
         // Nobody follows any more: the start goes on all the same.
         let _ = self.0.send_status(StatusKind::StartingModel, message.to_owned(), progress, None).await;
@@ -85,20 +88,20 @@ impl Watch for Progress<'_> {
 }
 
 /// A title for a session, from its first exchange. Falls back to the beginning of the question.
-pub async fn make_title(services: &Services, session: &Session) -> String {
+pub async fn make_title(tenant: &Tenant, session: &Session) -> String {
     let said = |role| session.messages.iter().filter(move |m| m.role == role && !m.words().is_empty());
     let question = said(Role::User).next().map(|m| m.words()).unwrap_or_default();
     // What was said last is the answer; before it often stands only what the model is about to do.
     let answer = said(Role::Assistant).next_back().map(|m| m.content.as_str()).unwrap_or_default();
-    match services.models.client(&session.chosen, &mut Silent).await {
+    match tenant.models.client(&session.chosen, &mut NoProgress).await {
         Ok(client) => title::make(&client, &question, answer).await,
         Err(_) => title::tidy(&question),
     }
 }
 
 /// What stands for `older`, made by the model that the session has chosen.
-pub async fn summary_of(services: &Services, chosen: &Chosen, older: &[Arc<Message>]) -> Result<String, EngineError> {
-    let client = services.models.client(chosen, &mut Silent).await?;
+pub async fn summary_of(tenant: &Tenant, chosen: &Chosen, older: &[Arc<Message>]) -> Result<String, EngineError> {
+    let client = tenant.models.client(chosen, &mut NoProgress).await?;
     let summary = compress::summarise(&client, older).await?;
     if summary.is_empty() {
         return Err(EngineError::Internal("the model returned an empty summary; nothing was changed"));
@@ -107,11 +110,6 @@ pub async fn summary_of(services: &Services, chosen: &Chosen, older: &[Arc<Messa
 }
 
 /// Keeps `older`; the file's name.
-pub async fn archive(
-    services: &Services,
-    id: &SessionId,
-    older: Vec<Arc<Message>>,
-) -> Result<KeptArchive, EngineError> {
-    let (home, id) = (services.home.clone(), id.clone());
-    blocking(move || home.archive(&id, &older)).await
+pub async fn archive(tenant: &Tenant, id: &SessionId, older: Vec<Arc<Message>>) -> Result<KeptArchive, EngineError> {
+    Ok(tenant.log.archive(tenant.claim, id, older).await?)
 }

@@ -1,4 +1,4 @@
-//! Documents as text, read where they can do no harm.
+//! Extracts text from documents in a sandboxed helper process.
 //!
 //! PDF, HTML and office files come from anywhere, and a parser that meets a hostile one may overflow its stack, never end or
 //! take all memory there is. No thread survives that, so they are read by a **reader**: this program as a helper process

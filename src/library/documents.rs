@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use super::follow::MUCH;
 use super::{Library, LibraryError};
-use crate::domain::HomePath;
+use crate::domain::{Place, RelPath};
 use crate::heap;
 use crate::retrieval::Listed;
 use crate::retrieval::extract::{Document, DocumentKind, Unreadable, VERSION};
-use crate::retrieval::index::{Plan, fingerprint};
+use crate::retrieval::index::{IndexUpdate, fingerprint};
 use crate::store::{Home, StoreError};
 
 /// How long a question waits for new documents. After that it is answered from what there is, and reading goes on.
@@ -30,16 +30,17 @@ pub struct Refused {
 }
 
 /// What is text, and the documents, smallest first: of those that are waited for, as many as can be.
-pub fn apart(plan: Plan) -> (Plan, Vec<Listed>) {
+pub fn apart(plan: IndexUpdate) -> (IndexUpdate, Vec<Listed>) {
     let (mut documents, read): (Vec<_>, Vec<_>) =
         plan.read.into_iter().partition(|file| DocumentKind::of(&file.path).is_some());
     documents.sort_by_key(|file| file.size);
-    (Plan { read, gone: plan.gone }, documents)
+    (IndexUpdate { read, gone: plan.gone }, documents)
 }
 
 /// The content of a file, or why it cannot be had.
-pub fn bytes(home: &Home, path: &HomePath) -> Result<Vec<u8>, Unreadable> {
-    home.read_bytes(path).map_err(|error| match error {
+pub fn bytes(home: &Home, path: &RelPath) -> Result<Vec<u8>, Unreadable> {
+    let place = Place::try_from(path.clone()).map_err(|bad| Unreadable::NotOpened(bad.to_string()))?;
+    home.read_bytes(&place).map_err(|error| match error {
         StoreError::TooLarge { .. } => Unreadable::FileLimit,
         other => Unreadable::NotOpened(other.to_string()),
     })
@@ -112,7 +113,7 @@ impl Library {
             let refused = Refused { version: VERSION, files };
             let text = serde_json::to_string(&refused).expect("codes and texts are JSON");
             if let Err(error) = self.home.caches().keep_text(&self.refused_name(), &text) {
-                tracing::warn!(folder = self.settings.folder, %error, "which files are unreadable could not be kept");
+                tracing::warn!(folder = self.folder(), %error, "which files are unreadable could not be kept");
             }
         }
         Ok(())
@@ -128,7 +129,7 @@ impl Library {
     }
 
     fn refused_name(&self) -> String {
-        format!("{}-unreadable.json", self.settings.folder)
+        format!("{}-unreadable.json", self.folder())
     }
 
     /// Waits until all is read, but no longer than a person would.

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Library, LibraryError, SearchOptions, TESTS};
 use crate::clock;
-use crate::domain::{Hit, HomePath};
-use crate::retrieval::cases::{Case, Problem, parse};
+use crate::domain::{Hit, Place};
+use crate::retrieval::cases::{Problem, TestCase, parse};
 use crate::store::StoreError;
 
 /// How far a hit is looked for; beyond it a test counts as not found.
@@ -16,7 +16,7 @@ const DEPTH: usize = 20;
 
 /// One run of a folder's tests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Report {
+pub struct TestReport {
     pub folder: String,
     /// Unix seconds.
     pub at: f64,
@@ -31,9 +31,9 @@ pub struct Report {
     pub latency_ms: Latency,
     pub results: Vec<CaseResult>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<Before>,
-    pub worse: Vec<Moved>,
-    pub better: Vec<Moved>,
+    pub before: Option<PreviousRun>,
+    pub worse: Vec<RankChange>,
+    pub better: Vec<RankChange>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -51,11 +51,11 @@ pub struct CaseResult {
     /// Of the first right hit; null when none is.
     pub rank: Option<u32>,
     /// The first hits.
-    pub found: Vec<Place>,
+    pub found: Vec<FoundPassage>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Place {
+pub struct FoundPassage {
     pub source: String,
     pub heading: Option<String>,
     pub lines: Option<(u32, u32)>,
@@ -64,7 +64,7 @@ pub struct Place {
 
 /// The run before.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Before {
+pub struct PreviousRun {
     pub at: f64,
     pub recall_at_k: f64,
     pub mrr: f64,
@@ -72,7 +72,7 @@ pub struct Before {
 
 /// A question whose right hit stands elsewhere than before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Moved {
+pub struct RankChange {
     pub line: u32,
     pub query: String,
     pub before: Option<u32>,
@@ -84,8 +84,8 @@ impl Library {
     ///
     /// # Errors
     /// When the file is there and cannot be read.
-    pub fn cases(&self) -> Result<(Vec<Case>, Vec<Problem>), LibraryError> {
-        let Ok(path) = HomePath::parse(&self.tests_path()) else { return Ok(Default::default()) };
+    pub fn cases(&self) -> Result<(Vec<TestCase>, Vec<Problem>), LibraryError> {
+        let Ok(path) = Place::parse(&self.tests_path()) else { return Ok(Default::default()) };
         match self.home.read_text(&path) {
             Ok(text) => Ok(parse(&text.content)),
             Err(StoreError::NotFound { .. }) => Ok(Default::default()),
@@ -101,7 +101,7 @@ impl Library {
     ///
     /// # Errors
     /// When the tests or the folder cannot be read.
-    pub fn examine(self: &Arc<Self>, k: usize) -> Result<Report, LibraryError> {
+    pub fn examine(self: &Arc<Self>, k: usize) -> Result<TestReport, LibraryError> {
         let (cases, _) = self.cases()?;
         let before = self.last_report();
         let mut results = Vec::with_capacity(cases.len());
@@ -121,10 +121,10 @@ impl Library {
                 query: case.query.clone(),
                 expected: case.expected(),
                 rank,
-                found: found.hits.iter().take(k).map(Place::of).collect(),
+                found: found.hits.iter().take(k).map(FoundPassage::of).collect(),
             });
         }
-        let report = Report {
+        let report = TestReport {
             folder: self.folder().to_owned(),
             at: clock::now(),
             k: k as u32,
@@ -146,11 +146,11 @@ impl Library {
     }
 
     /// The last run, where there was one.
-    pub fn last_report(&self) -> Option<Report> {
+    pub fn last_report(&self) -> Option<TestReport> {
         serde_json::from_str(&self.home.caches().text(&self.report_name())?).ok()
     }
 
-    fn remember(&self, report: &Report) -> Result<(), Box<dyn std::error::Error>> {
+    fn remember(&self, report: &TestReport) -> Result<(), Box<dyn std::error::Error>> {
         Ok(self.home.caches().keep_text(&self.report_name(), &serde_json::to_string_pretty(report)?)?)
     }
 
@@ -159,21 +159,22 @@ impl Library {
     }
 }
 
-impl Place {
+impl FoundPassage {
     fn of(hit: &Hit) -> Self {
         Self { source: hit.source.clone(), heading: hit.heading.clone(), lines: hit.lines, score: hit.score }
     }
 }
 
-impl Report {
+impl TestReport {
     /// A question that was asked before and now has its right hit at another place is better or worse.
-    fn compared(mut self, before: Option<&Report>) -> Self {
+    fn compared(mut self, before: Option<&TestReport>) -> Self {
         let Some(before) = before else { return self };
-        self.before = Some(Before { at: before.at, recall_at_k: before.recall_at_k, mrr: before.mrr });
+        self.before = Some(PreviousRun { at: before.at, recall_at_k: before.recall_at_k, mrr: before.mrr });
         for result in &self.results {
             let same = |old: &&CaseResult| old.query == result.query && old.expected == result.expected;
             let Some(old) = before.results.iter().find(same) else { continue };
-            let moved = Moved { line: result.line, query: result.query.clone(), before: old.rank, now: result.rank };
+            let moved =
+                RankChange { line: result.line, query: result.query.clone(), before: old.rank, now: result.rank };
             let place = |rank: Option<u32>| rank.unwrap_or(u32::MAX);
             match place(result.rank).cmp(&place(old.rank)) {
                 std::cmp::Ordering::Greater => self.worse.push(moved),

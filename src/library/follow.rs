@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::{IndexState, Keep, Library, LibraryError, Progress, TESTS, View, documents};
+use super::{IndexState, IndexStorage, Library, LibraryError, Progress, TESTS, View, documents};
 use crate::heap;
-use crate::retrieval::index::Plan;
-use crate::retrieval::shelf::ShelfError;
+use crate::retrieval::chunk_index::IndexError;
+use crate::retrieval::index::IndexUpdate;
 use crate::retrieval::{FolderIndex, Listed};
-use crate::store::Look;
+use crate::store::FolderScan;
 
 /// More new bytes than this are read beside, while searches go on: a second's work.
 const AT_ONCE: u64 = 4 << 20;
@@ -27,7 +27,7 @@ impl Library {
             return Ok(());
         }
         let mut seen = self.lock(&self.seen);
-        let changed = self.home.look(self.settings.folder, &mut seen.look);
+        let changed = self.home.look(self.root(), &mut seen.look);
         seen.indexed &= matches!(changed, Ok(false));
         self.left_out.store(seen.look.left_out(), Ordering::Relaxed);
         changed?;
@@ -67,7 +67,7 @@ impl Library {
             self.embed_if_used();
         } else {
             drop(seen);
-            self.build_beside(Plan::default(), documents);
+            self.build_beside(IndexUpdate::default(), documents);
             self.wait_for_building();
         }
         Ok(())
@@ -80,30 +80,32 @@ impl Library {
             return;
         }
         if let Err(error) = self.follow() {
-            tracing::warn!(folder = self.settings.folder, %error, "the index could not follow the files");
+            tracing::warn!(folder = self.folder(), %error, "the index could not follow the files");
         }
     }
 
-    fn listing(&self, look: &Look) -> Vec<Listed> {
-        let tests = format!("{}/{TESTS}", self.settings.folder);
+    fn listing(&self, look: &FolderScan) -> Vec<Listed> {
+        let tests = format!("{}/{TESTS}", self.folder());
         let documents = look.files().into_iter().filter(|file| file.path.as_str() != tests);
-        documents.map(|file| Listed { path: file.path, stamp: file.stamp, size: file.size }).collect()
+        documents
+            .map(|file| Listed { path: file.path.rel_path().clone(), stamp: file.stamp, size: file.size })
+            .collect()
     }
 
     /// An index on disk that cannot be used is a cache: it is made anew. Where it cannot be kept (a full disk), it is
     /// made in memory.
     fn open(&self) -> Result<FolderIndex, LibraryError> {
         let limits = self.settings.limits;
-        if self.settings.keep == Keep::InMemory {
+        if self.settings.keep == IndexStorage::InMemory {
             return Ok(FolderIndex::in_memory(limits)?);
         }
-        let name = self.settings.folder;
+        let name = self.folder();
         let first = FolderIndex::on_disk(&self.home.caches().folder(name)?, limits);
         let error = match first {
             Ok(index) => return Ok(index),
             Err(error) => error,
         };
-        if !matches!(error, ShelfError::Outdated) {
+        if !matches!(error, IndexError::Outdated) {
             tracing::warn!(folder = name, %error, "the index on disk cannot be used and is made anew");
         }
         self.home.caches().clear_folder(name)?;
@@ -113,7 +115,7 @@ impl Library {
         })
     }
 
-    fn apply(&self, index: &mut FolderIndex, plan: &Plan) -> Result<(), LibraryError> {
+    fn apply(&self, index: &mut FolderIndex, plan: &IndexUpdate) -> Result<(), LibraryError> {
         let mut changed = false;
         for path in &plan.gone {
             index.remove(path)?;
@@ -129,16 +131,16 @@ impl Library {
         Ok(())
     }
 
-    fn build_beside(self: &Arc<Self>, text: Plan, documents: Vec<Listed>) {
+    fn build_beside(self: &Arc<Self>, text: IndexUpdate, documents: Vec<Listed>) {
         if self.building.swap(true, Ordering::AcqRel) {
             return;
         }
         let total = (text.read.len() + documents.len()) as u32;
         self.report(Progress { state: IndexState::Building, done: 0, total });
         let library = self.clone();
-        let building = std::thread::Builder::new().name(format!("index {}", self.settings.folder)).spawn(move || {
+        let building = std::thread::Builder::new().name(format!("index {}", self.folder())).spawn(move || {
             if let Err(error) = library.build(text, &documents) {
-                tracing::warn!(folder = library.settings.folder, %error, "building the index stopped");
+                tracing::warn!(folder = library.folder(), %error, "building the index stopped");
             }
             heap::give_back();
             library.end_building();
@@ -151,7 +153,7 @@ impl Library {
     }
 
     /// Text first: it is quick, and documents may be anything but.
-    fn build(self: &Arc<Self>, plan: Plan, documents: &[Listed]) -> Result<(), LibraryError> {
+    fn build(self: &Arc<Self>, plan: IndexUpdate, documents: &[Listed]) -> Result<(), LibraryError> {
         let total = (plan.read.len() + documents.len()) as u32;
         let mut done = 0;
         let mut rest = plan.read.as_slice();
@@ -163,7 +165,7 @@ impl Library {
                 bytes <= BATCH
             };
             let count = rest.iter().take_while(fits).count().max(1).min(rest.len());
-            let batch = Plan { read: rest[..count].to_vec(), gone: std::mem::take(&mut gone) };
+            let batch = IndexUpdate { read: rest[..count].to_vec(), gone: std::mem::take(&mut gone) };
             rest = &rest[count..];
             let mut guard = self.lock(&self.index);
             if let Some(index) = guard.as_mut() {

@@ -8,9 +8,9 @@ use crate::retrieval::Address;
 
 use super::{IndexState, Library, Progress};
 use crate::domain::knowledge::{ModelName, WeightReason};
-use crate::domain::{EmbedError, Embedder, Side};
+use crate::domain::{EmbedError, Embedder, EmbeddingInput};
 use crate::heap;
-use crate::retrieval::shelf::key;
+use crate::retrieval::chunk_index::key;
 use crate::retrieval::vectors::Question;
 use crate::retrieval::{Snapshot, Vectors};
 
@@ -22,7 +22,7 @@ pub(super) const SHOWN_EVERY: Duration = Duration::from_millis(300);
 const SOON: Duration = Duration::from_millis(700);
 /// After a failure the model is not asked again for so long.
 pub(super) const PAUSE: Duration = Duration::from_secs(30);
-/// With fewer of the chunks embedded, the vector leg does not answer yet.
+/// With fewer of the chunks embedded, the vector retriever does not answer yet.
 const ENOUGH: f64 = 0.9;
 /// Vectors of texts that are gone are dropped when they are more than these and more than those that are wanted.
 pub(super) const GARBAGE: usize = 256;
@@ -57,7 +57,7 @@ impl Library {
     /// Loads the model and makes the vectors that are missing, so that the first question finds them.
     pub fn warm(self: &Arc<Self>) {
         if let Err(error) = self.follow() {
-            tracing::warn!(folder = self.settings.folder, %error, "the folder cannot be indexed");
+            tracing::warn!(folder = self.folder(), %error, "the folder cannot be indexed");
         }
         self.prepare();
     }
@@ -82,7 +82,7 @@ impl Library {
         if f64::from(embedded.done) < f64::from(embedded.total) * ENOUGH {
             return Err(WeightReason::Embedding);
         }
-        let vector = store.embedder.embed(Side::Query, &[query]).map_err(|error| {
+        let vector = store.embedder.embed(EmbeddingInput::Query, &[query]).map_err(|error| {
             self.failed(error);
             WeightReason::EmbeddingFailed
         })?;
@@ -107,7 +107,7 @@ impl Library {
             }
             if !self.loading.swap(true, Ordering::AcqRel) {
                 let library = self.clone();
-                let loader = std::thread::Builder::new().name(format!("load {}", self.settings.folder));
+                let loader = std::thread::Builder::new().name(format!("load {}", self.folder()));
                 let spawned = loader.spawn(move || {
                     let _ = library.store();
                     heap::give_back();
@@ -155,12 +155,12 @@ impl Library {
     }
 
     fn cache_name(&self, embedder: &dyn Embedder) -> String {
-        format!("{}-{}.vectors", self.settings.folder, embedder.id())
+        format!("{}-{}.vectors", self.folder(), embedder.id())
     }
 
     fn failed(&self, error: EmbedError) -> EmbedError {
         if !matches!(error, EmbedError::Missing(_)) {
-            tracing::warn!(folder = self.settings.folder, %error, "search goes on without vectors");
+            tracing::warn!(folder = self.folder(), %error, "search goes on without vectors");
         }
         *self.lock(&self.no_store) = Some((Instant::now(), error.clone()));
         error
@@ -182,7 +182,7 @@ impl Library {
             return;
         }
         let library = self.clone();
-        let started = std::thread::Builder::new().name(format!("embed {}", self.settings.folder)).spawn(move || {
+        let started = std::thread::Builder::new().name(format!("embed {}", self.folder())).spawn(move || {
             if let Some(store) = library.view().store.clone().filter(|_| wanted) {
                 library.embed(&store);
             }
@@ -219,7 +219,7 @@ impl Library {
             }
         }
         if let Err(error) = self.drop_garbage(store) {
-            tracing::warn!(folder = self.settings.folder, %error, "old vectors are kept");
+            tracing::warn!(folder = self.folder(), %error, "old vectors are kept");
         }
     }
 
@@ -233,7 +233,7 @@ impl Library {
                 texts.push(chunk.indexed());
             }
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-            let made = store.embedder.embed(Side::Passage, &texts)?;
+            let made = store.embedder.embed(EmbeddingInput::Passage, &texts)?;
             let mut vectors = store.write();
             for ((_, key), vector) in chunks.iter().zip(&made) {
                 vectors.add(*key, vector).map_err(|error| EmbedError::Unavailable(error.to_string()))?;

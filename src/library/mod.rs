@@ -1,4 +1,4 @@
-//! A folder of documents, searched. The index follows the files: every question first looks whether one changed.
+//! A searchable folder of documents. Every search first updates the index from the files that changed.
 //!
 //! Everything here blocks and is called where blocking is allowed. What takes long (many new files, many new vectors) is
 //! done by a thread beside; searches answer from what there is until then, and say so.
@@ -17,14 +17,16 @@ use std::time::Instant;
 
 use crate::retrieval::Address;
 
-use crate::domain::knowledge::{Embedded, ModelName, Search, Took, WeightReason};
-use crate::domain::{EmbedError, Embedder, Hit, TokenEmbedder};
+use crate::domain::knowledge::{Embedded, ModelName, Search, SearchTimings, WeightReason};
+use crate::domain::{EmbedError, Embedder, Hit, Root, TokenEmbedder};
 use crate::extraction::Extractor;
 use crate::retrieval::analyse::Analyser;
-use crate::retrieval::shelf::{FileState, ShelfError, StoredChunk};
+use crate::retrieval::chunk_index::{FileState, IndexError, StoredChunk};
 use crate::retrieval::windows::WindowLimit;
-use crate::retrieval::{Asked, FolderIndex, Limits, Ranking, SearchError, Searchable, Snapshot, wants_words_only};
-use crate::store::{Home, Look, StoreError};
+use crate::retrieval::{
+    FolderIndex, Limits, Ranking, SearchError, SearchRequest, Searchable, Snapshot, wants_words_only,
+};
+use crate::store::{FolderScan, Home, StoreError};
 
 use documents::Refused;
 use meaning::Store;
@@ -44,7 +46,7 @@ const NEAR_MISSES: usize = 3;
 
 /// Where an index is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
+pub enum IndexStorage {
     /// Made anew at each start.
     InMemory,
     OnDisk,
@@ -53,8 +55,8 @@ pub enum Keep {
 /// Everything a library is made with.
 pub struct Settings {
     /// One of the home's folders.
-    pub folder: &'static str,
-    pub keep: Keep,
+    pub root: Root,
+    pub keep: IndexStorage,
     pub limits: Limits,
     pub ranking: Ranking,
     pub embedder: LoadEmbedder,
@@ -88,7 +90,7 @@ pub enum LibraryError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
-    Index(#[from] ShelfError),
+    Index(#[from] IndexError),
     #[error(transparent)]
     Search(#[from] SearchError),
 }
@@ -101,7 +103,7 @@ pub struct Library {
     large: usize,
     analyser: Analyser,
     /// Locked before `index`.
-    seen: Mutex<Seen>,
+    seen: Mutex<FolderState>,
     /// Opened with the first look at the folder.
     index: Mutex<Option<FolderIndex>>,
     view: RwLock<Arc<View>>,
@@ -124,8 +126,8 @@ pub struct Library {
 
 /// The folder at the last look.
 #[derive(Default)]
-struct Seen {
-    look: Look,
+struct FolderState {
+    look: FolderScan,
     /// The index holds what was seen then.
     indexed: bool,
 }
@@ -203,8 +205,13 @@ impl Library {
         }
     }
 
+    pub fn root(&self) -> Root {
+        self.settings.root
+    }
+
+    /// The name of the root.
     pub fn folder(&self) -> &'static str {
-        self.settings.folder
+        self.settings.root.name()
     }
 
     /// Who is told how far it is; set once.
@@ -270,7 +277,7 @@ impl Library {
         let view = self.view();
         let (pieces, piece_store) = pieces.unzip();
 
-        let asked = Asked {
+        let asked = SearchRequest {
             query,
             k: options.k,
             near_misses: options.near_misses,
@@ -302,7 +309,7 @@ impl Library {
         let found = searchable.search(&asked)?;
         let search = Search {
             query: query.to_owned(),
-            folder: self.settings.folder.to_owned(),
+            folder: self.folder().to_owned(),
             k: options.k as u32,
             weights: found.weights,
             terms: found.terms,
@@ -311,7 +318,7 @@ impl Library {
             embedded: view.embedded(),
             hits: found.hits,
             near_misses: found.near_misses,
-            took_us: Took { embed, ..found.took },
+            took_us: SearchTimings { embed, ..found.took },
         };
         Ok((search, view))
     }
@@ -347,7 +354,7 @@ impl Library {
             progress: *self.lock(&self.progress),
             model: view.store.as_ref().map(|store| store.model.clone()),
             no_model,
-            bytes_on_disk: self.home.caches().size(self.settings.folder),
+            bytes_on_disk: self.home.caches().size(self.folder()),
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::meaning::{GARBAGE, PAUSE, SHOWN_EVERY};
 use super::{IndexState, Library, Progress};
-use crate::domain::{EmbedError, Side, TokenEmbedder, TokenVector};
+use crate::domain::{EmbedError, EmbeddingInput, TokenEmbedder, TokenVector};
 use crate::retrieval::{Snapshot, Tokens, late};
 
 /// A model and the vectors it made.
@@ -34,7 +34,7 @@ impl Library {
     pub(super) fn pieces(self: &Arc<Self>, query: &str) -> Option<(Vec<TokenVector>, Arc<PieceStore>)> {
         let store = self.piece_store()?;
         self.embed_missing();
-        match store.embedder.tokens(Side::Query, query) {
+        match store.embedder.tokens(EmbeddingInput::Query, query) {
             Ok(pieces) => Some((pieces, store)),
             Err(error) => {
                 self.no_pieces(&error);
@@ -68,11 +68,11 @@ impl Library {
     }
 
     fn pieces_name(&self, embedder: &dyn TokenEmbedder) -> String {
-        format!("{}-{}.tokens", self.settings.folder, embedder.id())
+        format!("{}-{}.tokens", self.folder(), embedder.id())
     }
 
     fn no_pieces(&self, error: &EmbedError) {
-        tracing::warn!(folder = self.settings.folder, %error, "search goes on without late interaction");
+        tracing::warn!(folder = self.folder(), %error, "search goes on without late interaction");
         self.lock(&self.pieces).failed = Some(Instant::now());
     }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{Keep, Library, SearchOptions, Settings};
-use crate::domain::EmbedError;
+use super::{IndexStorage, Library, SearchOptions, Settings};
+use crate::domain::{EmbedError, Root};
 use crate::extraction::Extractor;
 use crate::retrieval::{Limits, Ranking};
 use crate::sandbox::{Level, Sandbox, SandboxConfig};
@@ -11,8 +11,8 @@ use crate::store::Home;
 
 fn library(folder: &std::path::Path, large: usize) -> Arc<Library> {
     let settings = Settings {
-        folder: "knowledge",
-        keep: Keep::OnDisk,
+        root: Root::Knowledge,
+        keep: IndexStorage::OnDisk,
         limits: Limits::default(),
         ranking: Ranking::default(),
         embedder: Arc::new(|| Err(EmbedError::Missing("there is none here".to_owned()))),

@@ -18,19 +18,19 @@ const CANNOT_SEE: &str = "this model cannot see pictures";
 
 /// Whether the model that is asked sees pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sight {
+pub enum VisionSupport {
     Sees,
     Blind,
 }
 
-impl Sight {
+impl VisionSupport {
     pub fn of(vision: bool) -> Self {
         if vision { Self::Sees } else { Self::Blind }
     }
 }
 
 /// The history of a session, oldest first, its summary (if any) in front.
-pub fn transcript(session: &Session, sight: Sight) -> Vec<ChatMessage> {
+pub fn transcript(session: &Session, sight: VisionSupport) -> Vec<ChatMessage> {
     let mut builder = Builder::default();
     if let Some(summary) = session.compressed_context.as_deref().filter(|s| !s.trim().is_empty()) {
         builder.say(&format!("{SUMMARY_HEAD}\n{summary}"), None);
@@ -48,7 +48,7 @@ pub fn transcript(session: &Session, sight: Sight) -> Vec<ChatMessage> {
 
 /// What a person said, behind the files they sent along: a question about a long text is answered best after it.
 /// Pictures are named in front of everything, so that no text can pose as one of them.
-fn asked(message: &Message, sight: Sight) -> ChatMessage {
+fn asked(message: &Message, sight: VisionSupport) -> ChatMessage {
     if message.attachments.is_empty() {
         return ChatMessage::User(message.content.clone());
     }
@@ -58,8 +58,8 @@ fn asked(message: &Message, sight: Sight) -> ChatMessage {
         let Some(picture) = &attachment.picture else { continue };
         let name = attachment.name_in_line();
         match sight {
-            Sight::Blind => labels.push(format!("[picture {name}: {CANNOT_SEE}]")),
-            Sight::Sees => {
+            VisionSupport::Blind => labels.push(format!("[picture {name}: {CANNOT_SEE}]")),
+            VisionSupport::Sees => {
                 let label = label(pictures.len() + 1, &name);
                 labels.push(label.clone());
                 pictures.push(SeenPicture { label, url: marker(picture).into(), picture: picture.clone() });
@@ -194,7 +194,7 @@ mod tests {
     }
 
     fn blind(session: &Session) -> Vec<ChatMessage> {
-        transcript(session, Sight::Blind)
+        transcript(session, VisionSupport::Blind)
     }
 
     fn said(content: &str) -> ChatMessage {
@@ -250,7 +250,7 @@ mod tests {
         let notes = "[picture x_ _y.png: this model cannot see pictures]\n\
                      [picture z.png: this model cannot see pictures]";
         assert_eq!(blind(&session), [ChatMessage::User(format!("{notes}\n\n{text}"))]);
-        let seen = transcript(&session, Sight::Sees);
+        let seen = transcript(&session, VisionSupport::Sees);
         let [ChatMessage::Pictured { content, pictures }] = &seen[..] else { panic!("{seen:?}") };
         assert_eq!(content, &format!("[picture 1: x_ _y.png]\n[picture 2: z.png]\n\n{text}"));
         let told: Vec<_> = pictures.iter().map(|seen| (&*seen.label, &*seen.url)).collect();

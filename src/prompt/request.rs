@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::budget::{Budget, fit};
-use super::history::{Sight, add_retrieved, transcript};
+use super::history::{VisionSupport, add_retrieved, transcript};
 use super::system::{MemoryMode, SystemPrompt, assemble};
 use crate::domain::{Hit, Session, ToolSpec};
 use crate::provider::{ChatMessage, ModelRequest};
@@ -41,7 +41,7 @@ pub struct RequestSources<'a> {
 pub struct RequestLimits<'a> {
     /// In tokens.
     pub context_window: u32,
-    pub sight: Sight,
+    pub sight: VisionSupport,
     pub tools: Arc<[ToolSpec]>,
     pub tokens: &'a Counter,
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::domain::{HomePath, Root};
+use crate::domain::{Place, Root};
 use crate::store::{Home, StoreError};
 
 /// Each part's limit in characters (Unicode scalar values).
@@ -11,7 +11,7 @@ const TRUNCATED: &str = "\n...[truncated]";
 
 /// Label and file of every part, in order.
 const PARTS: [(&str, &str); 6] = [
-    ("Skills Snapshot", crate::store::SNAPSHOT),
+    ("Skills Snapshot", Root::Snapshot.name()),
     ("Soul", "workspace/SOUL.md"),
     ("Identity", "workspace/IDENTITY.md"),
     ("User Profile", "workspace/USER.md"),
@@ -135,7 +135,7 @@ enum Absent {
 }
 
 fn read(home: &Home, file: &str) -> Result<Body, Absent> {
-    let path = HomePath::parse(file).map_err(|bad| Absent::Unreadable(bad.to_string()))?;
+    let path = Place::parse(file).map_err(|bad| Absent::Unreadable(bad.to_string()))?;
     let file = match home.read_text(&path) {
         Ok(text) => text,
         Err(StoreError::NotFound { .. }) if !home.has_entry(&path) => {

@@ -1,13 +1,13 @@
 //! What an error's sentence speaks of, by name: with its code, all that a page needs to say it in another language.
 
-use super::error::{Key, Phase, ProviderError, Trouble};
-use crate::domain::About;
+use super::error::{ConnectionFailure, Key, Phase, ProviderError};
+use crate::domain::ErrorFields;
 
 impl ProviderError {
     /// `provider`, and by code: `key` and `setting`; `said`, the provider's own words; `model`; `limit` in tokens; `after` and
     /// `waited` in seconds; `status`; `address`; `trouble` or `phase`, a stable word; `cause`. Absent is what is not known.
-    pub fn about(&self) -> About {
-        let mut about = Told::default();
+    pub fn about(&self) -> ErrorFields {
+        let mut about = ErrorContext::default();
         match self {
             Self::Auth { provider, key, setting, words } => {
                 about.tell("provider", provider).tell("key", key.word()).tell("setting", setting).tell("said", words)
@@ -45,9 +45,9 @@ impl ProviderError {
 }
 
 #[derive(Default)]
-struct Told(About);
+struct ErrorContext(ErrorFields);
 
-impl Told {
+impl ErrorContext {
     fn tell(&mut self, name: &str, value: impl AsRef<str>) -> &mut Self {
         if !value.as_ref().is_empty() {
             self.0.insert(name.to_owned(), value.as_ref().to_owned());
@@ -83,7 +83,7 @@ impl Phase {
     }
 }
 
-impl Trouble {
+impl ConnectionFailure {
     /// The stable word, and what is told beside it.
     fn word(&self) -> (&'static str, &str) {
         match self {
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(about(&limited), "after=2 provider=DeepSeek");
         let server = ProviderError::Server { provider: provider(), status: 503, words: String::new(), after: None };
         assert_eq!(about(&server), "provider=DeepSeek status=503");
-        let trouble = Trouble::Redirected("http://other".into());
+        let trouble = ConnectionFailure::Redirected("http://other".into());
         let unreachable = ProviderError::Unreachable { provider: provider(), address: "http://a".into(), trouble };
         assert_eq!(about(&unreachable), "address=http://a cause=http://other provider=DeepSeek trouble=redirected");
         assert_eq!(about(&ProviderError::ContextOverflow { limit: None }), "");

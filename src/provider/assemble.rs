@@ -6,11 +6,11 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::calls::Calls;
-use super::classify::Subject;
+use super::classify::ErrorSource;
 use super::error::ProviderError;
 use super::sse::Event;
 use super::think::{Split, Splitter};
-use super::wire::{self, Said};
+use super::wire::{self, StreamItem};
 use super::{Chunk, Finish};
 use crate::domain::{StatusKind, Usage};
 
@@ -19,14 +19,14 @@ const BAD_EVENTS: u32 = 3;
 
 /// Whether more of the response is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flow {
+pub(super) enum ReadFlow {
     More,
     /// The provider said that this was all.
     Done,
 }
 
 pub(super) struct Assembler {
-    subject: Arc<Subject>,
+    subject: Arc<ErrorSource>,
     splitter: Option<Splitter>,
     calls: Calls,
     usage: Option<Usage>,
@@ -46,7 +46,7 @@ pub(super) struct Assembler {
 }
 
 impl Assembler {
-    pub fn new(subject: Arc<Subject>, splitter: Option<Splitter>) -> Self {
+    pub fn new(subject: Arc<ErrorSource>, splitter: Option<Splitter>) -> Self {
         Self {
             subject,
             splitter,
@@ -65,15 +65,15 @@ impl Assembler {
     }
 
     /// Takes one event of the stream.
-    pub fn event(&mut self, event: Event) -> Result<Flow, ProviderError> {
+    pub fn event(&mut self, event: Event) -> Result<ReadFlow, ProviderError> {
         self.progressed = false;
         let (name, data) = match event {
             Event::Data { name, data } => (name, data),
             Event::TooLong => return self.bad("an event longer than 1 MiB"),
         };
         match data.trim() {
-            "" => return Ok(Flow::More),
-            "[DONE]" => return Ok(Flow::Done),
+            "" => return Ok(ReadFlow::More),
+            "[DONE]" => return Ok(ReadFlow::Done),
             _ => {}
         }
         match serde_json::from_str::<Value>(&data) {
@@ -86,22 +86,22 @@ impl Assembler {
     }
 
     /// Takes a whole JSON document: a chunk, or a completion that was not streamed.
-    pub fn document(&mut self, document: &Value) -> Result<Flow, ProviderError> {
+    pub fn document(&mut self, document: &Value) -> Result<ReadFlow, ProviderError> {
         for said in wire::read(document) {
             self.say(said)?;
         }
-        Ok(Flow::More)
+        Ok(ReadFlow::More)
     }
 
     /// The response ended. `Ok` leaves usage and finish as the last chunks; `stated` is whether the provider itself said
     /// that this was the end.
-    pub fn end(&mut self, stated: Flow) -> Result<(), ProviderError> {
+    pub fn end(&mut self, stated: ReadFlow) -> Result<(), ProviderError> {
         self.flush();
         let finish = match (self.finish.as_deref(), stated) {
             (Some(reason), _) => self.finish_of(reason)?,
-            (None, Flow::Done) if self.calls.complete() => self.finish_of("stop")?,
-            (None, Flow::Done) => return Err(self.subject.interrupted("a tool call is incomplete")),
-            (None, Flow::More) => return Err(self.subject.interrupted("the connection closed early")),
+            (None, ReadFlow::Done) if self.calls.complete() => self.finish_of("stop")?,
+            (None, ReadFlow::Done) => return Err(self.subject.interrupted("a tool call is incomplete")),
+            (None, ReadFlow::More) => return Err(self.subject.interrupted("the connection closed early")),
         };
         match finish {
             Finish::Stop | Finish::ToolCalls if self.blank_only() => return Err(self.subject.empty()),
@@ -138,13 +138,13 @@ impl Assembler {
         self.finish.is_some()
     }
 
-    fn say(&mut self, said: Said) -> Result<(), ProviderError> {
+    fn say(&mut self, said: StreamItem) -> Result<(), ProviderError> {
         match said {
-            Said::Error(error) => {
+            StreamItem::Error(error) => {
                 // After the model's own end, a fault of the line no longer matters.
                 if self.finish.is_some() { Ok(()) } else { Err(self.subject.stream_error(&error)) }
             }
-            Said::PromptProgress { total, processed } => {
+            StreamItem::PromptProgress { total, processed } => {
                 self.progressed |= processed > self.processed || total > 0 && self.processed == 0;
                 self.processed = self.processed.max(processed);
                 let progress = (total > 0).then(|| (processed as f64 / total as f64).clamp(0.0, 1.0) as f32);
@@ -152,18 +152,18 @@ impl Assembler {
                 self.status(StatusKind::ReadingPrompt, message, progress);
                 Ok(())
             }
-            Said::Queue(ahead) => {
+            StreamItem::Queue(ahead) => {
                 self.progressed |= self.queue.is_none_or(|before| ahead < before);
                 if self.queue.replace(ahead) != Some(ahead) {
                     self.status(StatusKind::Waiting, format!("Waiting in line: {ahead} before this one"), None);
                 }
                 Ok(())
             }
-            Said::Thinking(text) => {
+            StreamItem::Thinking(text) => {
                 self.thinking(text);
                 Ok(())
             }
-            Said::Text(text) => {
+            StreamItem::Text(text) => {
                 match &mut self.splitter {
                     Some(splitter) => {
                         let split = splitter.push(&text);
@@ -174,12 +174,12 @@ impl Assembler {
                 }
                 Ok(())
             }
-            Said::Refusal(words) => {
+            StreamItem::Refusal(words) => {
                 self.refused = true;
                 self.text(words);
                 Ok(())
             }
-            Said::Call(piece) => {
+            StreamItem::Call(piece) => {
                 let before = self.out.len();
                 self.calls.push(piece, &mut self.out);
                 if self.out.len() > before {
@@ -188,11 +188,11 @@ impl Assembler {
                 }
                 Ok(())
             }
-            Said::Usage(usage) => {
+            StreamItem::Usage(usage) => {
                 self.usage = Some(usage);
                 Ok(())
             }
-            Said::Finish(reason) => {
+            StreamItem::Finish(reason) => {
                 self.progressed = true;
                 self.finish = Some(reason);
                 Ok(())
@@ -243,9 +243,9 @@ impl Assembler {
         !self.said_words() && !self.calls.any()
     }
 
-    fn bad(&mut self, what: &str) -> Result<Flow, ProviderError> {
+    fn bad(&mut self, what: &str) -> Result<ReadFlow, ProviderError> {
         self.bad_events += 1;
-        if self.bad_events > BAD_EVENTS { Err(self.subject.bad_stream(what)) } else { Ok(Flow::More) }
+        if self.bad_events > BAD_EVENTS { Err(self.subject.bad_stream(what)) } else { Ok(ReadFlow::More) }
     }
 
     fn finish_of(&self, reason: &str) -> Result<Finish, ProviderError> {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::Endpoint;
 use super::client::Shared;
-use super::error::{Phase, ProviderError, Trouble};
+use super::error::{ConnectionFailure, Phase, ProviderError};
 use super::turn::failed;
 
 const MODELS: &str = "/models";
@@ -37,13 +37,14 @@ async fn ask(shared: &Shared) -> Result<Vec<String>, ProviderError> {
     let mut bytes = Vec::new();
     while let Some(piece) = response.chunk().await.map_err(|error| shared.subject.transport(&error))? {
         if bytes.len() + piece.len() > MOST {
-            return Err(shared.subject.unreachable(Trouble::NotAnApi));
+            return Err(shared.subject.unreachable(ConnectionFailure::NotAnApi));
         }
         bytes.extend_from_slice(&piece);
     }
-    let document: Value = serde_json::from_slice(&bytes).map_err(|_| shared.subject.unreachable(Trouble::NotAnApi))?;
+    let document: Value =
+        serde_json::from_slice(&bytes).map_err(|_| shared.subject.unreachable(ConnectionFailure::NotAnApi))?;
     let list = document.get("data").or_else(|| document.get("models")).and_then(Value::as_array);
-    let list = list.ok_or_else(|| shared.subject.unreachable(Trouble::NotAnApi))?;
+    let list = list.ok_or_else(|| shared.subject.unreachable(ConnectionFailure::NotAnApi))?;
     let names = list.iter().filter_map(|model| model.get("id").or_else(|| model.get("name"))?.as_str());
     Ok(names.map(str::to_owned).take(MOST_MODELS).collect())
 }

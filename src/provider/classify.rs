@@ -5,13 +5,13 @@ use std::time::Duration;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
-use super::error::{Key, ProviderError, Trouble};
+use super::error::{ConnectionFailure, Key, ProviderError};
 
 /// Longest quotation of a provider's words, in characters.
 const WORDS: usize = 300;
 
 /// Whom the errors of one client are about.
-pub(super) struct Subject {
+pub(super) struct ErrorSource {
     pub provider: String,
     pub model: String,
     /// Without credentials and query.
@@ -33,7 +33,7 @@ pub(super) struct Failure<'a> {
     pub text: &'a str,
 }
 
-impl Subject {
+impl ErrorSource {
     /// An HTTP response that is not a success.
     pub fn response(&self, status: u16, text: &str, after: Option<Duration>) -> ProviderError {
         let document: Value = serde_json::from_str(text).unwrap_or(Value::Null);
@@ -86,7 +86,7 @@ impl Subject {
             400 | 404 if says(MODEL) && says(MISSING) => {
                 ProviderError::ModelNotFound { provider, model: self.model.clone(), words }
             }
-            404 | 405 => self.unreachable(Trouble::NoSuchPath),
+            404 | 405 => self.unreachable(ConnectionFailure::NoSuchPath),
             429 => ProviderError::RateLimited { provider, after },
             408 | 500..=599 => ProviderError::Server { provider, status, words, after },
             _ => ProviderError::Refused { provider, status, words },
@@ -102,7 +102,7 @@ impl Subject {
         ProviderError::Auth { provider: self.provider.clone(), key, setting: self.setting.clone(), words }
     }
 
-    pub fn unreachable(&self, trouble: Trouble) -> ProviderError {
+    pub fn unreachable(&self, trouble: ConnectionFailure) -> ProviderError {
         ProviderError::Unreachable { provider: self.provider.clone(), address: self.address.clone(), trouble }
     }
 
@@ -124,17 +124,17 @@ impl Subject {
         let says = |parts: &[&str]| parts.iter().any(|part| causes.to_lowercase().contains(part));
         let last = || self.quote(causes.rsplit(": ").next().unwrap_or_default());
         let trouble = if error.is_builder() {
-            Trouble::BadAddress("the request could not be built".to_owned())
+            ConnectionFailure::BadAddress("the request could not be built".to_owned())
         } else if error.is_timeout() {
-            Trouble::ConnectTimeout
+            ConnectionFailure::ConnectTimeout
         } else if says(&["dns error", "failed to lookup"]) {
-            Trouble::Dns
+            ConnectionFailure::Dns
         } else if says(&["connection refused"]) {
-            Trouble::Refused
+            ConnectionFailure::Refused
         } else if says(&["certificate", "tls", "handshake", "corrupt message", "invalidcontenttype"]) {
-            Trouble::Tls(last())
+            ConnectionFailure::Tls(last())
         } else {
-            Trouble::Other(last())
+            ConnectionFailure::Other(last())
         };
         self.unreachable(trouble)
     }
@@ -297,8 +297,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn subject() -> Subject {
-        Subject {
+    fn subject() -> ErrorSource {
+        ErrorSource {
             provider: "P".into(),
             model: "m".into(),
             address: "https://p.example/v1".into(),

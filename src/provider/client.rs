@@ -9,10 +9,10 @@ use serde_json::Value;
 use url::Url;
 
 use super::adapt::Change;
-use super::classify::Subject;
-use super::error::{Key, ProviderError, Trouble};
+use super::classify::ErrorSource;
+use super::error::{ConnectionFailure, Key, ProviderError};
 use super::profile::{Profile, Thinking, is_loopback};
-use super::turn::Turn;
+use super::turn::AnswerStream;
 use super::{Chunk, Endpoint, Finish, ModelRequest, body};
 
 /// The APIs, below the base address.
@@ -31,7 +31,7 @@ pub struct Client {
 /// What the requests of one client have in common.
 pub(super) struct Shared {
     pub endpoint: Endpoint,
-    pub subject: Arc<Subject>,
+    pub subject: Arc<ErrorSource>,
     url: Url,
     /// Made by the first turn: loading the certificates takes longer than all the rest.
     http: OnceLock<reqwest::Client>,
@@ -75,15 +75,15 @@ impl Client {
     }
 
     /// Starts nothing until it is polled; dropping it cancels the request.
-    pub fn turn(&self, request: &ModelRequest) -> Turn {
-        Turn::new(self.shared.clone(), self.body(request))
+    pub fn turn(&self, request: &ModelRequest) -> AnswerStream {
+        AnswerStream::new(self.shared.clone(), self.body(request))
     }
 
     /// The whole text of an answer, for titles and summaries: without thoughts, and without thinking where the model can
     /// be told so. An answer that reached its output limit counts as an answer.
     pub async fn complete(&self, request: &ModelRequest) -> Result<String, ProviderError> {
         let profile = Profile { thinking: Thinking::Off, ..self.shared.endpoint.profile.clone() };
-        let mut turn = Turn::new(self.shared.clone(), self.body_for(&profile, request));
+        let mut turn = AnswerStream::new(self.shared.clone(), self.body_for(&profile, request));
         let mut text = String::new();
         while let Some(chunk) = turn.next().await {
             match chunk? {
@@ -133,7 +133,7 @@ impl Shared {
     pub fn new(endpoint: Endpoint, api: &str) -> Result<Self, ProviderError> {
         let subject = Arc::new(subject(&endpoint));
         let url = api_url(&endpoint.base_url, api);
-        let url = url.map_err(|why| subject.unreachable(Trouble::BadAddress(why.to_owned())))?;
+        let url = url.map_err(|why| subject.unreachable(ConnectionFailure::BadAddress(why.to_owned())))?;
         headers(&endpoint).ok_or_else(|| subject.key_error(Key::Unsendable, String::new()))?;
         Ok(Self { endpoint, subject, url, http: OnceLock::new(), changes: Mutex::default() })
     }
@@ -205,7 +205,7 @@ fn headers(endpoint: &Endpoint) -> Option<HeaderMap> {
     Some(headers)
 }
 
-fn subject(endpoint: &Endpoint) -> Subject {
+fn subject(endpoint: &Endpoint) -> ErrorSource {
     let provider = match endpoint.label.trim() {
         "" => endpoint.profile.kind.name().to_owned(),
         label => label.to_owned(),
@@ -214,7 +214,7 @@ fn subject(endpoint: &Endpoint) -> Subject {
         Some(variable) => format!("api_key in the settings of {provider}, or the variable {variable}"),
         None => "OPENAI_API_KEY in .env, or its api_key in config.yml".to_owned(),
     };
-    Subject {
+    ErrorSource {
         setting,
         model: endpoint.model.clone(),
         address: shown_address(&endpoint.base_url),

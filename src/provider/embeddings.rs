@@ -18,10 +18,10 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use super::Endpoint;
 use super::classify::break_cause;
 use super::client::{EMBEDDINGS, Shared, shown_address};
-use super::error::{Phase, ProviderError, Trouble};
+use super::error::{ConnectionFailure, Phase, ProviderError};
 use super::retry::Retries;
 use super::turn::{RESPONSE_CAP, failed};
-use crate::domain::{EmbedError, Embedder, Side};
+use crate::domain::{EmbedError, Embedder, EmbeddingInput};
 
 /// Most characters of a text that are sent: within the 8,192 tokens that services read.
 const LONGEST: usize = 4_000;
@@ -53,7 +53,7 @@ impl Embeddings {
     pub fn connect(endpoint: Endpoint, runtime: Handle) -> Result<Self, EmbedError> {
         let id = id(&endpoint);
         let service = Arc::new(Service::new(endpoint).map_err(told)?);
-        let vectors = wait(&runtime, service.clone(), (Side::Query, vec![PROBE.to_owned()]))?;
+        let vectors = wait(&runtime, service.clone(), (EmbeddingInput::Query, vec![PROBE.to_owned()]))?;
         let dimension = vectors.first().map_or(0, Vec::len);
         Ok(Self { service, runtime, id, dimension })
     }
@@ -79,7 +79,7 @@ impl Embedder for Embeddings {
     }
 
     /// A question is answered within 10 s, if need be with an error; and for a minute after an error at once with the same.
-    fn embed(&self, side: Side, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
+    fn embed(&self, side: EmbeddingInput, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let texts = texts.iter().map(|text| sendable(text)).collect();
         wait(&self.runtime, self.service.clone(), (side, texts))
     }
@@ -87,7 +87,11 @@ impl Embedder for Embeddings {
 
 /// Runs the exchange on the runtime and blocks until it is done. A task, and not `block_on`: when the runtime stops, the
 /// task goes and this returns.
-fn wait(runtime: &Handle, service: Arc<Service>, ask: (Side, Vec<String>)) -> Result<Vec<Vec<f32>>, EmbedError> {
+fn wait(
+    runtime: &Handle,
+    service: Arc<Service>,
+    ask: (EmbeddingInput, Vec<String>),
+) -> Result<Vec<Vec<f32>>, EmbedError> {
     let (done, answer) = tokio::sync::oneshot::channel();
     runtime.spawn(async move {
         // Nobody waits any more when the asking thread has gone.
@@ -121,10 +125,10 @@ impl Service {
         })
     }
 
-    pub async fn embed(&self, side: Side, texts: &[String]) -> Result<Vec<Vec<f32>>, ProviderError> {
+    pub async fn embed(&self, side: EmbeddingInput, texts: &[String]) -> Result<Vec<Vec<f32>>, ProviderError> {
         let result = match side {
-            Side::Passage => self.batches(texts, None).await,
-            Side::Query => self.question(texts).await,
+            EmbeddingInput::Passage => self.batches(texts, None).await,
+            EmbeddingInput::Query => self.question(texts).await,
         };
         if result.is_ok() {
             *self.failure() = None;
@@ -223,7 +227,9 @@ impl Service {
         let answer: Answer = match serde_json::from_slice(answer) {
             Ok(answer) => answer,
             Err(error) if error.is_eof() => return Err(subject.interrupted("the answer was cut off")),
-            Err(_) if answer.trim_ascii_start().starts_with(b"<") => return Err(subject.unreachable(Trouble::NotAnApi)),
+            Err(_) if answer.trim_ascii_start().starts_with(b"<") => {
+                return Err(subject.unreachable(ConnectionFailure::NotAnApi));
+            }
             Err(error) => {
                 let document: Value = serde_json::from_slice(answer).unwrap_or_default();
                 return Err(match document.get("error") {

@@ -22,7 +22,7 @@ pub enum Key {
 
 /// What keeps a provider from being reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum ConnectionFailure {
     /// `base_url` is nothing that a request can be sent to.
     BadAddress(String),
     /// The name could not be looked up.
@@ -61,7 +61,7 @@ pub enum ProviderError {
     #[error("{provider} allows no more requests for now. Try again{}.", later(*after))]
     RateLimited { provider: String, after: Option<Duration> },
     #[error("{}", unreachable(provider, address, trouble))]
-    Unreachable { provider: String, address: String, trouble: Trouble },
+    Unreachable { provider: String, address: String, trouble: ConnectionFailure },
     #[error("{provider} {} for {} s. Try again; if it stays so, the server is overloaded or down.", silence(*phase), waited.as_secs())]
     Timeout { provider: String, phase: Phase, waited: Duration },
     /// The stream broke; what was shown so far is real but not complete.
@@ -153,7 +153,7 @@ impl ProviderError {
     }
 }
 
-impl Trouble {
+impl ConnectionFailure {
     /// Whether it can go away by itself.
     pub(super) fn passes(&self) -> bool {
         match self {
@@ -195,29 +195,33 @@ fn later(after: Option<Duration>) -> String {
     }
 }
 
-fn unreachable(provider: &str, address: &str, trouble: &Trouble) -> String {
+fn unreachable(provider: &str, address: &str, trouble: &ConnectionFailure) -> String {
     let (what, todo) = match trouble {
-        Trouble::BadAddress(why) => (why.clone(), "Correct base_url in the settings"),
-        Trouble::Dns => ("the name could not be found".to_owned(), "Check base_url and the network connection"),
-        Trouble::Refused => ("nothing is listening there".to_owned(), "Start the server, or correct base_url"),
-        Trouble::ConnectTimeout => {
+        ConnectionFailure::BadAddress(why) => (why.clone(), "Correct base_url in the settings"),
+        ConnectionFailure::Dns => {
+            ("the name could not be found".to_owned(), "Check base_url and the network connection")
+        }
+        ConnectionFailure::Refused => {
+            ("nothing is listening there".to_owned(), "Start the server, or correct base_url")
+        }
+        ConnectionFailure::ConnectTimeout => {
             ("it did not answer within 10 s".to_owned(), "Check base_url, the network connection and any proxy")
         }
-        Trouble::Tls(detail) => (
+        ConnectionFailure::Tls(detail) => (
             format!("no secure connection ({detail})"),
             "Check that base_url begins with the right http:// or https:// and that this machine's certificates are current",
         ),
-        Trouble::Redirected(to) => (
+        ConnectionFailure::Redirected(to) => (
             format!("it redirects to {to}, and a key is never sent on to another address"),
             "If that address is right, put it into base_url",
         ),
-        Trouble::NoSuchPath => {
+        ConnectionFailure::NoSuchPath => {
             ("there is no such API at this path (404)".to_owned(), "Check base_url: it often ends in /v1")
         }
-        Trouble::NotAnApi => {
+        ConnectionFailure::NotAnApi => {
             ("a web page came back instead of an answer".to_owned(), "Check base_url: it often ends in /v1")
         }
-        Trouble::Other(cause) => (cause.clone(), "Check the network connection and try again"),
+        ConnectionFailure::Other(cause) => (cause.clone(), "Check the network connection and try again"),
     };
     format!("{provider} cannot be reached at {address}: {what}. {todo}.")
 }
@@ -242,7 +246,7 @@ mod tests {
                 ProviderError::Unreachable {
                     provider: "Ollama".into(),
                     address: "http://127.0.0.1:11434".into(),
-                    trouble: Trouble::Refused,
+                    trouble: ConnectionFailure::Refused,
                 },
                 "Ollama cannot be reached at http://127.0.0.1:11434: nothing is listening there. Start the server, or correct base_url.",
             ),

@@ -41,9 +41,9 @@ pub use check::list_models;
 pub use client::Client;
 pub use discover::find_local;
 pub use embeddings::Embeddings;
-pub use error::{Key, Phase, ProviderError, Trouble};
+pub use error::{ConnectionFailure, Key, Phase, ProviderError};
 pub use profile::{Profile, ProfileKind, Thinking};
-pub use turn::Turn;
+pub use turn::AnswerStream;
 
 /// A model at an address: all that is needed to talk to it.
 #[derive(Clone)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::error::{ProviderError, Trouble};
+use super::error::{ConnectionFailure, ProviderError};
 
 /// Longest wait that a provider may ask for; beyond it the person is told instead.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -45,15 +45,15 @@ fn allowed(error: &ProviderError) -> usize {
         },
         ProviderError::Unreachable { trouble, .. } if trouble.passes() => match trouble {
             // Each attempt already waited long.
-            Trouble::ConnectTimeout => 1,
-            Trouble::BadAddress(_)
-            | Trouble::Dns
-            | Trouble::Refused
-            | Trouble::Tls(_)
-            | Trouble::Redirected(_)
-            | Trouble::NoSuchPath
-            | Trouble::NotAnApi
-            | Trouble::Other(_) => BACKOFF.len(),
+            ConnectionFailure::ConnectTimeout => 1,
+            ConnectionFailure::BadAddress(_)
+            | ConnectionFailure::Dns
+            | ConnectionFailure::Refused
+            | ConnectionFailure::Tls(_)
+            | ConnectionFailure::Redirected(_)
+            | ConnectionFailure::NoSuchPath
+            | ConnectionFailure::NotAnApi
+            | ConnectionFailure::Other(_) => BACKOFF.len(),
         },
         ProviderError::Timeout { .. } | ProviderError::Empty { .. } => 1,
         ProviderError::Unreachable { .. }

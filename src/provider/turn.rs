@@ -12,10 +12,10 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::adapt::{self, Change};
-use super::assemble::{Assembler, Flow};
+use super::assemble::{Assembler, ReadFlow};
 use super::classify::break_cause;
 use super::client::Shared;
-use super::error::{Phase, ProviderError, Trouble};
+use super::error::{ConnectionFailure, Phase, ProviderError};
 use super::retry::{Retries, retry_after};
 use super::sse::{Decoder, Event};
 use super::think::Splitter;
@@ -33,14 +33,14 @@ const DRAIN: Duration = Duration::from_secs(1);
 type Driver = Pin<Box<dyn Future<Output = Result<(), ProviderError>> + Send>>;
 
 /// The answer to one request, as it arrives. Nothing is sent before the first `next`, and dropping it cancels.
-pub struct Turn {
+pub struct AnswerStream {
     /// The exchange itself; it lives here and not in a task, so that it stops with the turn. `None` once it has ended.
     driver: Option<Driver>,
     chunks: mpsc::Receiver<Chunk>,
     error: Option<ProviderError>,
 }
 
-impl Turn {
+impl AnswerStream {
     pub(super) fn new(shared: Arc<Shared>, body: Value) -> Self {
         let (out, chunks) = mpsc::channel(64);
         Self { driver: Some(Box::pin(drive(shared, body, out))), chunks, error: None }
@@ -170,7 +170,7 @@ pub(super) async fn receive(
         let piece = match timeout_at(deadline, response.chunk()).await {
             Ok(Ok(piece)) => piece,
             // What comes after the model's own end can only be missed, not wrong.
-            Ok(Err(_)) | Err(_) if assembler.finished() => return assembler.end(Flow::Done),
+            Ok(Err(_)) | Err(_) if assembler.finished() => return assembler.end(ReadFlow::Done),
             Ok(Err(error)) => return Err(shared.subject.interrupted(break_cause(&error))),
             Err(_) => return Err(silent(shared, Phase::Idle)),
         };
@@ -192,20 +192,20 @@ pub(super) async fn receive(
                     Ok(document) => assembler.document(&document)?,
                     Err(_) => return Err(shared.subject.interrupted("the answer was cut off")),
                 },
-                Read::WebPage => return Err(shared.subject.unreachable(Trouble::NotAnApi)),
+                Read::WebPage => return Err(shared.subject.unreachable(ConnectionFailure::NotAnApi)),
             };
             if assembler.progressed() {
                 deadline = Instant::now() + if assembler.finished() { GRACE } else { idle };
             }
-            if flow == Flow::Done {
-                assembler.end(Flow::Done)?;
+            if flow == ReadFlow::Done {
+                assembler.end(ReadFlow::Done)?;
                 drain(response);
                 return Ok(());
             }
         }
         send_all(assembler, out).await;
         if ended {
-            return assembler.end(Flow::More);
+            return assembler.end(ReadFlow::More);
         }
     }
 }
@@ -246,7 +246,7 @@ pub(super) async fn failed(shared: &Shared, mut response: reqwest::Response) -> 
         let to = response.headers().get(reqwest::header::LOCATION).and_then(|to| to.to_str().ok());
         let to = to.and_then(|to| response.url().join(to).ok());
         let to = to.map_or_else(|| "another address".to_owned(), |to| super::client::shown_address(&to));
-        return shared.subject.unreachable(Trouble::Redirected(to));
+        return shared.subject.unreachable(ConnectionFailure::Redirected(to));
     }
     let after = retry_after(response.headers(), crate::clock::now());
     let mut text = Vec::new();

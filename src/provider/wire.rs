@@ -8,7 +8,7 @@ use crate::domain::Usage;
 
 /// One thing said by one JSON document of the stream, in the order in which it is to be shown.
 #[derive(Debug, PartialEq)]
-pub(super) enum Said {
+pub(super) enum StreamItem {
     /// `total` and `processed` count tokens of the prompt, cached ones included.
     PromptProgress {
         total: u64,
@@ -28,19 +28,19 @@ pub(super) enum Said {
 }
 
 /// Everything a chunk, or a whole completion, says.
-pub(super) fn read(document: &Value) -> Vec<Said> {
+pub(super) fn read(document: &Value) -> Vec<StreamItem> {
     let mut said = Vec::new();
     if let Some(error) = error_of(document) {
-        said.push(Said::Error(error));
+        said.push(StreamItem::Error(error));
         return said;
     }
     if let Some(progress) = document.get("prompt_progress") {
         let number = |name: &str| progress.get(name).and_then(Value::as_u64);
         if let (Some(total), Some(processed)) = (number("total"), number("processed")) {
-            said.push(Said::PromptProgress { total, processed });
+            said.push(StreamItem::PromptProgress { total, processed });
         }
     }
-    said.extend(document.get("queue_position").and_then(Value::as_u64).map(Said::Queue));
+    said.extend(document.get("queue_position").and_then(Value::as_u64).map(StreamItem::Queue));
     let choice = document.get("choices").and_then(|choices| choices.get(0));
     if let Some(choice) = choice {
         // A whole completion has `message` where a chunk has `delta`.
@@ -49,36 +49,36 @@ pub(super) fn read(document: &Value) -> Vec<Said> {
         }
     }
     let usage = document.get("usage").or_else(|| choice.and_then(|choice| choice.get("usage")));
-    said.extend(usage.and_then(usage_of).map(Said::Usage));
+    said.extend(usage.and_then(usage_of).map(StreamItem::Usage));
     if let Some(reason) = choice.and_then(|choice| choice.get("finish_reason")).and_then(Value::as_str)
         && !reason.is_empty()
     {
-        said.push(Said::Finish(reason.to_owned()));
+        said.push(StreamItem::Finish(reason.to_owned()));
     }
     said
 }
 
-fn read_delta(delta: &Value, said: &mut Vec<Said>) {
+fn read_delta(delta: &Value, said: &mut Vec<StreamItem>) {
     let text_field = |name: &str| delta.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
     // OpenRouter sends the same words as `reasoning` and as `reasoning_details`.
     let thinking = text_field("reasoning_content")
         .or_else(|| text_field("reasoning"))
         .map_or_else(|| details_text(delta.get("reasoning_details")), str::to_owned);
     if !thinking.is_empty() {
-        said.push(Said::Thinking(thinking));
+        said.push(StreamItem::Thinking(thinking));
     }
     match delta.get("content") {
-        Some(Value::String(text)) if !text.is_empty() => said.push(Said::Text(text.clone())),
+        Some(Value::String(text)) if !text.is_empty() => said.push(StreamItem::Text(text.clone())),
         Some(Value::Array(parts)) => parts.iter().for_each(|part| read_part(part, said)),
         _ => {}
     }
-    said.extend(text_field("refusal").map(|words| Said::Refusal(words.to_owned())));
+    said.extend(text_field("refusal").map(|words| StreamItem::Refusal(words.to_owned())));
     if let Some(Value::Array(calls)) = delta.get("tool_calls") {
-        said.extend(calls.iter().map(call_piece).map(Said::Call));
+        said.extend(calls.iter().map(call_piece).map(StreamItem::Call));
     }
     // The form before `tool_calls`, which some gateways still speak.
     if let Some(function @ Value::Object(_)) = delta.get("function_call") {
-        said.push(Said::Call(CallPiece {
+        said.push(StreamItem::Call(CallPiece {
             index: Some(0),
             id: None,
             name: name_of(function),
@@ -87,7 +87,7 @@ fn read_delta(delta: &Value, said: &mut Vec<Said>) {
     }
 }
 
-fn read_part(part: &Value, said: &mut Vec<Said>) {
+fn read_part(part: &Value, said: &mut Vec<StreamItem>) {
     let kind = part.get("type").and_then(Value::as_str).unwrap_or("text");
     let text = match kind {
         "thinking" => texts_of(part.get("thinking")),
@@ -95,9 +95,9 @@ fn read_part(part: &Value, said: &mut Vec<Said>) {
     };
     match kind {
         _ if text.is_empty() => {}
-        "thinking" => said.push(Said::Thinking(text)),
-        "text" | "output_text" => said.push(Said::Text(text)),
-        "refusal" => said.push(Said::Refusal(text)),
+        "thinking" => said.push(StreamItem::Thinking(text)),
+        "text" | "output_text" => said.push(StreamItem::Text(text)),
+        "refusal" => said.push(StreamItem::Refusal(text)),
         _ => {}
     }
 }
@@ -171,13 +171,13 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn delta(delta: Value) -> Vec<Said> {
+    fn delta(delta: Value) -> Vec<StreamItem> {
         read(&json!({"choices": [{"index": 0, "delta": delta}]}))
     }
 
     #[test]
     fn thoughts_are_found_under_every_name_and_told_once() {
-        let thought = || vec![Said::Thinking("hm".to_owned())];
+        let thought = || vec![StreamItem::Thinking("hm".to_owned())];
         assert_eq!(delta(json!({"reasoning_content": "hm", "content": null})), thought());
         assert_eq!(delta(json!({"reasoning": "hm", "content": ""})), thought());
         assert_eq!(
@@ -189,7 +189,7 @@ mod tests {
             delta(json!({"content": [
                 {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "yes"}
             ]})),
-            [Said::Thinking("hm".into()), Said::Text("yes".into())]
+            [StreamItem::Thinking("hm".into()), StreamItem::Text("yes".into())]
         );
     }
 
@@ -197,7 +197,12 @@ mod tests {
     fn arguments_may_be_an_object() {
         assert_eq!(
             delta(json!({"tool_calls": [{"id": "", "function": {"name": "f", "arguments": {"a": 1}}}]})),
-            [Said::Call(CallPiece { index: None, id: None, name: Some("f".into()), arguments: "{\"a\":1}".into() })]
+            [StreamItem::Call(CallPiece {
+                index: None,
+                id: None,
+                name: Some("f".into()),
+                arguments: "{\"a\":1}".into()
+            })]
         );
     }
 
@@ -205,7 +210,7 @@ mod tests {
     fn usage_is_read_with_its_cached_part_and_nonsense_is_zero() {
         let usage = |usage: Value| read(&json!({"choices": [], "usage": usage}));
         let counted = |input_tokens, output_tokens, cached_tokens| {
-            vec![Said::Usage(Usage { input_tokens, output_tokens, cached_tokens })]
+            vec![StreamItem::Usage(Usage { input_tokens, output_tokens, cached_tokens })]
         };
         assert_eq!(
             usage(json!({"prompt_tokens": 10, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 8}})),
@@ -220,7 +225,7 @@ mod tests {
         assert_eq!(usage(json!("none")), []);
         assert_eq!(
             read(&json!({"choices": [{"delta": {}, "usage": {"prompt_tokens": 3}, "finish_reason": "stop"}]})),
-            [counted(3, 0, 0).remove(0), Said::Finish("stop".into())]
+            [counted(3, 0, 0).remove(0), StreamItem::Finish("stop".into())]
         );
     }
 
@@ -232,9 +237,12 @@ mod tests {
             json!({"object": "error", "message": "no", "code": 400}),
             json!({"choices": [{"delta": {}, "error": {"message": "no"}, "finish_reason": "error"}]}),
         ] {
-            assert!(matches!(read(&error).as_slice(), [Said::Error(_)]), "{error}");
+            assert!(matches!(read(&error).as_slice(), [StreamItem::Error(_)]), "{error}");
         }
-        assert_eq!(read(&json!({"error": null, "choices": [{"delta": {"content": "x"}}]})), [Said::Text("x".into())]);
+        assert_eq!(
+            read(&json!({"error": null, "choices": [{"delta": {"content": "x"}}]})),
+            [StreamItem::Text("x".into())]
+        );
     }
 
     #[test]

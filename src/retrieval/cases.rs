@@ -7,7 +7,7 @@ use crate::domain::Hit;
 /// A question with what must be found for it: at least one of `file`, `heading` and `text`; all that are there must fit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Case {
+pub struct TestCase {
     /// Line of tests.jsonl, counted from 1.
     #[serde(default)]
     pub line: u32,
@@ -32,7 +32,7 @@ pub struct Problem {
 
 /// Every line by itself: one that is wrong does not hide the others. Blank lines and lines that begin with `//` are
 /// passed over.
-pub fn parse(text: &str) -> (Vec<Case>, Vec<Problem>) {
+pub fn parse(text: &str) -> (Vec<TestCase>, Vec<Problem>) {
     let (mut cases, mut problems) = (Vec::new(), Vec::new());
     for (number, line) in text.lines().enumerate() {
         let line_number = number as u32 + 1;
@@ -40,15 +40,15 @@ pub fn parse(text: &str) -> (Vec<Case>, Vec<Problem>) {
             continue;
         }
         match case(line) {
-            Ok(case) => cases.push(Case { line: line_number, ..case }),
+            Ok(case) => cases.push(TestCase { line: line_number, ..case }),
             Err(message) => problems.push(Problem { line: line_number, message }),
         }
     }
     (cases, problems)
 }
 
-fn case(line: &str) -> Result<Case, String> {
-    let case: Case = serde_json::from_str(line).map_err(|error| {
+fn case(line: &str) -> Result<TestCase, String> {
+    let case: TestCase = serde_json::from_str(line).map_err(|error| {
         format!("{error}. A test looks like {{\"query\": \"…\", \"file\": \"notes.md\", \"heading\": \"…\"}}.")
     })?;
     if case.query.trim().is_empty() {
@@ -60,7 +60,7 @@ fn case(line: &str) -> Result<Case, String> {
     Ok(case)
 }
 
-impl Case {
+impl TestCase {
     pub fn is_answered_by(&self, hit: &Hit) -> bool {
         let below = hit.source.split_once('/').map_or(hit.source.as_str(), |(_, below)| below);
         let heading = hit.heading.as_deref().unwrap_or_default();

@@ -8,11 +8,11 @@ use std::ops::Range;
 
 use md5::{Digest, Md5};
 
-use crate::domain::HomePath;
+use crate::domain::RelPath;
 
 use super::analyse::is_letter;
 use super::extract::Document;
-use super::outline::{ATOM, Atom, Begins, Outline, Ruler, Section, outline};
+use super::outline::{ATOM, Atom, AtomSizer, Boundary, Outline, Section, outline};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -80,9 +80,9 @@ pub fn size(text: &str) -> usize {
 }
 
 /// Cuts `document`; `count` tells how many tokens a piece has, as [`size`] does.
-pub fn chunked(path: &HomePath, document: &Document, limits: Limits, count: &dyn Fn(&str) -> usize) -> Chunked {
+pub fn chunked(path: &RelPath, document: &Document, limits: Limits, count: &dyn Fn(&str) -> usize) -> Chunked {
     let text = document.text.as_str();
-    let ruler = Ruler { count, limit: limits.tokens };
+    let ruler = AtomSizer { count, limit: limits.tokens };
     let Outline { title, sections } = outline(path, document, &ruler);
     let mut chunks = Vec::new();
     let mut lines = Lines { text, at: 0, line: 1 };
@@ -90,7 +90,7 @@ pub fn chunked(path: &HomePath, document: &Document, limits: Limits, count: &dyn
     let mut reached = 0;
     for section in &sections {
         let heading = section.headings.join(" › ");
-        for Packed { range, tokens, atoms } in packed(text, section, limits, &ruler) {
+        for PackedChunk { range, tokens, atoms } in packed(text, section, limits, &ruler) {
             let units = units(text, &section.atoms[atoms], &range, reached);
             reached = range.end;
             let id = id(path, &heading, &text[range.clone()]);
@@ -104,13 +104,13 @@ pub fn chunked(path: &HomePath, document: &Document, limits: Limits, count: &dyn
 }
 
 /// The atoms of a chunk; its bytes, without blanks at either end; their tokens.
-struct Packed {
+struct PackedChunk {
     range: Range<usize>,
     tokens: usize,
     atoms: Range<usize>,
 }
 
-fn packed(text: &str, section: &Section, limits: Limits, ruler: &Ruler) -> Vec<Packed> {
+fn packed(text: &str, section: &Section, limits: Limits, ruler: &AtomSizer) -> Vec<PackedChunk> {
     let atoms = &section.atoms;
     let mut out = Vec::new();
     // Atoms up to `done` are in a chunk; the next chunk may begin before that, by its overlap.
@@ -130,7 +130,7 @@ fn packed(text: &str, section: &Section, limits: Limits, ruler: &Ruler) -> Vec<P
             start = done;
             continue;
         }
-        out.extend(found.map(|range| Packed { range, tokens, atoms: start..end }));
+        out.extend(found.map(|range| PackedChunk { range, tokens, atoms: start..end }));
         done = end;
         start = overlap_start(atoms, done, limits);
     }
@@ -141,7 +141,7 @@ fn packed(text: &str, section: &Section, limits: Limits, ruler: &Ruler) -> Vec<P
 fn units(text: &str, atoms: &[Atom], chunk: &Range<usize>, reached: usize) -> Vec<Unit> {
     let mut units: Vec<Unit> = Vec::new();
     let is_fresh = |atom: &Atom| atom.range.start >= reached;
-    for line in atoms.chunk_by(|atom, next| next.begins < Begins::Line && is_fresh(atom) == is_fresh(next)) {
+    for line in atoms.chunk_by(|atom, next| next.begins < Boundary::Line && is_fresh(atom) == is_fresh(next)) {
         let whole = line.iter().map(|atom| atom.tokens).sum::<usize>() <= ATOM;
         let pieces: Vec<&[Atom]> = if whole { vec![line] } else { line.chunks(1).collect() };
         for piece in pieces {
@@ -173,7 +173,7 @@ fn greedy_end(atoms: &[Atom], start: usize, limit: usize) -> usize {
     if end == atoms.len() {
         return end;
     }
-    for level in [Begins::Block, Begins::Item, Begins::Line] {
+    for level in [Boundary::Block, Boundary::Item, Boundary::Line] {
         if atoms[end].begins >= level {
             return end;
         }
@@ -188,7 +188,7 @@ fn greedy_end(atoms: &[Atom], start: usize, limit: usize) -> usize {
 }
 
 /// The tokens of the block, item or line that begins at `begin`.
-fn tokens_of(atoms: &[Atom], begin: usize, level: Begins) -> usize {
+fn tokens_of(atoms: &[Atom], begin: usize, level: Boundary) -> usize {
     let rest = atoms[begin + 1..].iter().take_while(|atom| atom.begins < level).map(|atom| atom.tokens);
     atoms[begin].tokens + rest.sum::<usize>()
 }
@@ -213,7 +213,7 @@ fn trimmed(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     (end > start).then_some(if at_line_start { indent..end } else { start..end })
 }
 
-fn id(path: &HomePath, heading: &str, text: &str) -> String {
+fn id(path: &RelPath, heading: &str, text: &str) -> String {
     let mut hash = Md5::new();
     for part in [path.as_str(), heading, text] {
         hash.update((part.len() as u64).to_le_bytes());
@@ -254,7 +254,7 @@ mod tests {
     }
 
     fn cut(text: &str, tokens: usize) -> Vec<Chunk> {
-        let path = HomePath::parse("knowledge/a.md").unwrap();
+        let path = RelPath::parse("knowledge/a.md").unwrap();
         let document = Document::of(&path, text);
         chunked(&path, &document, Limits { tokens, overlap: tokens / 8 }, &words).chunks
     }
@@ -346,7 +346,7 @@ mod tests {
             tokens in 1usize..24,
             markdown in any::<bool>(),
         ) {
-            let path = HomePath::parse(if markdown { "k/a.md" } else { "k/a.txt" }).unwrap();
+            let path = RelPath::parse(if markdown { "k/a.md" } else { "k/a.txt" }).unwrap();
             let limits = Limits { tokens, overlap: tokens / 4 };
             let count = |text: &str| text.split_whitespace().map(|word| word.len().div_ceil(4)).sum::<usize>();
             let chunks = chunked(&path, &Document::of(&path, &text), limits, &count).chunks;

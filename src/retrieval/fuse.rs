@@ -1,19 +1,19 @@
-//! The legs' scores made one: each is brought to a share between 0 and 1 over the candidates of both, and the shares are
+//! The retrievers' scores made one: each is brought to a share between 0 and 1 over the candidates of both, and the shares are
 //! weighted (convex combination, Bruch et al. 2023). Reciprocal rank fusion and a heavy vector both lose to the lexical
-//! leg alone on the data sets in docs/retrieval.md.
+//! retriever alone on the data sets in docs/retrieval.md.
 
 use crate::domain::knowledge::{WeightReason, Weights};
 
-/// How much the vector leg counts when both answer.
+/// How much the vector retriever counts when both answer.
 pub const VECTOR_WEIGHT: f64 = 0.2;
 /// The most it counts beside late interaction.
 const VECTOR_WEIGHT_BESIDE_LATE: f64 = 0.1;
 /// How much late interaction counts.
 pub const LATE_WEIGHT: f64 = 0.45;
-/// How much the vector leg counts for texts in another script than the question.
+/// How much the vector retriever counts for texts in another script than the question.
 const OTHER_SCRIPT_WEIGHT: f64 = 0.8;
 
-/// One chunk that a leg put forward, with what each leg says about it.
+/// One chunk that a retriever put forward, with what each retriever says about it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Candidate<A> {
     pub address: A,
@@ -43,7 +43,7 @@ pub struct Ranked<A> {
 }
 
 impl<A> Ranked<A> {
-    /// What vector leg and late interaction add.
+    /// What vector retriever and late interaction add.
     pub fn by_meaning(&self) -> f64 {
         self.vector_weight * self.vector_share + self.late_weight * self.late_share
     }
@@ -65,7 +65,7 @@ impl Weights {
         Self { lexical: 1.0 - vector - LATE_WEIGHT, vector, late: Some(LATE_WEIGHT), ..self }
     }
 
-    /// The weights of the vector leg and of late interaction.
+    /// The weights of the vector retriever and of late interaction.
     fn of<A>(&self, candidate: &Candidate<A>) -> (f64, f64) {
         if candidate.foreign { (self.other_script, 0.0) } else { (self.vector, self.late.unwrap_or_default()) }
     }
@@ -115,7 +115,7 @@ impl<A: Copy> Ranking<A> {
     }
 }
 
-/// The lowest and the highest of a leg's scores.
+/// The lowest and the highest of a retriever's scores.
 struct Scale {
     low: f64,
     high: f64,

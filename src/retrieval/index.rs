@@ -6,11 +6,11 @@ use std::path::Path;
 use md5::{Digest, Md5};
 
 use super::chunk::{Limits, chunked, size};
+use super::chunk_index::{self, ChunkIndex, FileState, IndexError, StoredChunk};
 use super::extract::{self, Document, DocumentKind, Unreadable};
 use super::lexical::Snapshot;
-use super::shelf::{self, FileState, Shelf, ShelfError, StoredChunk};
 use super::windows::WindowLimit;
-use crate::domain::{FileStamp, HomePath};
+use crate::domain::{FileStamp, RelPath};
 
 /// Grows with every change of what is stored or of how text becomes terms; older indexes are made anew.
 const VERSION: u32 = 4;
@@ -18,7 +18,7 @@ const VERSION: u32 = 4;
 /// A file as a folder listing names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    pub path: HomePath,
+    pub path: RelPath,
     /// Differs when the content may have changed.
     pub stamp: FileStamp,
     /// Bytes.
@@ -27,29 +27,29 @@ pub struct Listed {
 
 /// What must be done to follow a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Plan {
+pub struct IndexUpdate {
     /// New, or with another stamp.
     pub read: Vec<Listed>,
-    pub gone: Vec<HomePath>,
+    pub gone: Vec<RelPath>,
 }
 
-impl Plan {
+impl IndexUpdate {
     pub fn is_empty(&self) -> bool {
         self.read.is_empty() && self.gone.is_empty()
     }
 }
 
 pub struct FolderIndex {
-    shelf: Shelf,
-    files: BTreeMap<HomePath, FileState>,
+    chunk_index: ChunkIndex,
+    files: BTreeMap<RelPath, FileState>,
     limits: Limits,
 }
 
 impl FolderIndex {
     /// # Errors
     /// When memory is short.
-    pub fn in_memory(limits: Limits) -> Result<Self, ShelfError> {
-        Self::of(Shelf::in_memory(plan(limits))?, limits)
+    pub fn in_memory(limits: Limits) -> Result<Self, IndexError> {
+        Self::of(ChunkIndex::in_memory(index_settings(limits))?, limits)
     }
 
     /// The index in `folder`, or an empty one where there is none.
@@ -57,20 +57,20 @@ impl FolderIndex {
     /// # Errors
     /// When it was made by another version or with other limits, is damaged, or cannot be written: clear the folder and
     /// try again, it is a cache.
-    pub fn on_disk(folder: &Path, limits: Limits) -> Result<Self, ShelfError> {
-        Self::of(Shelf::on_disk(folder, plan(limits))?, limits)
+    pub fn on_disk(folder: &Path, limits: Limits) -> Result<Self, IndexError> {
+        Self::of(ChunkIndex::on_disk(folder, index_settings(limits))?, limits)
     }
 
-    fn of(shelf: Shelf, limits: Limits) -> Result<Self, ShelfError> {
-        let mut index = Self { shelf, files: BTreeMap::new(), limits };
+    fn of(chunk_index: ChunkIndex, limits: Limits) -> Result<Self, IndexError> {
+        let mut index = Self { chunk_index, files: BTreeMap::new(), limits };
         index.recall()?;
         Ok(index)
     }
 
-    /// What the shelf holds is what counts: after a failed commit some of it is not what was put.
-    fn recall(&mut self) -> Result<(), ShelfError> {
-        let files = self.shelf.files()?.into_iter();
-        self.files = files.filter_map(|file| Some((HomePath::parse(&file.path).ok()?, file))).collect();
+    /// What the index holds is what counts: after a failed commit some of it is not what was put.
+    fn recall(&mut self) -> Result<(), IndexError> {
+        let files = self.chunk_index.files()?.into_iter();
+        self.files = files.filter_map(|file| Some((RelPath::parse(&file.path).ok()?, file))).collect();
         Ok(())
     }
 
@@ -79,9 +79,9 @@ impl FolderIndex {
     }
 
     /// `listing` is all of the folder, by path.
-    pub fn plan(&self, listing: &[Listed]) -> Plan {
+    pub fn plan(&self, listing: &[Listed]) -> IndexUpdate {
         debug_assert!(listing.is_sorted_by(|a, b| a.path < b.path), "a listing is sorted and names no file twice");
-        let mut plan = Plan::default();
+        let mut plan = IndexUpdate::default();
         let mut known = self.files.iter().peekable();
         for file in listing {
             while let Some((path, _)) = known.next_if(|(path, _)| **path < file.path) {
@@ -112,7 +112,7 @@ impl FolderIndex {
     ///
     /// # Errors
     /// When the index cannot be written.
-    pub fn put(&mut self, file: &Listed, bytes: Result<Vec<u8>, Unreadable>) -> Result<bool, ShelfError> {
+    pub fn put(&mut self, file: &Listed, bytes: Result<Vec<u8>, Unreadable>) -> Result<bool, IndexError> {
         let content = bytes.as_ref().map(|bytes| fingerprint(bytes)).unwrap_or_default();
         if !content.is_empty() && self.holds(file, &content) {
             return Ok(false);
@@ -134,7 +134,7 @@ impl FolderIndex {
         file: &Listed,
         content: String,
         read: Result<Document, Unreadable>,
-    ) -> Result<bool, ShelfError> {
+    ) -> Result<bool, IndexError> {
         let (chunks, problem) = match read {
             Ok(document) => {
                 let cut = chunked(&file.path, &document, self.limits, &size);
@@ -164,16 +164,16 @@ impl FolderIndex {
         }
         let places = known.map(|known| known.places.clone()).unwrap_or_default();
         let mut state = FileState { path: file.path.to_string(), stamp, content, places, problem };
-        self.shelf.put(&mut state, &chunks)?;
+        self.chunk_index.put(&mut state, &chunks)?;
         self.files.insert(file.path.clone(), state);
         Ok(true)
     }
 
     /// # Errors
     /// When the index cannot be written.
-    pub fn remove(&mut self, path: &HomePath) -> Result<(), ShelfError> {
+    pub fn remove(&mut self, path: &RelPath) -> Result<(), IndexError> {
         if self.files.remove(path).is_some() {
-            self.shelf.remove(path.as_str())?;
+            self.chunk_index.remove(path.as_str())?;
         }
         Ok(())
     }
@@ -182,8 +182,8 @@ impl FolderIndex {
     ///
     /// # Errors
     /// When the index cannot be written; it then knows what it held before.
-    pub fn commit(&mut self) -> Result<(), ShelfError> {
-        let committed = self.shelf.commit();
+    pub fn commit(&mut self) -> Result<(), IndexError> {
+        let committed = self.chunk_index.commit();
         if committed.is_err() {
             self.recall()?;
         }
@@ -192,14 +192,14 @@ impl FolderIndex {
 
     /// # Errors
     /// When the index is damaged.
-    pub fn snapshot(&self) -> Result<Snapshot, ShelfError> {
-        self.shelf.snapshot(self.files.values())
+    pub fn snapshot(&self) -> Result<Snapshot, IndexError> {
+        self.chunk_index.snapshot(self.files.values())
     }
 }
 
-fn plan(limits: Limits) -> shelf::Plan {
+fn index_settings(limits: Limits) -> chunk_index::ChunkIndexSettings {
     let mark = format!("miniclaw index {VERSION}, chunks of {} tokens, {} repeated", limits.tokens, limits.overlap);
-    shelf::Plan { mark, window: WindowLimit(limits.tokens) }
+    chunk_index::ChunkIndexSettings { mark, window: WindowLimit(limits.tokens) }
 }
 
 /// Tells whether a content changed; no protection against who wants two files to look the same.

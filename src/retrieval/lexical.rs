@@ -1,4 +1,4 @@
-//! The lexical leg: tantivy keeps the postings of all chunks, in memory or on disk; the score is BM25 (Robertson and
+//! The lexical retriever: tantivy keeps the postings of all chunks, in memory or on disk; the score is BM25 (Robertson and
 //! Zaragoza 2009, with Lucene's form of the idf, which is never negative).
 //!
 //! The score is computed here and not by tantivy, because it must be exact and explainable: a chunk that was deleted but
@@ -13,9 +13,9 @@ use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, DocSet, Searcher, TERMINATED, Term};
 
 use super::analyse::{QueryTerm, Script};
+use super::chunk_index::{Fields, FileState, StoredChunk, WINDOW_PARTS, WITHIN_FILE, file_order};
 use super::places::Position;
 use super::prepared::{PackedUnit, numbered_script};
-use super::shelf::{Fields, FileState, StoredChunk, WINDOW_PARTS, WITHIN_FILE, file_order};
 
 /// What BM25 can be told.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,7 +44,7 @@ pub struct Snapshot {
     average_window: f64,
 }
 
-/// A stretch of a file's text.
+/// A span of a file's text.
 pub(super) struct Passage {
     pub text: String,
     pub source: String,

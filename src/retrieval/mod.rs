@@ -1,16 +1,16 @@
-//! Retrieval: pieces of documents, and which of them answer a question.
+//! Hybrid retrieval: splits documents into chunks and finds those that answer a question.
 //!
-//! A file becomes a text (`extract`), the text **chunks** (`outline`, `chunk`), their words terms (`analyse`). The `shelf`
-//! keeps files and chunks in a tantivy index; `index` keeps the shelf in step with a folder. A `search` asks two legs, the
-//! `lexical` one by words and the `vectors` by meaning (an `embed` engine makes them), may have the candidates compared with
-//! the question piece by piece (`late`), and `fuse`s the answers into **hits** that say why they were found. Nothing here
-//! opens a file: bytes, folders and handles come in as values.
+//! A file becomes a text (`extract`), the text becomes **chunks** (`outline`, `chunk`), and their words become terms (`analyse`).
+//! A `chunk_index` keeps files and chunks in tantivy; `index` keeps it in step with a folder. A `search` asks two retrievers:
+//! `lexical` searches by words, `vectors` by meaning (with a model of `miniclaw_embed` or a service). It can compare the
+//! candidates with the question piece by piece (`late`), and it `fuse`s the scores into **hits** that say why they were found.
+//! Nothing here opens a file: bytes, folders and handles come in as values.
 
 pub mod analyse;
 pub mod cases;
 pub mod chunk;
-mod dot;
-pub mod embed;
+pub mod chunk_index;
+mod embed;
 pub mod extract;
 pub mod fuse;
 pub mod index;
@@ -20,9 +20,8 @@ mod outline;
 mod places;
 mod prepared;
 pub mod search;
-pub mod shelf;
+mod span;
 mod stop_words;
-mod stretch;
 pub mod vectors;
 pub mod windows;
 
@@ -30,7 +29,7 @@ pub use chunk::Limits;
 pub use index::{FolderIndex, Listed};
 pub use late::Tokens;
 pub use lexical::Snapshot;
-pub use search::{Asked, Found, Ranking, SearchError, Searchable, wants_words_only};
+pub use search::{Found, Ranking, SearchError, SearchRequest, Searchable, wants_words_only};
 pub use tantivy::DocAddress as Address;
 pub use vectors::Vectors;
 

@@ -5,11 +5,11 @@ use std::ops::Range;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use super::extract::{Document, Format};
-use crate::domain::HomePath;
+use crate::domain::RelPath;
 
 /// What begins where an atom begins; a chunk rather ends before the larger thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Begins {
+pub enum Boundary {
     /// A sentence, or a piece of a long one.
     Sentence,
     Line,
@@ -27,7 +27,7 @@ pub const ATOM: usize = 64;
 pub struct Atom {
     pub range: Range<usize>,
     pub tokens: usize,
-    pub begins: Begins,
+    pub begins: Boundary,
 }
 
 /// From one heading to the next, whatever their levels.
@@ -45,12 +45,12 @@ pub struct Outline {
 }
 
 /// How tokens are counted, and how many an atom may have.
-pub struct Ruler<'a> {
+pub struct AtomSizer<'a> {
     pub count: &'a dyn Fn(&str) -> usize,
     pub limit: usize,
 }
 
-pub fn outline(path: &HomePath, document: &Document, ruler: &Ruler) -> Outline {
+pub fn outline(path: &RelPath, document: &Document, ruler: &AtomSizer) -> Outline {
     let text = document.text.as_str();
     let (title, marks) = match document.format {
         Format::Markdown => markdown_marks(text),
@@ -63,7 +63,7 @@ pub fn outline(path: &HomePath, document: &Document, ruler: &Ruler) -> Outline {
 /// A place where something larger than a line begins.
 struct Mark {
     at: usize,
-    begins: Begins,
+    begins: Boundary,
     /// Present where a section begins.
     heading: Option<(u8, String)>,
 }
@@ -81,8 +81,8 @@ fn markdown_marks(text: &str) -> (Option<String>, Vec<Mark>) {
         match event {
             Event::Start(tag) => {
                 let begins = match (depth, &tag) {
-                    (0, _) => Some(Begins::Block),
-                    (1, Tag::Item) => Some(Begins::Item),
+                    (0, _) => Some(Boundary::Block),
+                    (1, Tag::Item) => Some(Boundary::Item),
                     _ => None,
                 };
                 if let Some(begins) = begins {
@@ -116,7 +116,7 @@ fn markdown_marks(text: &str) -> (Option<String>, Vec<Mark>) {
                 }
             }
             _ if depth == 0 => {
-                marks.push(Mark { at: line_start(text, range.start), begins: Begins::Block, heading: None });
+                marks.push(Mark { at: line_start(text, range.start), begins: Boundary::Block, heading: None });
             }
             _ => {}
         }
@@ -138,7 +138,7 @@ fn text_marks(text: &str) -> Vec<Mark> {
     for line in text.split_inclusive('\n') {
         let blank = line.trim().is_empty();
         if after_blank && !blank {
-            marks.push(Mark { at, begins: Begins::Block, heading: None });
+            marks.push(Mark { at, begins: Boundary::Block, heading: None });
         }
         after_blank = blank;
         at += line.len();
@@ -146,14 +146,14 @@ fn text_marks(text: &str) -> Vec<Mark> {
     marks
 }
 
-fn sections(text: &str, marks: Vec<Mark>, ruler: &Ruler) -> Vec<Section> {
+fn sections(text: &str, marks: Vec<Mark>, ruler: &AtomSizer) -> Vec<Section> {
     let mut sections = vec![Section::default()];
     let mut open: Vec<(u8, String)> = Vec::new();
     let mut marks = marks.into_iter().peekable();
     // What lies before the first mark, or between a block and the next (link definitions), goes with what is before it.
     if marks.peek().is_none_or(|mark| mark.at > 0) {
         let end = marks.peek().map_or(text.len(), |mark| mark.at);
-        add_atoms(text, (0..end, Begins::Block), ruler, &mut sections[0].atoms);
+        add_atoms(text, (0..end, Boundary::Block), ruler, &mut sections[0].atoms);
     }
     let mut reached = 0;
     while let Some(mark) = marks.next() {
@@ -205,7 +205,7 @@ fn joined(sections: Vec<Section>, least: usize) -> Vec<Section> {
 }
 
 /// Cuts a block or item into lines, those into sentences, and what is still too long wherever it must be.
-fn add_atoms(text: &str, (range, begins): (Range<usize>, Begins), ruler: &Ruler, atoms: &mut Vec<Atom>) {
+fn add_atoms(text: &str, (range, begins): (Range<usize>, Boundary), ruler: &AtomSizer, atoms: &mut Vec<Atom>) {
     let mut at = range.start;
     let mut next = begins;
     for line in text[range].split_inclusive('\n') {
@@ -214,14 +214,14 @@ fn add_atoms(text: &str, (range, begins): (Range<usize>, Begins), ruler: &Ruler,
             let (sentence, after) = rest.split_at(sentence_end(rest));
             add_pieces(sentence, (at, next), ruler, atoms);
             at += sentence.len();
-            next = Begins::Sentence;
+            next = Boundary::Sentence;
             rest = after;
         }
-        next = Begins::Line;
+        next = Boundary::Line;
     }
 }
 
-fn add_pieces(piece: &str, (at, begins): (usize, Begins), ruler: &Ruler, atoms: &mut Vec<Atom>) {
+fn add_pieces(piece: &str, (at, begins): (usize, Boundary), ruler: &AtomSizer, atoms: &mut Vec<Atom>) {
     let tokens = (ruler.count)(piece);
     let limit = ruler.limit.min(ATOM);
     if tokens <= limit || piece.chars().nth(1).is_none() {
@@ -234,7 +234,7 @@ fn add_pieces(piece: &str, (at, begins): (usize, Begins), ruler: &Ruler, atoms: 
     while start < piece.len() {
         let end = cut(piece, start, (piece.len() / parts).max(1));
         add_pieces(&piece[start..end], (at + start, begins), ruler, atoms);
-        begins = Begins::Sentence;
+        begins = Boundary::Sentence;
         start = end;
     }
 }
@@ -301,15 +301,15 @@ mod tests {
     }
 
     fn read(path: &str, text: &str) -> Outline {
-        read_with(path, text, &Ruler { count: &words, limit: 8 })
+        read_with(path, text, &AtomSizer { count: &words, limit: 8 })
     }
 
-    fn read_with(path: &str, text: &str, ruler: &Ruler) -> Outline {
-        let path = HomePath::parse(path).unwrap();
+    fn read_with(path: &str, text: &str, ruler: &AtomSizer) -> Outline {
+        let path = RelPath::parse(path).unwrap();
         outline(&path, &Document::of(&path, text), ruler)
     }
 
-    fn atoms<'a>(text: &'a str, section: &Section) -> Vec<(&'a str, Begins)> {
+    fn atoms<'a>(text: &'a str, section: &Section) -> Vec<(&'a str, Boundary)> {
         section.atoms.iter().map(|atom| (&text[atom.range.clone()], atom.begins)).collect()
     }
 
@@ -325,7 +325,7 @@ mod tests {
     #[test]
     fn small_sections_begin_the_next_one() {
         let text = "# A\n## B\nb\n## C\nc\n### D\nthe text of d\n## E\nthe text of e\n# F\n";
-        let ruler = Ruler { count: &words, limit: 24 };
+        let ruler = AtomSizer { count: &words, limit: 24 };
         let outline = read_with("a.md", text, &ruler);
         let headings: Vec<String> = outline.sections.iter().map(|s| s.headings.join("/")).collect();
         assert_eq!(headings, ["A", "A/C/D", "A/E", "F"]);
@@ -340,20 +340,20 @@ mod tests {
         assert_eq!(
             atoms(text, &outline.sections[0]),
             [
-                ("One two. ", Begins::Block),
-                ("Three J. Doe? ", Begins::Sentence),
-                ("Four\n", Begins::Sentence),
-                ("five\n", Begins::Line),
-                ("\n", Begins::Line),
-                ("- a\n", Begins::Block),
-                ("  - b\n", Begins::Line),
-                ("- c\n", Begins::Item),
-                ("\n", Begins::Line),
-                ("[x]: http://example.org\n", Begins::Line),
-                ("\n", Begins::Line),
-                ("```\n", Begins::Block),
-                ("# no heading\n", Begins::Line),
-                ("```\n", Begins::Line),
+                ("One two. ", Boundary::Block),
+                ("Three J. Doe? ", Boundary::Sentence),
+                ("Four\n", Boundary::Sentence),
+                ("five\n", Boundary::Line),
+                ("\n", Boundary::Line),
+                ("- a\n", Boundary::Block),
+                ("  - b\n", Boundary::Line),
+                ("- c\n", Boundary::Item),
+                ("\n", Boundary::Line),
+                ("[x]: http://example.org\n", Boundary::Line),
+                ("\n", Boundary::Line),
+                ("```\n", Boundary::Block),
+                ("# no heading\n", Boundary::Line),
+                ("```\n", Boundary::Line),
             ]
         );
         assert_eq!(outline.title, "a");
@@ -383,7 +383,7 @@ mod tests {
         let outline = read("k/a.txt", &text);
         assert!(outline.sections[0].atoms.iter().all(|atom| atom.tokens <= 8));
         assert_eq!(outline.sections[0].atoms.last().unwrap().range.end, text.len());
-        let unsplit = Ruler { count: &str::len, limit: 2 };
+        let unsplit = AtomSizer { count: &str::len, limit: 2 };
         let outline = read_with("a.txt", "一二三xyz", &unsplit);
         assert_eq!(outline.sections[0].atoms.len(), 6);
     }

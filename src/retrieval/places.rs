@@ -55,7 +55,7 @@ impl From<Place> for [u64; 5] {
 
 /// A chunk of the file as it is now.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Now {
+pub(super) struct CurrentChunk {
     pub print: u64,
     pub at: Position,
     /// Without those it repeats.
@@ -74,8 +74,8 @@ pub(super) struct Edit {
 
 impl Edit {
     /// What is stored of a chunk depends on so many tokens (`reach`) around it.
-    pub fn of(before: &[Place], now: &[Now], reach: usize) -> Self {
-        let same = |(a, b): &(&Place, &Now)| a.print == b.print;
+    pub fn of(before: &[Place], now: &[CurrentChunk], reach: usize) -> Self {
+        let same = |(a, b): &(&Place, &CurrentChunk)| a.print == b.print;
         let front = before.iter().zip(now).take_while(same).count();
         if front == before.len() && front == now.len() {
             let places = before.iter().zip(now).map(|(place, now)| Place { at: now.at, ..*place }).collect();
@@ -88,7 +88,7 @@ impl Edit {
     }
 
     /// With so many chunks kept at the front and at the back; none, where no orders are left for those between them.
-    fn keeping((front, back): (usize, usize), before: &[Place], now: &[Now]) -> Self {
+    fn keeping((front, back): (usize, usize), before: &[Place], now: &[CurrentChunk]) -> Self {
         let written = front..now.len() - back;
         let kept = before.len() - back;
         let below = front.checked_sub(1).map_or(0, |last| before[last].order);
@@ -102,20 +102,21 @@ impl Edit {
             number if number < written.end => below + step * (number - front + 1) as u32,
             number => before[kept + number - written.end].order,
         };
-        let place = |(number, now): (usize, &Now)| Place { print: now.print, order: order(number), at: now.at };
+        let place =
+            |(number, now): (usize, &CurrentChunk)| Place { print: now.print, order: order(number), at: now.at };
         let gone = before[front..kept].iter().map(|place| place.order).collect();
         Self { places: now.iter().enumerate().map(place).collect(), gone, written }
     }
 
     /// The chunks that what is stored of the written ones depends on.
-    pub fn around(&self, now: &[Now], reach: usize) -> Range<usize> {
+    pub fn around(&self, now: &[CurrentChunk], reach: usize) -> Range<usize> {
         let before = reached(now[..self.written.start].iter().rev(), reach);
         self.written.start - before..self.written.end + reached(now[self.written.end..].iter(), reach)
     }
 }
 
 /// How many of these chunks, one after the other, are at most `reach` tokens away.
-fn reached<'a>(chunks: impl Iterator<Item = &'a Now>, reach: usize) -> usize {
+fn reached<'a>(chunks: impl Iterator<Item = &'a CurrentChunk>, reach: usize) -> usize {
     let mut tokens = 0;
     chunks
         .take_while(|chunk| {
@@ -131,9 +132,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn now(prints: &[u64]) -> Vec<Now> {
+    fn now(prints: &[u64]) -> Vec<CurrentChunk> {
         let at = |number: usize| Position::new(number * 10, Some((number as u32 + 1, number as u32 + 1)));
-        prints.iter().enumerate().map(|(number, &print)| Now { print, at: at(number), tokens: 5 }).collect()
+        prints.iter().enumerate().map(|(number, &print)| CurrentChunk { print, at: at(number), tokens: 5 }).collect()
     }
 
     #[test]

@@ -6,21 +6,21 @@ use std::thread;
 use serde::Serialize;
 
 use super::analyse::{Analyser, Script};
-use super::shelf::{StoredChunk, key};
+use super::chunk_index::{StoredChunk, key};
 
 /// A thread is started for so many chunks of a file, and this many threads at most.
 const SHARE: usize = 48;
 const MAX_THREADS: usize = 4;
 
 /// A chunk with all that the index keeps of it and that needs no other chunk.
-pub(super) struct Prepared {
+pub(super) struct PreparedChunk {
     pub analysed: Analysed,
     pub json: Vec<u8>,
     pub key: u64,
     pub script: Script,
 }
 
-impl Prepared {
+impl PreparedChunk {
     fn of(chunk: &StoredChunk, analyser: &Analyser) -> tantivy::Result<Self> {
         let (analysed, key) = (Analysed::of(chunk, analyser), key(&chunk.indexed()));
         Ok(Self { analysed, json: json(chunk)?, key, script: Script::of(&chunk.text) })

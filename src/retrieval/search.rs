@@ -1,4 +1,4 @@
-//! One search: both legs asked, their answers fused and explained.
+//! One search: both retrievers asked, their answers fused and explained.
 
 use std::collections::HashMap;
 use std::sync::RwLock;
@@ -11,13 +11,14 @@ use super::fuse::{Candidate, Ranked, Ranking as Order, VECTOR_WEIGHT, ranked};
 use super::late::{self, Tokens};
 use super::lexical::{Bm25, Snapshot, TermMatches};
 use super::vectors::{self, Vectors};
-use super::windows::{Candidates, Spoken, Window, WindowLimit, windows};
+use super::windows::{Candidates, ScoredWindows, Window, WindowLimit, windows};
 use crate::domain::knowledge::{
-    How, LateScore, LexicalScore, Lost, NearMiss, SearchedTerm, TermScore, Took, VectorScore, WeightReason, Weights,
+    LateScore, LexicalScore, NearMiss, NearMissReason, ScoreExplanation, SearchTimings, SearchedTerm, TermScore,
+    VectorScore, WeightReason, Weights,
 };
 use crate::domain::{Hit, TokenVector};
 
-/// How many candidates each leg puts forward, whatever `k`: so the best of one is the best of five.
+/// How many candidates each retriever puts forward, whatever `k`: so the best of one is the best of five.
 const POOL: usize = 50;
 /// How many more the codes must propose, so that the exact cosines find the best of all.
 const PROPOSED: usize = 3 * POOL;
@@ -28,7 +29,7 @@ pub const MOST: usize = 100;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Ranking {
     pub bm25: Bm25,
-    /// How much the vector leg counts when both answer, 0 to 1; what is best for the model when absent.
+    /// How much the vector retriever counts when both answer, 0 to 1; what is best for the model when absent.
     pub vector_weight: Option<f64>,
 }
 
@@ -40,17 +41,17 @@ impl Ranking {
 }
 
 /// What is asked of a search.
-pub struct Asked<'a> {
+pub struct SearchRequest<'a> {
     pub query: &'a str,
     /// How many hits.
     pub k: usize,
     /// How many of the next best are explained.
     pub near_misses: usize,
-    /// The question as the vector leg gets it; absent: it is not asked.
+    /// The question as the vector retriever gets it; absent: it is not asked.
     pub meaning: Option<vectors::Question>,
     /// The pieces of the question for late interaction; absent: it is not asked.
     pub pieces: Option<Vec<TokenVector>>,
-    /// Why there is no vector leg, if there is none.
+    /// Why there is no vector retriever, if there is none.
     pub words_only: Option<WeightReason>,
     /// Overrules the choice of weights; late interaction is not asked then.
     pub vector_weight: Option<f64>,
@@ -76,7 +77,7 @@ pub struct Found {
     pub hits: Vec<Hit>,
     pub near_misses: Vec<NearMiss>,
     /// Only what is measured here.
-    pub took: Took,
+    pub took: SearchTimings,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -101,8 +102,8 @@ pub fn wants_words_only(query: &str) -> Option<WeightReason> {
 impl Searchable<'_> {
     /// # Errors
     /// When index or vectors cannot be read.
-    pub fn search(&self, asked: &Asked) -> Result<Found, SearchError> {
-        let mut took = Took::default();
+    pub fn search(&self, asked: &SearchRequest) -> Result<Found, SearchError> {
+        let mut took = SearchTimings::default();
         let started = Instant::now();
         let Query { terms, ignored, characters } = self.analyser.query(asked.query);
         let matches = self.snapshot.matches(terms, characters)?;
@@ -118,13 +119,13 @@ impl Searchable<'_> {
         let addresses = |scores: &[(DocAddress, f64)]| scores.iter().map(|&(address, _)| address).collect::<Vec<_>>();
         let by_meaning = cosines.as_ref().filter(|_| weights.vector > 0.0).map(|cosines| addresses(&cosines.best));
         let candidates = Candidates { by_words: &addresses(&by_words), by_meaning: &by_meaning.unwrap_or_default() };
-        let spoken = windows(self.snapshot, &matches, &candidates, self.window)?;
-        let late = self.late(asked, &spoken, weights.reason);
+        let scored = windows(self.snapshot, &matches, &candidates, self.window)?;
+        let late = self.late(asked, &scored, weights.reason);
         let weights = if late.is_some() { weights.with_late() } else { weights };
         let script = Script::of(asked.query);
-        let best_of_chunks = best_of_chunks(&spoken.windows);
+        let best_of_chunks = best_of_chunks(&scored.windows);
         let answers =
-            Answers { searchable: self, script, matches: &matches, spoken: &spoken, cosines, late, best_of_chunks };
+            Answers { searchable: self, script, matches: &matches, scored: &scored, cosines, late, best_of_chunks };
         let ranked = ranked(answers.candidates(), weights);
         let k = asked.k.min(MOST);
         let chosen = answers.chosen(&ranked, k + asked.near_misses);
@@ -146,7 +147,7 @@ impl Searchable<'_> {
         Ok(Found { weights, terms, ignored, hits, near_misses: near_misses.unwrap_or_default(), took })
     }
 
-    /// The best of a leg; equal scores in the order of the chunks.
+    /// The best of a retriever; equal scores in the order of the chunks.
     fn best(&self, mut scores: Vec<(DocAddress, f64)>) -> Vec<(DocAddress, f64)> {
         let order = |a: &(DocAddress, f64), b: &(DocAddress, f64)| {
             let place = |address| self.snapshot.rank(address);
@@ -160,7 +161,7 @@ impl Searchable<'_> {
         scores
     }
 
-    fn weights(&self, asked: &Asked) -> Weights {
+    fn weights(&self, asked: &SearchRequest) -> Weights {
         if let (Some(weight), true) = (asked.vector_weight, asked.meaning.is_some()) {
             return Weights::with_vector(weight.clamp(0.0, 1.0), WeightReason::Asked);
         }
@@ -172,14 +173,14 @@ impl Searchable<'_> {
     }
 
     /// Late interaction's score of each window; `None` when it is not wanted, or a vector it needs is still to be made.
-    fn late(&self, asked: &Asked, spoken: &Spoken, reason: WeightReason) -> Option<Vec<f64>> {
+    fn late(&self, asked: &SearchRequest, scored: &ScoredWindows, reason: WeightReason) -> Option<Vec<f64>> {
         let (Some(pieces), Some(tokens)) = (&asked.pieces, self.tokens) else { return None };
         if matches!(reason, WeightReason::Quoted | WeightReason::Asked) {
             return None;
         }
         let tokens = tokens.read().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let leg = late::Leg { tokens: &tokens, snapshot: self.snapshot, window: self.window };
-        leg.scores(&self.telling(asked.query, pieces), spoken)
+        let late = late::LateInteraction { tokens: &tokens, snapshot: self.snapshot, window: self.window };
+        late.scores(&self.telling(asked.query, pieces), scored)
     }
 
     /// The pieces without those of question words and signs, as the words are asked for. They stand in hardly any text, so
@@ -248,13 +249,13 @@ impl Cosines<'_> {
     }
 }
 
-/// The windows both legs speak about.
+/// The windows both retrievers speak about.
 struct Answers<'a> {
     searchable: &'a Searchable<'a>,
     /// Of the question.
     script: Script,
     matches: &'a [TermMatches],
-    spoken: &'a Spoken<'a>,
+    scored: &'a ScoredWindows<'a>,
     cosines: Option<Cosines<'a>>,
     /// By window.
     late: Option<Vec<f64>>,
@@ -284,13 +285,13 @@ impl Answers<'_> {
                 foreign: self.script.is_foreign_to(self.searchable.snapshot.script(window.chunk)),
             }
         };
-        self.spoken.windows.iter().enumerate().map(candidate).collect()
+        self.scored.windows.iter().enumerate().map(candidate).collect()
     }
 
     /// The best windows that are answers of their own, best first.
     fn chosen(&self, ranked: &Order<usize>, count: usize) -> Vec<Ranked<usize>> {
         let shared = |a: usize, b: usize, share: f64| {
-            let (a, b) = (&self.spoken.windows[a], &self.spoken.windows[b]);
+            let (a, b) = (&self.scored.windows[a], &self.scored.windows[b]);
             f64::from(a.shared(b)) > share * f64::from(a.length().min(b.length()))
         };
         let mut chosen: Vec<Ranked<usize>> = Vec::with_capacity(count);
@@ -313,7 +314,7 @@ impl Answers<'_> {
 
     fn hit(&self, rank: u32, ranked: &Ranked<usize>) -> Result<Hit, SearchError> {
         let Ranked { candidate, lexical_share, vector_share, vector_weight, late_share, late_weight, fused } = ranked;
-        let window = &self.spoken.windows[candidate.address];
+        let window = &self.scored.windows[candidate.address];
         let lexical = (candidate.lexical > 0.0).then(|| LexicalScore {
             score: window.score,
             rank: 1 + self.chunks_better_than(window.score),
@@ -334,7 +335,7 @@ impl Answers<'_> {
             heading: (!passage.heading.is_empty()).then_some(passage.heading),
             lines: passage.lines,
             range: (passage.range.start, passage.range.end),
-            how: Some(How { rank, vector_weight: *vector_weight, lexical, vector, late }),
+            how: Some(ScoreExplanation { rank, vector_weight: *vector_weight, lexical, vector, late }),
         })
     }
 
@@ -343,11 +344,11 @@ impl Answers<'_> {
         let label = |term: usize| self.matches[term].term.label();
         let words = (0..self.matches.len()).map(|term| (label(term), self.matches[term].texts()));
         let pairs = self
-            .spoken
+            .scored
             .pairs()
             .iter()
             .map(|pair| (format!("{} + {}", label(pair.first), label(pair.second)), pair.texts));
-        let all = words.chain(pairs).zip(self.spoken.parts(window)).filter(|(_, (score, _))| *score > 0.0);
+        let all = words.chain(pairs).zip(self.scored.parts(window)).filter(|(_, (score, _))| *score > 0.0);
         all.map(|((term, texts), (score, times))| TermScore { term, score, times, texts }).collect()
     }
 
@@ -376,11 +377,13 @@ fn missed_by(last: &Ranked<usize>, missed: &Ranked<usize>, hit: Hit) -> NearMiss
         None => missed.candidate.cosine.is_some() && missed.vector_share < last.vector_share,
     };
     let reason = match (missed.candidate.lexical > 0.0, words, meaning) {
-        (false, ..) => Lost::NoSharedWord,
-        (true, true, true) => Lost::BothWeaker,
-        (true, false, true) => Lost::FartherMeaning,
-        (true, ..) if missed.candidate.cosine.is_none() && last.candidate.cosine.is_some() => Lost::NoVectorYet,
-        (true, ..) => Lost::WeakerWords,
+        (false, ..) => NearMissReason::NoSharedWord,
+        (true, true, true) => NearMissReason::BothWeaker,
+        (true, false, true) => NearMissReason::FartherMeaning,
+        (true, ..) if missed.candidate.cosine.is_none() && last.candidate.cosine.is_some() => {
+            NearMissReason::NoVectorYet
+        }
+        (true, ..) => NearMissReason::WeakerWords,
     };
     let shares = |ranked: &Ranked<usize>| {
         let vector = ranked.candidate.cosine.map(|_| format!(", meaning {:.2}", ranked.vector_share));
@@ -388,11 +391,11 @@ fn missed_by(last: &Ranked<usize>, missed: &Ranked<usize>, hit: Hit) -> NearMiss
         format!("words {:.2}{}{}", ranked.lexical_share, vector.unwrap_or_default(), late.unwrap_or_default())
     };
     let what = match reason {
-        Lost::NoSharedWord => "No word of the question stands in it",
-        Lost::WeakerWords => "Its words answer the question less",
-        Lost::FartherMeaning => "Its meaning is farther from the question",
-        Lost::BothWeaker => "Both its words and its meaning are farther from the question",
-        Lost::NoVectorYet => "Its vector is still to be made",
+        NearMissReason::NoSharedWord => "No word of the question stands in it",
+        NearMissReason::WeakerWords => "Its words answer the question less",
+        NearMissReason::FartherMeaning => "Its meaning is farther from the question",
+        NearMissReason::BothWeaker => "Both its words and its meaning are farther from the question",
+        NearMissReason::NoVectorYet => "Its vector is still to be made",
     };
     let detail = format!("{what}: {}; the last hit has {}. {behind:.3} points behind.", shares(missed), shares(last));
     NearMiss { hit, behind, reason, detail }

@@ -13,7 +13,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 
-use super::dot::{Arm, Wide};
+use miniclaw_embed::dot::{Kernel, QueryCode};
 
 const HEADER: usize = 256;
 
@@ -34,14 +34,14 @@ pub struct Vectors {
 /// A question's vector, ready to be compared.
 pub struct Question {
     vector: Vec<f32>,
-    code: Wide,
+    code: QueryCode,
     scale: f32,
 }
 
 impl Question {
     pub fn new(vector: Vec<f32>) -> Self {
         let code = Code::of(&vector);
-        Self { vector, code: Wide::of(&code.components), scale: code.scale }
+        Self { vector, code: QueryCode::new(&code.components), scale: code.scale }
     }
 }
 
@@ -107,7 +107,7 @@ impl Vectors {
 
     /// The cosines of question and vectors to within about 0.01, from the codes in memory.
     pub fn near(&self, question: &Question, rows: &[u32]) -> Vec<f32> {
-        let products = Arm::best().products(&question.code, &self.codes, rows);
+        let products = Kernel::best().dot_products(&question.code, &self.codes, rows);
         let scaled = |(product, row): (i32, &u32)| product as f32 * question.scale * self.scales[*row as usize];
         products.into_iter().zip(rows).map(scaled).collect()
     }

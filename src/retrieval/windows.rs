@@ -1,4 +1,4 @@
-//! Answer windows: the stretch of text around a unit that answers best, instead of the chunk it happens to lie in.
+//! Answer windows: the span of text around a unit that answers best, instead of the chunk it happens to lie in.
 //!
 //! Chunks are found by their words and vectors; then every unit in and around them is a possible centre of an answer. The
 //! window is about a chunk long with its centre in the middle, and may begin in one chunk and end in the next. Terms count
@@ -14,9 +14,9 @@ use tantivy::DocAddress;
 use super::analyse::QueryTerm;
 use super::lexical::{Places, Snapshot, TermMatches, idf};
 use super::prepared::PackedUnit;
-use super::stretch::{Kernel, SPREAD, Stretch, stretches};
+use super::span::{Kernel, SPREAD, Span, spans};
 
-pub use super::stretch::WindowLimit;
+pub use super::span::WindowLimit;
 
 /// How soon repetitions stop counting, and how much long windows are held back. Windows differ less in length than chunks.
 const K1: f64 = 1.2;
@@ -26,7 +26,7 @@ const PAIR_WEIGHT: f64 = 0.3;
 /// How far apart they may stand, in terms.
 const PAIR_REACH: u32 = 4;
 
-/// A stretch of a document that may be an answer.
+/// A span of a document that may be an answer.
 pub struct Window {
     /// The chunk its centre lies in.
     pub chunk: DocAddress,
@@ -39,18 +39,18 @@ pub struct Window {
     pub end: (DocAddress, u32),
     /// The sum of its parts.
     pub score: f64,
-    /// Which stretch it is part of, which of its units is the centre, and which are in the window.
-    pub(super) stretch: usize,
+    /// Which span it is part of, which of its units is the centre, and which are in the window.
+    pub(super) span: usize,
     pub(super) centre: usize,
     pub(super) around: Range<usize>,
-    /// From which token of the stretch to which.
+    /// From which token of the span to which.
     tokens: Range<u32>,
 }
 
 impl Window {
     /// How many tokens both hold.
     pub fn shared(&self, other: &Window) -> u32 {
-        if self.stretch != other.stretch {
+        if self.span != other.span {
             return 0;
         }
         let (from, to) = (self.tokens.start.max(other.tokens.start), self.tokens.end.min(other.tokens.end));
@@ -71,18 +71,18 @@ pub struct Pair {
     idf: f64,
 }
 
-/// The chunks each leg put forward.
+/// The chunks each retriever put forward.
 pub(super) struct Candidates<'a> {
     pub by_words: &'a [DocAddress],
     pub by_meaning: &'a [DocAddress],
 }
 
 /// What is known of the candidates by their words.
-pub(super) struct Spoken<'a> {
+pub(super) struct ScoredWindows<'a> {
     pub windows: Vec<Window>,
     /// What the windows were looked for in.
-    pub stretches: Vec<Stretch>,
-    /// Of each stretch.
+    pub spans: Vec<Span>,
+    /// Of each span.
     counts: Vec<Counts>,
     scorer: Scorer<'a>,
 }
@@ -96,10 +96,10 @@ pub(super) fn windows<'a>(
     matches: &'a [TermMatches],
     candidates: &Candidates,
     limit: WindowLimit,
-) -> tantivy::Result<Spoken<'a>> {
+) -> tantivy::Result<ScoredWindows<'a>> {
     let wanted: BTreeSet<DocAddress> = candidates.by_words.iter().chain(candidates.by_meaning).copied().collect();
-    let stretches = stretches(snapshot, &wanted, limit);
-    let mut involved: Vec<DocAddress> = stretches.iter().flat_map(|s| s.parts.iter().map(|part| part.chunk)).collect();
+    let spans = spans(snapshot, &wanted, limit);
+    let mut involved: Vec<DocAddress> = spans.iter().flat_map(|s| s.parts.iter().map(|part| part.chunk)).collect();
     involved.sort_unstable();
     let mut places = Vec::with_capacity(matches.len());
     for term in matches {
@@ -108,23 +108,23 @@ pub(super) fn windows<'a>(
     let kernel = Kernel::of(limit, SPREAD);
     let mut scorer = Scorer { snapshot, matches, pairs: Vec::new(), involved, places, limit, kernel };
     scorer.pairs = scorer.pairs_in(candidates.by_words);
-    let counts: Vec<Counts> = stretches.iter().map(|stretch| scorer.counts(stretch)).collect();
-    let mut windows = Vec::with_capacity(stretches.iter().map(|stretch| stretch.units.len()).sum());
-    for (number, (stretch, counts)) in stretches.iter().zip(&counts).enumerate() {
-        scorer.score((number, stretch), counts, &wanted, &mut windows);
+    let counts: Vec<Counts> = spans.iter().map(|span| scorer.counts(span)).collect();
+    let mut windows = Vec::with_capacity(spans.iter().map(|span| span.units.len()).sum());
+    for (number, (span, counts)) in spans.iter().zip(&counts).enumerate() {
+        scorer.score((number, span), counts, &wanted, &mut windows);
     }
-    Ok(Spoken { windows, stretches, counts, scorer })
+    Ok(ScoredWindows { windows, spans, counts, scorer })
 }
 
-impl Spoken<'_> {
+impl ScoredWindows<'_> {
     pub fn pairs(&self) -> &[Pair] {
         &self.scorer.pairs
     }
 
     /// What each term, then each pair, adds to a window, and how often the window holds it, the words above it included.
     pub fn parts(&self, window: &Window) -> impl Iterator<Item = (f64, u32)> {
-        let (stretch, counts) = (&self.stretches[window.stretch], &self.counts[window.stretch]);
-        self.scorer.parts(stretch, counts, (window.centre, window.around.clone()))
+        let (span, counts) = (&self.spans[window.span], &self.counts[window.span]);
+        self.scorer.parts(span, counts, (window.centre, window.around.clone()))
     }
 }
 
@@ -132,7 +132,7 @@ struct Scorer<'a> {
     snapshot: &'a Snapshot,
     matches: &'a [TermMatches],
     pairs: Vec<Pair>,
-    /// The chunks of all stretches, by address.
+    /// The chunks of all spans, by address.
     involved: Vec<DocAddress>,
     /// For each term, where it stands in the involved chunks.
     places: Vec<Places>,
@@ -140,7 +140,7 @@ struct Scorer<'a> {
     kernel: Kernel,
 }
 
-/// How often terms and pairs stand in the units of a stretch, and in what stands above them.
+/// How often terms and pairs stand in the units of a span, and in what stands above them.
 struct Counts {
     /// By term or pair: the units that hold it, in their order, and how often. Most units hold nothing of a question.
     units: Vec<Vec<(usize, u32)>>,
@@ -181,28 +181,28 @@ impl Scorer<'_> {
 
     fn score(
         &self,
-        (number, stretch): (usize, &Stretch),
+        (number, span): (usize, &Span),
         counts: &Counts,
         wanted: &BTreeSet<DocAddress>,
         found: &mut Vec<Window>,
     ) {
-        for (place, part) in stretch.parts.iter().enumerate().filter(|(_, part)| wanted.contains(&part.chunk)) {
-            let own = stretch.own[place].clone();
-            let centres: Vec<usize> = own.clone().filter(|&at| stretch.units[at].1.fresh).collect();
+        for (place, part) in span.parts.iter().enumerate().filter(|(_, part)| wanted.contains(&part.chunk)) {
+            let own = span.own[place].clone();
+            let centres: Vec<usize> = own.clone().filter(|&at| span.units[at].1.fresh).collect();
             let around: Vec<Range<usize>> =
-                centres.iter().map(|&centre| stretch.ruler.window(centre, self.limit)).collect();
+                centres.iter().map(|&centre| span.offsets.window(centre, self.limit)).collect();
             let reached = around.first().zip(around.last()).map(|(first, last)| first.start..last.end);
             let speaks =
                 |reached: Range<usize>| (0..counts.units.len()).any(|kind| !counts.within(kind, &reached).is_empty());
             if reached.is_some_and(speaks) {
                 let windows = centres.into_iter().zip(around);
-                found.extend(windows.map(|window| self.window((number, stretch), counts, window)));
+                found.extend(windows.map(|window| self.window((number, span), counts, window)));
                 continue;
             }
             // Only what stands above it, or only its meaning, speaks for it: then the whole chunk is the answer.
             let (Some(first), Some(last)) = (part.units.first(), part.units.last()) else { continue };
             let Some(&middle) = centres.get(centres.len() / 2) else { continue };
-            let whole = self.window((number, stretch), counts, (middle, own));
+            let whole = self.window((number, span), counts, (middle, own));
             found.push(Window {
                 begin: (part.chunk, first.start),
                 end: (part.chunk, last.start + last.bytes),
@@ -211,20 +211,20 @@ impl Scorer<'_> {
         }
     }
 
-    fn counts(&self, stretch: &Stretch) -> Counts {
+    fn counts(&self, span: &Span) -> Counts {
         let kinds = self.matches.len() + self.pairs.len();
-        let mut counts = Counts { units: vec![Vec::new(); kinds], heads: vec![vec![0; stretch.parts.len()]; kinds] };
-        for (place, part) in stretch.parts.iter().enumerate() {
+        let mut counts = Counts { units: vec![Vec::new(); kinds], heads: vec![vec![0; span.parts.len()]; kinds] };
+        for (place, part) in span.parts.iter().enumerate() {
             let Ok(number) = self.involved.binary_search(&part.chunk) else { continue };
             let head = part.units.first().map_or(0, |unit| unit.first_term);
             for term in 0..self.matches.len() {
                 let positions = self.places[term].of(number);
                 let in_head = positions.iter().filter(|&&position| position < head || position == u32::MAX).count();
                 counts.heads[term][place] = in_head as u32;
-                count(stretch, place, positions.iter().copied().skip(in_head), &mut counts.units[term]);
+                count(span, place, positions.iter().copied().skip(in_head), &mut counts.units[term]);
             }
             for (pair, units) in self.pairs.iter().zip(&mut counts.units[self.matches.len()..]) {
-                count(stretch, place, self.together(pair.first, pair.second, number), units);
+                count(span, place, self.together(pair.first, pair.second, number), units);
             }
         }
         counts
@@ -233,14 +233,14 @@ impl Scorer<'_> {
     /// What each term and pair adds to the window `around` a `centre`, and how often it stands there.
     fn parts<'w>(
         &'w self,
-        stretch: &'w Stretch,
+        span: &'w Span,
         counts: &'w Counts,
         (centre, around): (usize, Range<usize>),
     ) -> impl Iterator<Item = (f64, u32)> + 'w {
-        let place = stretch.units[centre].0;
-        let weight = move |at: usize| self.kernel.at(stretch.ruler.twice(at, centre));
-        let head = stretch.parts[place].units.first().map_or(0, |unit| unit.first_term);
-        let terms = around.clone().map(|at| weight(at) * f64::from(stretch.units[at].1.terms));
+        let place = span.units[centre].0;
+        let weight = move |at: usize| self.kernel.at(span.offsets.twice(at, centre));
+        let head = span.parts[place].units.first().map_or(0, |unit| unit.first_term);
+        let terms = around.clone().map(|at| weight(at) * f64::from(span.units[at].1.terms));
         let length = f64::from(head) + terms.sum::<f64>();
         let long = 1.0 - B + B * length / self.snapshot.average_window().max(f64::MIN_POSITIVE);
         counts.heads.iter().enumerate().map(move |(kind, in_heads)| {
@@ -259,39 +259,39 @@ impl Scorer<'_> {
 
     fn window(
         &self,
-        (number, stretch): (usize, &Stretch),
+        (number, span): (usize, &Span),
         counts: &Counts,
         (centre, around): (usize, Range<usize>),
     ) -> Window {
-        let score = self.parts(stretch, counts, (centre, around.clone())).map(|(part, _)| part).sum();
-        let (place, centre_unit) = stretch.units[centre];
-        let (first, last) = (stretch.units[around.start], stretch.units[around.end - 1]);
-        let chunk_of = |(place, _): (usize, PackedUnit)| stretch.parts[place].chunk;
+        let score = self.parts(span, counts, (centre, around.clone())).map(|(part, _)| part).sum();
+        let (place, centre_unit) = span.units[centre];
+        let (first, last) = (span.units[around.start], span.units[around.end - 1]);
+        let chunk_of = |(place, _): (usize, PackedUnit)| span.parts[place].chunk;
         Window {
-            chunk: stretch.parts[place].chunk,
-            also: stretch.repeats(centre).then(|| stretch.parts[place + 1].chunk),
-            order: (self.snapshot.rank(stretch.parts[place].chunk), centre_unit.start),
+            chunk: span.parts[place].chunk,
+            also: span.repeats(centre).then(|| span.parts[place + 1].chunk),
+            order: (self.snapshot.rank(span.parts[place].chunk), centre_unit.start),
             begin: (chunk_of(first), first.1.start),
             end: (chunk_of(last), last.1.start + last.1.bytes),
             score,
-            stretch: number,
+            span: number,
             centre,
-            tokens: stretch.ruler.starts[around.start]..stretch.ruler.starts[around.end],
+            tokens: span.offsets.starts[around.start]..span.offsets.starts[around.end],
             around,
         }
     }
 }
 
-/// Adds to `counted` how often each unit of a part of the stretch holds one of `positions`, which rise; what the part before
+/// Adds to `counted` how often each unit of a part of the span holds one of `positions`, which rise; what the part before
 /// holds already is not counted again.
-fn count(stretch: &Stretch, place: usize, positions: impl Iterator<Item = u32>, counted: &mut Vec<(usize, u32)>) {
-    let own = stretch.own[place].clone();
+fn count(span: &Span, place: usize, positions: impl Iterator<Item = u32>, counted: &mut Vec<(usize, u32)>) {
+    let own = span.own[place].clone();
     let mut at = own.start;
     for position in positions {
-        while at + 1 < own.end && stretch.units[at + 1].1.first_term <= position {
+        while at + 1 < own.end && span.units[at + 1].1.first_term <= position {
             at += 1;
         }
-        let Some((_, unit)) = stretch.units[own.clone()].get(at - own.start) else { return };
+        let Some((_, unit)) = span.units[own.clone()].get(at - own.start) else { return };
         if !(unit.first_term..unit.first_term + unit.terms).contains(&position) {
             continue;
         }

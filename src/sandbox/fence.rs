@@ -5,14 +5,14 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use super::namespace::{ByNobody, MountNamespace};
+use super::namespace::{MountNamespace, RunAsNobody};
 use super::user::{JobUser, NOBODY, job_user, lets_nobody_work};
-use super::wire::Order;
+use super::wire::JobRequest;
 use super::{calls, notified, paths, scratch_owner, sys};
 
 /// Which mounts a job sees.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum MountView {
     /// Those of a namespace that this supervisor makes.
     Own,
     /// Those that are there: bubblewrap's, or the machine's where there is no fence.
@@ -20,7 +20,7 @@ pub enum Place {
 }
 
 /// What of a fence needs no order.
-pub struct InAdvance {
+pub struct FenceTemplate {
     /// The job's mounts; why there are none of its own, unless others made them.
     pub namespace: Result<MountNamespace, Option<String>>,
     rules: Result<paths::SystemRules, String>,
@@ -28,17 +28,17 @@ pub struct InAdvance {
     user: JobUser,
 }
 
-fn filters(reach: calls::Reach) -> Result<calls::Filters, String> {
+fn filters(reach: calls::NetworkAccess) -> Result<calls::Filters, String> {
     calls::filters(reach).map_err(|error| error.to_string())
 }
 
-impl InAdvance {
-    pub fn new(place: Place) -> Self {
+impl FenceTemplate {
+    pub fn new(place: MountView) -> Self {
         // Asked first: in a user namespace of its own everybody is somebody else.
         let user = job_user();
         let namespace = match place {
-            Place::Own => MountNamespace::enter().map_err(Some),
-            Place::Given => Err(None),
+            MountView::Own => MountNamespace::enter().map_err(Some),
+            MountView::Given => Err(None),
         };
         let memory = match namespace {
             Ok(_) | Err(None) => paths::SharedMemory::Own,
@@ -50,10 +50,10 @@ impl InAdvance {
         } else {
             paths::SystemRules::new(kernel, memory).map_err(|error| error.to_string())
         };
-        Self { namespace, rules, filters: filters(calls::Reach::Nothing), user }
+        Self { namespace, rules, filters: filters(calls::NetworkAccess::Nothing), user }
     }
 
-    pub fn fence(self, order: &Order) -> Result<Prepared, String> {
+    pub fn fence(self, order: &JobRequest) -> Result<PreparedFence, String> {
         let rules = self.rules?;
         let user = match (self.user, &self.namespace) {
             (JobUser::Own, _) => None,
@@ -63,15 +63,15 @@ impl InAdvance {
         };
         let mut has_users = false;
         if let Ok(namespace) = &self.namespace {
-            let by_nobody = if user.is_some() { ByNobody::Yes } else { ByNobody::No };
+            let by_nobody = if user.is_some() { RunAsNobody::Yes } else { RunAsNobody::No };
             namespace.open_for(order, by_nobody).map_err(|error| format!("the job's folders: {error}"))?;
             has_users = namespace.has_users;
         }
         let owner = user.unwrap_or_else(sys::user_id);
         scratch_owner::hand_over(&order.cwd, owner).map_err(|error| error.to_string())?;
         let rules = rules.and(order).map_err(|error| error.to_string())?;
-        let filters = if order.proxy_port.is_some() { filters(calls::Reach::Tcp)? } else { self.filters? };
-        Ok(Prepared { rules: Some(rules), filters, user, has_users })
+        let filters = if order.proxy_port.is_some() { filters(calls::NetworkAccess::Tcp)? } else { self.filters? };
+        Ok(PreparedFence { rules: Some(rules), filters, user, has_users })
     }
 }
 
@@ -88,7 +88,7 @@ pub fn no_way_for_nobody(why: &str) -> String {
 }
 
 /// The fence, made before the fork.
-pub struct Prepared {
+pub struct PreparedFence {
     rules: Option<landlock::RulesetCreated>,
     filters: calls::Filters,
     /// The user to become.
@@ -97,7 +97,7 @@ pub struct Prepared {
     pub has_users: bool,
 }
 
-impl Prepared {
+impl PreparedFence {
     /// In the child: gives up every right, in the only order that works. The descriptor from which refused calls are read
     /// goes to the supervisor.
     pub fn put_up(&mut self, temporary: &Path, supervisor: &UnixStream) -> io::Result<()> {

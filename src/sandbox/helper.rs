@@ -67,7 +67,7 @@ impl Sandbox {
             return self.clone();
         }
         let config = SandboxConfig { supervisor_exe: self.config.supervisor_exe.clone(), level };
-        Self { config, bubblewrap: None, way_out: None, ready: Ready::default() }
+        Self { config, bubblewrap: None, egress_proxy: None, ready: Ready::default() }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The one place that starts a process, and what such a process may do.
+//! Starts every process of the server, and restricts what it may do.
 //!
 //! A **job** is a command a model asked for. It runs behind a **supervisor** (a second start of this program) with an
 //! environment of its own, none of the server's descriptors, a limit of time, and inside a **fence**: Landlock for files,
@@ -13,7 +13,6 @@ mod calls;
 mod captured;
 mod fence;
 mod helper;
-mod holds;
 mod interpreter;
 mod namespace;
 mod notified;
@@ -25,6 +24,7 @@ mod run;
 mod scratch_owner;
 mod service;
 mod spawn;
+mod status;
 mod supervisor;
 mod sys;
 mod user;
@@ -36,14 +36,14 @@ use std::time::Duration;
 
 use self::ready::Ready;
 use self::user::JobUser;
-use crate::domain::{Contacts, Pass, WayOut};
+use crate::domain::{EgressAttempts, EgressGrant, EgressProxy};
 
 pub use captured::{Captured, grouped};
 pub use helper::{Helper, helper_output};
-pub use holds::Holds;
 pub use interpreter::Interpreter;
 pub use process::{Line, Process};
 pub use service::{Service, ServiceProcess};
+pub use status::SandboxStatus;
 pub use supervisor::supervise_if_asked;
 pub use sys::{keep_memory_private, open_as_many_files_as_allowed};
 
@@ -102,7 +102,7 @@ pub struct Job {
     pub output_cap: usize,
     /// Bytes of address space for each of its processes.
     pub memory: u64,
-    /// Whether it may reach public addresses, through the proxy of [`Sandbox::with_way_out`].
+    /// Whether it may reach public addresses, through the proxy of [`Sandbox::with_egress_proxy`].
     pub network: bool,
 }
 
@@ -131,7 +131,7 @@ pub struct Finished {
     pub stderr: Captured,
     pub took: Duration,
     /// With whom it asked to be connected; empty without network.
-    pub contacts: Contacts,
+    pub contacts: EgressAttempts,
     /// Names of system calls it asked for and was refused, each once.
     pub refused: Vec<String>,
 }
@@ -159,19 +159,19 @@ pub struct Sandbox {
     config: SandboxConfig,
     /// Where bubblewrap is; looked for when the level needs it.
     bubblewrap: Option<PathBuf>,
-    way_out: Option<Arc<dyn WayOut>>,
+    egress_proxy: Option<Arc<dyn EgressProxy>>,
     ready: Ready,
 }
 
 impl Sandbox {
     pub fn new(config: SandboxConfig) -> Self {
         let bubblewrap = if config.level == Level::Strict { bubblewrap::find() } else { None };
-        Self { config, bubblewrap, way_out: None, ready: Ready::default() }
+        Self { config, bubblewrap, egress_proxy: None, ready: Ready::default() }
     }
 
     /// With a proxy for jobs that are allowed the network. Without one none is.
-    pub fn with_way_out(self, way_out: Arc<dyn WayOut>) -> Self {
-        Self { way_out: Some(way_out), ..self }
+    pub fn with_egress_proxy(self, egress_proxy: Arc<dyn EgressProxy>) -> Self {
+        Self { egress_proxy: Some(egress_proxy), ..self }
     }
 
     pub fn level(&self) -> Level {
@@ -180,10 +180,10 @@ impl Sandbox {
 
     /// Whether a job can be given the network. With level `off` every job has it.
     pub fn can_network(&self) -> bool {
-        self.config.level == Level::Off || self.pass().is_ok()
+        self.config.level == Level::Off || self.grant().is_ok()
     }
 
-    fn pass(&self) -> Result<Box<dyn Pass>, SandboxError> {
+    fn grant(&self) -> Result<Box<dyn EgressGrant>, SandboxError> {
         let kernel = sys::landlock_abi();
         if kernel < paths::TCP_ABI {
             let version = paths::TCP_ABI;
@@ -192,8 +192,8 @@ impl Sandbox {
             );
             return Err(SandboxError::NoNetwork(why));
         }
-        match &self.way_out {
-            Some(way_out) => Ok(way_out.pass()),
+        match &self.egress_proxy {
+            Some(egress_proxy) => Ok(egress_proxy.issue()),
             None => Err(SandboxError::NoNetwork("this server has no proxy for it".to_owned())),
         }
     }
@@ -207,12 +207,12 @@ impl Sandbox {
     }
 
     /// What commands may do here, as it really is on this machine.
-    pub fn holds(&self) -> Holds {
+    pub fn holds(&self) -> SandboxStatus {
         match (self.config.level, &self.bubblewrap) {
-            (Level::Off, _) => Holds::Nothing,
-            (Level::Standard, _) => Holds::fence(sys::landlock_abi(), None),
-            (Level::Strict, None) => Holds::NoBubblewrap,
-            (Level::Strict, Some(program)) => Holds::fence(sys::landlock_abi(), Some(program.clone())),
+            (Level::Off, _) => SandboxStatus::Nothing,
+            (Level::Standard, _) => SandboxStatus::fence(sys::landlock_abi(), None),
+            (Level::Strict, None) => SandboxStatus::NoBubblewrap,
+            (Level::Strict, Some(program)) => SandboxStatus::fence(sys::landlock_abi(), Some(program.clone())),
         }
     }
 

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use super::sys::check;
 use super::user;
-use super::wire::Order;
+use super::wire::JobRequest;
 
 /// Where POSIX shared memory and semaphores live.
 pub const SHARED_MEMORY: &str = "/dev/shm";
@@ -73,10 +73,10 @@ impl MountNamespace {
     ///
     /// # Errors
     /// When a mount fails; the job must not start then.
-    pub fn open_for(&self, order: &Order, by_nobody: ByNobody) -> io::Result<()> {
+    pub fn open_for(&self, order: &JobRequest, by_nobody: RunAsNobody) -> io::Result<()> {
         let closed = match by_nobody {
-            ByNobody::Yes => closed_folders(order),
-            ByNobody::No => BTreeSet::new(),
+            RunAsNobody::Yes => closed_folders(order),
+            RunAsNobody::No => BTreeSet::new(),
         };
         let is_closed = |path: &Path| closed.iter().any(|folder| path.starts_with(folder));
         let mut trees = Vec::new();
@@ -111,13 +111,13 @@ impl MountNamespace {
 
 /// Whether the job becomes user 65534.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum ByNobody {
+pub enum RunAsNobody {
     Yes,
     No,
 }
 
 /// The outermost folders on the way to what the order names that let nobody else through.
-fn closed_folders(order: &Order) -> BTreeSet<PathBuf> {
+fn closed_folders(order: &JobRequest) -> BTreeSet<PathBuf> {
     let ways = order.readable.iter().map(PathBuf::as_path).chain(order.cwd.parent());
     ways.filter_map(|path| {
         let closed = path.ancestors().filter(|folder| {

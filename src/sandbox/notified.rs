@@ -64,7 +64,7 @@ pub fn refuse_next(listener: &OwnedFd) -> Option<i64> {
 /// # Errors
 /// When the other end is closed.
 pub fn send(through: &UnixStream, descriptor: &OwnedFd) -> io::Result<()> {
-    let mut room = Room::default();
+    let mut room = ControlBuffer::default();
     let mut byte = [0_u8];
     let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
     // SAFETY: the message points to values that outlive the call, and the room is large enough for one descriptor.
@@ -81,7 +81,7 @@ pub fn send(through: &UnixStream, descriptor: &OwnedFd) -> io::Result<()> {
 
 /// The descriptor that was sent, if one was; it does not wait.
 pub fn receive(through: &UnixStream) -> Option<OwnedFd> {
-    let mut room = Room::default();
+    let mut room = ControlBuffer::default();
     let mut byte = [0_u8];
     let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
     // SAFETY: as in `send`; a descriptor that arrived is ours.
@@ -101,9 +101,9 @@ pub fn receive(through: &UnixStream) -> Option<OwnedFd> {
 
 /// Room for the control message of one descriptor, aligned as the kernel wants it.
 #[derive(Default)]
-struct Room([u64; 4]);
+struct ControlBuffer([u64; 4]);
 
-impl Room {
+impl ControlBuffer {
     fn message(&mut self, part: &mut libc::iovec) -> libc::msghdr {
         // SAFETY: a message without name, parts and control is all zeroes.
         let mut message: libc::msghdr = unsafe { std::mem::zeroed() };

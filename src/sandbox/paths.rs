@@ -10,7 +10,7 @@ use landlock::{
     RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
 };
 
-use super::wire::Order;
+use super::wire::JobRequest;
 
 /// The least version of Landlock that is enough. From 3 on (Linux 6.2) files can neither be changed nor truncated
 /// outside; TCP (4) and abstract sockets (6) are also refused by the system call filter.
@@ -160,7 +160,7 @@ impl SystemRules {
 
     /// The rules for one job: these, made anew if files of `/etc` were replaced meanwhile, and what the order names. TCP is
     /// closed but for connections to the `port` of the proxy.
-    pub fn and(self, order: &Order) -> Result<RulesetCreated, RulesetError> {
+    pub fn and(self, order: &JobRequest) -> Result<RulesetCreated, RulesetError> {
         let Self { kernel, memory, mut rules, made_of } = self;
         if made_of != etc_stamp() {
             rules = Self::new(kernel, memory)?.rules;

@@ -9,9 +9,9 @@ use tokio::time::timeout;
 
 use super::captured::Collector;
 use super::spawn::{Control, Input};
-use super::wire::{End, Report};
+use super::wire::{End, JobReport};
 use super::{Exit, Job, Sandbox, SandboxError};
-use crate::domain::{Contacts, Pass};
+use crate::domain::{EgressAttempts, EgressGrant};
 
 /// The longest line that is accepted from a process.
 const LINE_LIMIT: usize = 4 << 20;
@@ -37,13 +37,13 @@ pub struct Process {
     /// What it wrote to its standard error, once it has ended.
     pub(super) stderr: Option<JoinHandle<String>>,
     pending: Vec<u8>,
-    pass: Option<Box<dyn Pass>>,
+    grant: Option<Box<dyn EgressGrant>>,
 }
 
 impl Sandbox {
     /// Starts a process that stays, with piped input and output. `job.wall` bounds only the start.
     pub async fn open(&self, job: Job) -> Result<Process, SandboxError> {
-        let (order, pass) = self.order(&job)?;
+        let (order, grant) = self.order(&job)?;
         let mut supervised = self.start_supervisor(&self.around(&job), Input::Piped)?;
         let begun = timeout(job.wall, supervised.control.begin(&order)).await.map_err(|_| SandboxError::Lost)?;
         let mut child = supervised.child;
@@ -67,7 +67,7 @@ impl Sandbox {
             text
         });
         let (control, stderr) = (supervised.control, Some(stderr));
-        Ok(Process { child, control, stdin, stdout, stderr, pending: Vec::new(), pass })
+        Ok(Process { child, control, stdin, stdout, stderr, pending: Vec::new(), grant })
     }
 }
 
@@ -107,21 +107,21 @@ impl Process {
 
     /// The proxy refuses it from now on, and what it has open is closed.
     pub fn suspend_network(&self) {
-        if let Some(pass) = &self.pass {
-            pass.suspend();
+        if let Some(grant) = &self.grant {
+            grant.suspend();
         }
     }
 
     /// The proxy serves it again, if it was started with network.
     pub fn resume_network(&self) {
-        if let Some(pass) = &self.pass {
-            pass.resume();
+        if let Some(grant) = &self.grant {
+            grant.resume();
         }
     }
 
     /// With whom it asked to be connected since the last time; empty without network.
-    pub fn take_contacts(&self) -> Contacts {
-        self.pass.as_ref().map(|pass| pass.take_contacts()).unwrap_or_default()
+    pub fn take_attempts(&self) -> EgressAttempts {
+        self.grant.as_ref().map(|grant| grant.take_attempts()).unwrap_or_default()
     }
 
     /// Ctrl-C for the process itself, not for what it started.
@@ -139,10 +139,15 @@ impl Process {
             let _ = self.child.start_kill();
         }
         match report {
-            Ok(Some(Report::Ended(End::Code(code)))) => Exit::Code(code),
-            Ok(Some(Report::Ended(End::Signal(signal)))) => Exit::Signal(signal),
+            Ok(Some(JobReport::Ended(End::Code(code)))) => Exit::Code(code),
+            Ok(Some(JobReport::Ended(End::Signal(signal)))) => Exit::Signal(signal),
             Ok(
-                Some(Report::Accepted | Report::Started { .. } | Report::Refused { .. } | Report::NotStarted { .. })
+                Some(
+                    JobReport::Accepted
+                    | JobReport::Started { .. }
+                    | JobReport::Refused { .. }
+                    | JobReport::NotStarted { .. },
+                )
                 | None,
             )
             | Err(_) => Exit::Signal(libc::SIGKILL),

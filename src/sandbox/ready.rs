@@ -8,7 +8,7 @@ use tokio::process::Child;
 use tokio::time::timeout;
 
 use super::spawn::{Input, Supervised};
-use super::wire::Order;
+use super::wire::JobRequest;
 use super::{Job, Level, Sandbox, SandboxError};
 
 /// How long a supervisor may take to end after its report.
@@ -38,7 +38,7 @@ impl Ready {
 
 impl Sandbox {
     /// The supervisor for a job that reads nothing. In level `strict` each has namespaces made for its job.
-    pub(super) async fn supervisor(&self, job: &Job, order: &Order) -> Result<Supervised, SandboxError> {
+    pub(super) async fn supervisor(&self, job: &Job, order: &JobRequest) -> Result<Supervised, SandboxError> {
         if let Some(mut waiting) = self.ready.take() {
             match waiting.control.submit(order).await {
                 // It was killed while it waited, and nothing of the order was done.

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::captured::Collector;
 use super::spawn::Control;
-use super::wire::{End, Report};
+use super::wire::{End, JobReport};
 use super::{Exit, Finished, Job, Sandbox, SandboxError};
 
 /// How long the supervisor may take to kill a tree; it allows itself five seconds.
@@ -20,7 +20,7 @@ impl Sandbox {
     /// until then is kept in every case. Dropping the future kills it too.
     pub async fn run(&self, job: Job, cancel: CancellationToken) -> Result<Finished, SandboxError> {
         let started = Instant::now();
-        let (mut order, pass) = self.order(&job)?;
+        let (mut order, grant) = self.order(&job)?;
         // The wall limit ends a sleeper, this one a process the kernel cannot take from us in time.
         order.cpu_seconds = Some(job.wall.as_secs().saturating_mul(4) + 10);
         let mut supervised = self.supervisor(&job, &order).await?;
@@ -66,7 +66,7 @@ impl Sandbox {
         let refused = supervised.control.refused();
         let (stdout, stderr) = (out.finish(), err.finish());
         let exit = exit.map_err(|error| if begun { error } else { self.explain(error, &stderr.text()) })?;
-        let contacts = pass.map(|pass| pass.take_contacts()).unwrap_or_default();
+        let contacts = grant.map(|grant| grant.take_attempts()).unwrap_or_default();
         Ok(Finished { exit, stdout, stderr, took: started.elapsed(), contacts, refused })
     }
 }
@@ -83,12 +83,13 @@ async fn until_end(control: &mut Control, deadline: Instant, cancel: &Cancellati
     Ok(stopped)
 }
 
-fn exit(report: Option<Report>) -> Result<Exit, SandboxError> {
+fn exit(report: Option<JobReport>) -> Result<Exit, SandboxError> {
     match report {
-        Some(Report::Ended(End::Code(code))) => Ok(Exit::Code(code)),
-        Some(Report::Ended(End::Signal(signal))) => Ok(Exit::Signal(signal)),
-        Some(Report::Accepted | Report::Started { .. } | Report::Refused { .. } | Report::NotStarted { .. }) | None => {
-            Err(SandboxError::Lost)
-        }
+        Some(JobReport::Ended(End::Code(code))) => Ok(Exit::Code(code)),
+        Some(JobReport::Ended(End::Signal(signal))) => Ok(Exit::Signal(signal)),
+        Some(
+            JobReport::Accepted | JobReport::Started { .. } | JobReport::Refused { .. } | JobReport::NotStarted { .. },
+        )
+        | None => Err(SandboxError::Lost),
     }
 }

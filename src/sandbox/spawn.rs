@@ -13,9 +13,9 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, Command};
 
-use super::wire::{self, ARGUMENT, Fence, IN_NAMESPACE, NotStarted, Order, Report, SOCKET};
+use super::wire::{self, ARGUMENT, Fence, IN_NAMESPACE, JobReport, JobRequest, NotStarted, SOCKET};
 use super::{Job, Level, SEARCH_PATH, Sandbox, SandboxError, TEMPORARY, bubblewrap, calls, sys};
-use crate::domain::Pass;
+use crate::domain::EgressGrant;
 
 /// Every spelling that programs look for.
 const PROXY_VARIABLES: [&str; 6] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
@@ -96,10 +96,10 @@ impl Sandbox {
     }
 
     /// What the supervisor is to do, and the job's pass if it may go out. The pass must live as long as the job.
-    pub(super) fn order(&self, job: &Job) -> Result<(Order, Option<Box<dyn Pass>>), SandboxError> {
-        let pass = match self.config.level {
+    pub(super) fn order(&self, job: &Job) -> Result<(JobRequest, Option<Box<dyn EgressGrant>>), SandboxError> {
+        let grant = match self.config.level {
             Level::Off => None,
-            Level::Standard | Level::Strict => job.network.then(|| self.pass()).transpose()?,
+            Level::Standard | Level::Strict => job.network.then(|| self.grant()).transpose()?,
         };
         let cwd = job.cwd.to_string_lossy().into_owned();
         let temporary = job.cwd.join(TEMPORARY).to_string_lossy().into_owned();
@@ -110,12 +110,12 @@ impl Sandbox {
             ("LANG", "C.UTF-8".to_owned()),
             ("TERM", "dumb".to_owned()),
         ];
-        let proxy = pass.as_ref().map(|pass| pass.proxy());
+        let proxy = grant.as_ref().map(|grant| grant.proxy());
         let proxied = proxy.iter().flat_map(|proxy| PROXY_VARIABLES.map(|name| (name, proxy.clone())));
         // For programs that look at the others only when told so (Node.js).
         let told = proxy.iter().map(|_| ("NODE_USE_ENV_PROXY", "1".to_owned()));
         let all = fixed.into_iter().chain(proxied).chain(told).map(|(name, value)| (name.to_owned(), value));
-        let order = Order {
+        let order = JobRequest {
             argv: job.argv.clone(),
             cwd: job.cwd.clone(),
             readable: job.readable.clone(),
@@ -126,9 +126,9 @@ impl Sandbox {
             },
             memory: job.memory,
             cpu_seconds: None,
-            proxy_port: pass.as_ref().map(|pass| pass.port()),
+            proxy_port: grant.as_ref().map(|grant| grant.port()),
         };
-        Ok((order, pass))
+        Ok((order, grant))
     }
 
     /// What a start that was never reported means: in level `strict` bubblewrap had its say on standard error.
@@ -153,7 +153,7 @@ impl Control {
     ///
     /// # Errors
     /// [`SandboxError::Lost`] when the supervisor is gone: then nothing of the order was done.
-    pub async fn submit(&mut self, order: &Order) -> Result<(), SandboxError> {
+    pub async fn submit(&mut self, order: &JobRequest) -> Result<(), SandboxError> {
         let bytes = serde_json::to_vec(order).expect("an order is strings and numbers");
         if bytes.len() as u64 > u64::from(wire::ORDER_LIMIT) {
             // It waits for an order that will not come.
@@ -164,36 +164,38 @@ impl Control {
         // A supervisor that has already died is found by the missing report.
         let _ = self.commands.write_all(&length).await;
         let _ = self.commands.write_all(&bytes).await;
-        self.accepted = self.report().await == Some(Report::Accepted);
+        self.accepted = self.report().await == Some(JobReport::Accepted);
         if self.accepted { Ok(()) } else { Err(SandboxError::Lost) }
     }
 
     /// Sends the order, if the supervisor has none, and waits until the program runs.
-    pub async fn begin(&mut self, order: &Order) -> Result<(), SandboxError> {
+    pub async fn begin(&mut self, order: &JobRequest) -> Result<(), SandboxError> {
         if !self.accepted {
             self.submit(order).await?;
         }
         match self.report().await {
-            Some(Report::Started { no_namespace: None }) => Ok(()),
-            Some(Report::Started { no_namespace: Some(why) }) => {
+            Some(JobReport::Started { no_namespace: None }) => Ok(()),
+            Some(JobReport::Started { no_namespace: Some(why) }) => {
                 tracing::debug!(why, "a command runs without a mount namespace");
                 Ok(())
             }
-            Some(Report::NotStarted { reason: NotStarted::Fence, why }) => Err(SandboxError::Fence(why)),
-            Some(Report::NotStarted { reason: NotStarted::Program, why }) => {
+            Some(JobReport::NotStarted { reason: NotStarted::Fence, why }) => Err(SandboxError::Fence(why)),
+            Some(JobReport::NotStarted { reason: NotStarted::Program, why }) => {
                 Err(SandboxError::Program { program: program(order), why })
             }
-            Some(Report::Accepted | Report::Ended(_) | Report::Refused { .. }) | None => Err(SandboxError::Lost),
+            Some(JobReport::Accepted | JobReport::Ended(_) | JobReport::Refused { .. }) | None => {
+                Err(SandboxError::Lost)
+            }
         }
     }
 
     /// The next report that is not of a refused call, which is kept; none when the supervisor is gone. May be dropped half
     /// way without losing one.
-    pub async fn report(&mut self) -> Option<Report> {
+    pub async fn report(&mut self) -> Option<JobReport> {
         loop {
             let line = self.reports.next_line().await.ok()??;
             match serde_json::from_str(&line).ok()? {
-                Report::Refused { call } => self.refused.push(call),
+                JobReport::Refused { call } => self.refused.push(call),
                 report => return Some(report),
             }
         }
@@ -220,7 +222,7 @@ impl Control {
     }
 }
 
-fn program(order: &Order) -> String {
+fn program(order: &JobRequest) -> String {
     order.argv.first().cloned().unwrap_or_default()
 }
 

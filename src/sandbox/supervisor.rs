@@ -12,10 +12,12 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
 use std::{fs, io};
 
-use super::fence::{InAdvance, Place};
+use super::fence::{FenceTemplate, MountView};
 use super::reaping::{Children, processes, reap_descendants};
-use super::sys::{self, Pid, Reaped, Waiting};
-use super::wire::{ARGUMENT, End, Fence, IN_NAMESPACE, INTERRUPT, NotStarted, ORDER_LIMIT, Order, Report, SOCKET};
+use super::sys::{self, Pid, Readiness, Reaped};
+use super::wire::{
+    ARGUMENT, End, Fence, IN_NAMESPACE, INTERRUPT, JobReport, JobRequest, NotStarted, ORDER_LIMIT, SOCKET,
+};
 use super::{calls, notified};
 
 /// If this process was started as a supervisor, does that work and never returns. To be called first in `main`, before
@@ -23,7 +25,8 @@ use super::{calls, notified};
 pub fn supervise_if_asked() {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_some_and(|first| first == ARGUMENT) {
-        let place = if arguments.next().is_some_and(|next| next == IN_NAMESPACE) { Place::Own } else { Place::Given };
+        let place =
+            if arguments.next().is_some_and(|next| next == IN_NAMESPACE) { MountView::Own } else { MountView::Given };
         let code = match sys::inherited_socket(SOCKET).and_then(|server| supervise(server, place)) {
             Ok(()) => 0,
             Err(_) => 1,
@@ -32,19 +35,19 @@ pub fn supervise_if_asked() {
     }
 }
 
-fn supervise(mut server: UnixStream, place: Place) -> io::Result<()> {
+fn supervise(mut server: UnixStream, place: MountView) -> io::Result<()> {
     // A Ctrl-C in the server's terminal is for the server: it decides what becomes of its tools.
     let _ = sys::new_session();
     let signals = sys::signals_as_file(&[libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP])?;
     sys::become_subreaper()?;
     let children = Children::of_this_process();
-    let in_advance = InAdvance::new(place);
+    let in_advance = FenceTemplate::new(place);
     let no_namespace = in_advance.namespace.as_ref().err().cloned().flatten();
     let order = read_order(&mut server)?;
-    report(&mut server, &Report::Accepted)?;
+    report(&mut server, &JobReport::Accepted)?;
     let Started { main, refusals } = match start(&order, in_advance) {
         Ok(started) => started,
-        Err((reason, why)) => return report(&mut server, &Report::NotStarted { reason, why }),
+        Err((reason, why)) => return report(&mut server, &JobReport::NotStarted { reason, why }),
     };
     // Only the tool's processes hold its output open now, so that it ends when they do.
     let null = fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
@@ -52,7 +55,7 @@ fn supervise(mut server: UnixStream, place: Place) -> io::Result<()> {
         sys::move_to(null.as_raw_fd(), number)?;
     }
     // A server that is gone cannot be told; its tools must be killed all the same.
-    let _ = report(&mut server, &Report::Started { no_namespace });
+    let _ = report(&mut server, &JobReport::Started { no_namespace });
     let mut refusals = Refusals { listener: refusals, told: BTreeSet::new() };
     let status = watch(&mut server, &signals, main, &mut refusals);
     // What is left alive must not be reported as ended: the server learns that by our silence.
@@ -62,10 +65,10 @@ fn supervise(mut server: UnixStream, place: Place) -> io::Result<()> {
         (Some(code), _) => End::Code(code),
         (None, signal) => End::Signal(signal.unwrap_or(libc::SIGKILL)),
     };
-    report(&mut server, &Report::Ended(end))
+    report(&mut server, &JobReport::Ended(end))
 }
 
-fn read_order(server: &mut UnixStream) -> io::Result<Order> {
+fn read_order(server: &mut UnixStream) -> io::Result<JobRequest> {
     let mut length = [0; 4];
     server.read_exact(&mut length)?;
     let length = u32::from_le_bytes(length);
@@ -77,7 +80,7 @@ fn read_order(server: &mut UnixStream) -> io::Result<Order> {
     Ok(serde_json::from_slice(&bytes)?)
 }
 
-fn report(server: &mut UnixStream, report: &Report) -> io::Result<()> {
+fn report(server: &mut UnixStream, report: &JobReport) -> io::Result<()> {
     let mut line = serde_json::to_vec(report)?;
     line.push(b'\n');
     server.write_all(&line)
@@ -129,17 +132,17 @@ impl Refusals {
         let Some(listener) = &self.listener else { return };
         // To ask for a question that does not come would wait for ever on some kernels.
         match sys::waiting(listener) {
-            Waiting::Something => {}
-            Waiting::Nothing => return,
+            Readiness::Something => {}
+            Readiness::Nothing => return,
             // Every process with the filter is gone.
-            Waiting::HungUp => return self.listener = None,
+            Readiness::HungUp => return self.listener = None,
         }
         // Who asked may have been killed since.
         let Some(number) = notified::refuse_next(listener) else { return };
         if self.told.insert(number) {
             let call = calls::name(number).map_or_else(|| format!("number {number}"), str::to_owned);
             // A server that is gone is noticed by the next look at it.
-            let _ = report(server, &Report::Refused { call });
+            let _ = report(server, &JobReport::Refused { call });
         }
     }
 }
@@ -159,7 +162,7 @@ struct Started {
     refusals: Option<OwnedFd>,
 }
 
-fn start(order: &Order, in_advance: InAdvance) -> Result<Started, (NotStarted, String)> {
+fn start(order: &JobRequest, in_advance: FenceTemplate) -> Result<Started, (NotStarted, String)> {
     let (mut steps, mut note) = io::pipe().map_err(|error| (NotStarted::Fence, error.to_string()))?;
     let Some((program, arguments)) = order.argv.split_first() else {
         return Err((NotStarted::Program, "no program was named".to_owned()));
@@ -222,7 +225,7 @@ fn start(order: &Order, in_advance: InAdvance) -> Result<Started, (NotStarted, S
 }
 
 /// Bounds on what one process may use. They bound accidents; user 0 is free of some of them.
-fn limits(order: &Order, counted: Option<u32>) -> io::Result<Vec<(libc::__rlimit_resource_t, u64)>> {
+fn limits(order: &JobRequest, counted: Option<u32>) -> io::Result<Vec<(libc::__rlimit_resource_t, u64)>> {
     // The kernel counts all threads of the user, also those of other programs: allow that many more.
     let now: u64 = match counted {
         Some(user) => processes(Some(user))?.map(|process| process.threads).sum(),

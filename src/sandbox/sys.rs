@@ -1,4 +1,4 @@
-//! The system calls std has no name for, each behind a safe function. All `unsafe` of this module's floor that is not a
+//! The system calls std has no name for, each behind a safe function. All `unsafe` of this module's layer that is not a
 //! `pre_exec` stands here.
 
 use std::io;
@@ -202,7 +202,7 @@ pub fn wait_readable<const N: usize>(fds: [RawFd; N]) -> [bool; N] {
 
 /// What a descriptor has for its reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waiting {
+pub enum Readiness {
     Something,
     Nothing,
     /// Nobody holds the other end any more.
@@ -210,14 +210,14 @@ pub enum Waiting {
 }
 
 /// A look at a descriptor that does not wait.
-pub fn waiting(fd: &OwnedFd) -> Waiting {
+pub fn waiting(fd: &OwnedFd) -> Readiness {
     let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: the struct outlives the call.
     unsafe { libc::poll(&raw mut poll, 1, 0) };
     match poll.revents {
-        0 => Waiting::Nothing,
-        bits if bits & libc::POLLIN != 0 => Waiting::Something,
-        _ => Waiting::HungUp,
+        0 => Readiness::Nothing,
+        bits if bits & libc::POLLIN != 0 => Readiness::Something,
+        _ => Readiness::HungUp,
     }
 }
 

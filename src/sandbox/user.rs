@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::sys;
-use super::wire::Order;
+use super::wire::JobRequest;
 
 /// The user and group a job gets when the server runs as root: "nobody".
 pub const NOBODY: u32 = 65534;
@@ -45,7 +45,7 @@ pub fn job_user() -> JobUser {
 }
 
 /// Whether user 65534 gets to everything the order names without our doing: every folder on the way lets others through.
-pub fn lets_nobody_work(order: &Order) -> bool {
+pub fn lets_nobody_work(order: &JobRequest) -> bool {
     lets_nobody_through(&order.cwd) && order.readable.iter().all(|path| lets_others_through(path))
 }
 

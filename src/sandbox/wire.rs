@@ -20,7 +20,7 @@ pub const ORDER_LIMIT: u32 = 8 << 20;
 pub const INTERRUPT: u8 = b'I';
 
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Order {
+pub struct JobRequest {
     pub argv: Vec<String>,
     pub cwd: PathBuf,
     pub readable: Vec<PathBuf>,
@@ -42,7 +42,7 @@ pub enum Fence {
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Report {
+pub enum JobReport {
     /// The order has been read, and nothing is begun yet. An order without this was not carried out.
     Accepted,
     Started {

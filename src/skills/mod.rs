@@ -11,7 +11,7 @@ mod snapshot;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::domain::HomePath;
+use crate::domain::Place;
 
 pub use snapshot::snapshot;
 
@@ -27,7 +27,7 @@ pub struct Skill {
     pub description: String,
     /// The home path of its file.
     #[schema(value_type = String)]
-    pub location: HomePath,
+    pub location: Place,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub license: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,7 @@ pub struct Skill {
 
 impl Skill {
     /// Reads the bytes of a SKILL.md. Never fails: what is wrong stands in `error`.
-    pub fn parse(location: &HomePath, bytes: &[u8]) -> Self {
+    pub fn parse(location: &Place, bytes: &[u8]) -> Self {
         let mut skill = Self::unread(location);
         let fields = match front_matter::read(bytes) {
             Ok(fields) => fields,
@@ -58,7 +58,7 @@ impl Skill {
         skill
     }
 
-    fn unread(location: &HomePath) -> Self {
+    fn unread(location: &Place) -> Self {
         Self {
             name: folder(location).to_owned(),
             description: String::new(),
@@ -119,8 +119,8 @@ impl Skill {
 }
 
 /// `get_weather` of `skills/get_weather/SKILL.md`.
-fn folder(location: &HomePath) -> &str {
-    let parent = location.parent().unwrap_or(location.as_str());
+fn folder(location: &Place) -> &str {
+    let parent = location.folder().unwrap_or(location.root().name());
     parent.rsplit('/').next().unwrap_or(parent)
 }
 
@@ -165,8 +165,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn at(path: &str) -> HomePath {
-        HomePath::parse(path).unwrap()
+    fn at(path: &str) -> Place {
+        Place::parse(path).unwrap()
     }
 
     fn parse(text: &str) -> Skill {

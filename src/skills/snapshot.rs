@@ -74,11 +74,11 @@ fn comment(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::HomePath;
+    use crate::domain::Place;
     use proptest::prelude::*;
 
     fn skill(folder: &str, text: &str) -> Skill {
-        Skill::parse(&HomePath::parse(&format!("skills/{folder}/SKILL.md")).unwrap(), text.as_bytes())
+        Skill::parse(&Place::parse(&format!("skills/{folder}/SKILL.md")).unwrap(), text.as_bytes())
     }
 
     #[test]

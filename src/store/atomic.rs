@@ -16,6 +16,11 @@ pub fn replace(dir: &Dir, name: &str, bytes: &[u8], mode: u32) -> io::Result<()>
         Ok(meta) if meta.is_file() => meta.permissions().mode() & 0o777,
         _ => mode,
     };
+    replace_with_mode(dir, name, bytes, mode)
+}
+
+/// The same; the file has exactly this mode afterwards.
+pub fn replace_with_mode(dir: &Dir, name: &str, bytes: &[u8], mode: u32) -> io::Result<()> {
     let temp = format!(".{}{TEMP}", clock::new_id());
     let written = write_synced(dir, &temp, bytes, mode).and_then(|()| dir.rename(&temp, dir, name));
     if let Err(error) = written {

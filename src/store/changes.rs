@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::error::StoreError;
 use super::home::Home;
 use super::seal::{Sealed, sha256};
+use super::session_files::SessionFiles;
 use super::{atomic, etag};
-use crate::domain::{HomePath, SessionId};
+use crate::domain::{Place, SessionId};
 
 const BLOBS: &str = "blobs";
 
@@ -16,12 +17,43 @@ const BLOBS: &str = "blobs";
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChangeSet(pub Vec<FileChange>);
 
-/// The content of a file before and after a change. `None` stands for no file.
+/// A file before and after a change. `None` stands for no file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileChange {
-    pub path: HomePath,
-    pub before: Option<Vec<u8>>,
-    pub after: Option<Vec<u8>>,
+    pub path: Place,
+    pub before: Option<FileState>,
+    pub after: Option<FileState>,
+}
+
+/// A file as it was at a time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FileState {
+    pub bytes: Vec<u8>,
+    pub mode: FileMode,
+}
+
+/// What is kept of a file's permissions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FileMode {
+    #[default]
+    Regular,
+    /// Whoever may read it may run it.
+    Executable,
+}
+
+impl FileMode {
+    /// Of a file with these permission bits.
+    pub(super) fn of(bits: u32) -> Self {
+        if bits & 0o111 == 0 { Self::Regular } else { Self::Executable }
+    }
+
+    /// The permission bits `bits` in this mode.
+    pub(super) fn applied_to(self, bits: u32) -> u32 {
+        match self {
+            Self::Regular => bits & !0o111,
+            Self::Executable => bits | (bits & 0o444) >> 2,
+        }
+    }
 }
 
 impl FileChange {
@@ -36,12 +68,19 @@ struct SetRecord {
     files: Vec<FileRecord>,
 }
 
-/// Contents by the SHA-256 that names their blob.
 #[derive(Serialize, Deserialize)]
 struct FileRecord {
     path: String,
-    before: Option<String>,
-    after: Option<String>,
+    before: Option<StateRecord>,
+    after: Option<StateRecord>,
+}
+
+/// A file by the SHA-256 that names its blob.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum StateRecord {
+    Regular(String),
+    Executable { executable: String },
 }
 
 #[derive(Deserialize)]
@@ -58,14 +97,14 @@ enum Record {
 
 impl Home {
     /// Keeps a change for its undo. The record is written after all that it names.
-    pub fn keep_change(&self, session: &SessionId, call_id: &str, set: &ChangeSet) -> Result<(), StoreError> {
+    pub(super) fn keep_change(&self, session: &SessionId, call_id: &str, set: &ChangeSet) -> Result<(), StoreError> {
         let doing = || "keeping what files were, for an undo".to_owned();
         let folder = format!("changes/{session}");
         let blobs = format!("{folder}/{BLOBS}");
         self.sessions_dir().create_dir_all(&blobs).map_err(StoreError::io(doing()))?;
         let dir = self.sessions_dir().open_dir(&folder).map_err(StoreError::io(doing()))?;
         let blobs = self.sessions_dir().open_dir(&blobs).map_err(StoreError::io(doing()))?;
-        let keep = |content: &Option<Vec<u8>>| content.as_deref().map(|bytes| keep_blob(&blobs, bytes)).transpose();
+        let keep = |state: &Option<FileState>| state.as_ref().map(|state| keep_state(&blobs, state)).transpose();
         let files = set.0.iter().map(|file| {
             let (before, after) = (keep(&file.before)?, keep(&file.after)?);
             Ok(FileRecord { path: file.path.to_string(), before, after })
@@ -77,26 +116,30 @@ impl Home {
         let bytes = self.seal().close(Sealed::Change, &format!("{session}/{name}"), bytes);
         atomic::replace(&dir, &name, &bytes, 0o600).map_err(StoreError::io(doing()))
     }
+}
 
-    /// `None` when the call changed no file, or its record or a blob of it is not whole or not this home's.
-    pub fn kept_change(&self, session: &SessionId, call_id: &str) -> Result<Option<ChangeSet>, StoreError> {
+impl SessionFiles {
+    /// What a call changed; `None` when it changed no file, or its record or a blob of it is not whole or not this home's.
+    pub fn kept_change(&self, call_id: &str) -> Result<Option<ChangeSet>, StoreError> {
+        let Self { home, session } = self;
         let name = format!("{session}/{}", file_name(call_id));
-        let bytes = match self.sessions_dir().read(format!("changes/{name}")) {
+        let bytes = match home.sessions_dir().read(format!("changes/{name}")) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(StoreError::io("reading what a file was before")(error)),
         };
         // An undo would write what stands in it.
-        if !self.seal().knows(Sealed::Change, &name, &bytes) {
+        if !home.seal().knows(Sealed::Change, &name, &bytes) {
             return Ok(None);
         }
         Ok(match serde_json::from_slice(&bytes) {
             Ok(Record::Set(record)) => {
-                let blobs = self.sessions_dir().open_dir(format!("changes/{session}/{BLOBS}")).ok();
+                let blobs = home.sessions_dir().open_dir(format!("changes/{session}/{BLOBS}")).ok();
                 blobs.and_then(|blobs| read_set(&blobs, record))
             }
-            Ok(Record::Inline { path, before, after }) => HomePath::parse(&path).ok().map(|path| {
-                let [before, after] = [before, after].map(|text| text.map(String::into_bytes));
+            Ok(Record::Inline { path, before, after }) => Place::parse(&path).ok().map(|path| {
+                let [before, after] = [before, after]
+                    .map(|text| text.map(|text| FileState { bytes: text.into_bytes(), mode: FileMode::default() }));
                 ChangeSet(vec![FileChange { path, before, after }])
             }),
             Err(_) => None,
@@ -113,14 +156,27 @@ fn keep_blob(blobs: &Dir, bytes: &[u8]) -> std::io::Result<String> {
     Ok(name)
 }
 
+fn keep_state(blobs: &Dir, FileState { bytes, mode }: &FileState) -> std::io::Result<StateRecord> {
+    let hash = keep_blob(blobs, bytes)?;
+    Ok(match mode {
+        FileMode::Regular => StateRecord::Regular(hash),
+        FileMode::Executable => StateRecord::Executable { executable: hash },
+    })
+}
+
 fn read_set(blobs: &Dir, record: SetRecord) -> Option<ChangeSet> {
-    let read = |name: Option<String>| match name {
-        None => Some(None),
+    let read = |state: Option<StateRecord>| {
+        let (hash, mode) = match state {
+            None => return Some(None),
+            Some(StateRecord::Regular(hash)) => (hash, FileMode::Regular),
+            Some(StateRecord::Executable { executable }) => (executable, FileMode::Executable),
+        };
         // The code of the record covers the hash, so the content is the one that was kept or none at all.
-        Some(name) => blobs.read(&name).ok().filter(|bytes| sha256(bytes) == name).map(Some),
+        let bytes = blobs.read(&hash).ok().filter(|bytes| sha256(bytes) == hash)?;
+        Some(Some(FileState { bytes, mode }))
     };
     let files = record.files.into_iter().map(|file| {
-        let path = HomePath::parse(&file.path).ok()?;
+        let path = Place::parse(&file.path).ok()?;
         Some(FileChange { path, before: read(file.before)?, after: read(file.after)? })
     });
     files.collect::<Option<_>>().map(ChangeSet)
@@ -146,8 +202,9 @@ mod tests {
     }
 
     fn change(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> FileChange {
-        let [before, after] = [before, after].map(|bytes| bytes.map(<[u8]>::to_vec));
-        FileChange { path: HomePath::parse(path).unwrap(), before, after }
+        let [before, after] = [before, after]
+            .map(|bytes| bytes.map(|bytes| FileState { bytes: bytes.to_vec(), mode: FileMode::Regular }));
+        FileChange { path: Place::parse(path).unwrap(), before, after }
     }
 
     #[test]
@@ -157,11 +214,11 @@ mod tests {
         let ids = ["call_1", "../../memory/x", "", "a/b", ".", "..", "会话", "blobs", long.as_str()];
         let set = |at: usize| ChangeSet(vec![change(&format!("memory/{at}.md"), None, Some(b"x"))]);
         for (at, id) in ids.iter().enumerate() {
-            assert_eq!(home.kept_change(&session, id).unwrap(), None);
+            assert_eq!(home.session_files(&session).kept_change(id).unwrap(), None);
             home.keep_change(&session, id, &set(at)).unwrap();
         }
         for (at, id) in ids.iter().enumerate() {
-            assert_eq!(home.kept_change(&session, id).unwrap(), Some(set(at)));
+            assert_eq!(home.session_files(&session).kept_change(id).unwrap(), Some(set(at)));
         }
         let changes = folder.path().join("sessions/changes/s");
         assert_eq!(std::fs::read_dir(&changes).unwrap().count(), ids.len() + 1);
@@ -178,12 +235,12 @@ mod tests {
             change("memory/c.md", Some(b""), None),
         ];
         home.keep_change(&session, "c", &ChangeSet(files.clone())).unwrap();
-        assert_eq!(home.kept_change(&session, "c").unwrap(), Some(ChangeSet(files)));
+        assert_eq!(home.session_files(&session).kept_change("c").unwrap(), Some(ChangeSet(files)));
         let blob = folder.path().join("sessions/changes/s/blobs").join(sha256(b"b"));
         std::fs::write(&blob, "other").unwrap();
-        assert_eq!(home.kept_change(&session, "c").unwrap(), None, "the blob is not what its name says");
+        assert_eq!(home.session_files(&session).kept_change("c").unwrap(), None, "the blob is not what its name says");
         std::fs::remove_file(&blob).unwrap();
-        assert_eq!(home.kept_change(&session, "c").unwrap(), None, "the blob is gone");
+        assert_eq!(home.session_files(&session).kept_change("c").unwrap(), None, "the blob is gone");
     }
 
     #[test]
@@ -196,6 +253,6 @@ mod tests {
         std::fs::create_dir_all(folder.path().join("sessions/changes/s")).unwrap();
         std::fs::write(folder.path().join("sessions/changes/s/c.json"), bytes).unwrap();
         let set = ChangeSet(vec![change("memory/a.md", None, Some("茶".as_bytes()))]);
-        assert_eq!(home.kept_change(&session, "c").unwrap(), Some(set));
+        assert_eq!(home.session_files(&session).kept_change("c").unwrap(), Some(set));
     }
 }

@@ -3,19 +3,20 @@
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, OpenOptions, OpenOptionsExt};
 
+use super::atomic;
 use super::error::StoreError;
+use super::fence::Fence;
 use super::quarantine::Quarantined;
 use super::seal::{self, Key, Seal};
 use super::sessions::SummaryCache;
 use super::trusted::{TEXTS, Trust};
-use super::{atomic, files};
+use crate::domain::Root;
 
 /// A home opened by one server. Cheap to clone; the lock is held until the last clone is dropped.
 #[derive(Clone)]
@@ -34,8 +35,7 @@ struct Inner {
     trust: Mutex<Trust>,
     seal: Seal,
     troubles: Mutex<Vec<String>>,
-    /// The fence of the claim that may write sessions.
-    fence: AtomicU64,
+    fence: Fence,
     _lock: File,
 }
 
@@ -49,7 +49,7 @@ impl Home {
         let path = path.canonicalize().map_err(StoreError::io(format!("home folder {shown}")))?;
         let root = Dir::open_ambient_dir(&path, ambient_authority())
             .map_err(StoreError::io(format!("home folder {shown}")))?;
-        for name in files::ROOTS {
+        for name in Root::ALL.map(Root::name) {
             make_dir(&root, name, 0o755)?;
         }
         for name in [
@@ -67,7 +67,7 @@ impl Home {
         let lock = take_lock(&sessions)?;
         atomic::remove_leftovers_here(&root);
         atomic::remove_leftovers(&sessions);
-        for name in files::ROOTS.into_iter().chain([TEXTS]) {
+        for name in Root::ALL.map(Root::name).into_iter().chain([TEXTS]) {
             root.open_dir(name).iter().for_each(atomic::remove_leftovers);
         }
         let (seal, key) = Seal::open(&root, &sessions)?;
@@ -82,7 +82,7 @@ impl Home {
                 trust: Mutex::default(),
                 seal,
                 troubles: Mutex::default(),
-                fence: AtomicU64::new(0),
+                fence: Fence::default(),
                 _lock: lock,
             }),
         };
@@ -141,7 +141,7 @@ impl Home {
         &self.inner.seal
     }
 
-    pub(super) fn fence(&self) -> &AtomicU64 {
+    pub(super) fn fence(&self) -> &Fence {
         &self.inner.fence
     }
 

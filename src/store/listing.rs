@@ -1,6 +1,6 @@
 //! What is below a folder: one look at each file, by several threads where there are many.
 //!
-//! Every question to an index begins with a look, so that it counts in microseconds a file: a [`Look`] is kept from one to the
+//! Every question to an index begins with a look, so that it counts in microseconds a file: a [`FolderScan`] is kept from one to the
 //! next, and makes nothing new of what is as it was.
 
 use std::collections::{HashMap, HashSet};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use cap_std::fs::{Dir, Metadata, MetadataExt};
 use serde::Serialize;
 
-use crate::domain::{FileStamp, HomePath};
+use crate::domain::{FileStamp, Place};
 
 /// Listings stop at this depth and this many files: a folder symlinked or unpacked by mistake must not stop the server.
 const MAX_DEPTH: usize = 12;
@@ -27,7 +27,7 @@ const COARSEST: Duration = Duration::from_secs(3);
 /// A file in a listing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FileEntry {
-    pub path: HomePath,
+    pub path: Place,
     pub size: u64,
     /// Unix seconds.
     pub modified: f64,
@@ -35,14 +35,16 @@ pub struct FileEntry {
     pub stamp: FileStamp,
 }
 
-impl WhyUnlisted {
+impl UnlistedReason {
     /// What is the matter and what to do about it.
     pub fn sentence(self) -> &'static str {
         match self {
-            WhyUnlisted::TooDeep => "it lies deeper than the 12 folders that are looked at: move it up, or take it out",
-            WhyUnlisted::TooMany => "it is beyond the 20,000 files that are looked at: take some files out",
-            WhyUnlisted::Name => "its name is no text, too long, or has a character that is not allowed: rename it",
-            WhyUnlisted::Closed => "it cannot be read: change its permissions, or take it out",
+            UnlistedReason::TooDeep => {
+                "it lies deeper than the 12 folders that are looked at: move it up, or take it out"
+            }
+            UnlistedReason::TooMany => "it is beyond the 20,000 files that are looked at: take some files out",
+            UnlistedReason::Name => "its name is no text, too long, or has a character that is not allowed: rename it",
+            UnlistedReason::Closed => "it cannot be read: change its permissions, or take it out",
         }
     }
 }
@@ -50,17 +52,17 @@ impl WhyUnlisted {
 /// What was below a folder at the last look. Hidden files and folders are left out, unless it is to see them, and what is no
 /// file.
 #[derive(Default)]
-pub struct Look {
+pub struct FolderScan {
     folders: Vec<Folder>,
     count: usize,
-    hidden: Hidden,
+    hidden: HiddenFiles,
     /// Files beyond [`MAX_FILES`].
     left_out: usize,
 }
 
 /// Whether names that begin with a dot are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Hidden {
+enum HiddenFiles {
     #[default]
     LeftOut,
     Listed,
@@ -71,11 +73,11 @@ enum Hidden {
 pub struct Unlisted {
     /// From the home on, as it shows: its names need not be text.
     pub path: String,
-    pub why: WhyUnlisted,
+    pub why: UnlistedReason,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WhyUnlisted {
+pub enum UnlistedReason {
     /// It lies deeper than a listing looks.
     TooDeep,
     /// There are more files than a listing has.
@@ -87,14 +89,14 @@ pub enum WhyUnlisted {
 }
 
 struct Folder {
-    path: HomePath,
+    path: Place,
     /// The same from the root of the listing; empty for the root itself.
     below_root: String,
     /// By name.
     files: Vec<File>,
     folders: Vec<String>,
     /// What is in it and is neither among the files nor the folders, by name.
-    unlisted: Vec<(String, WhyUnlisted)>,
+    unlisted: Vec<(String, UnlistedReason)>,
     /// When it has this one still, it holds the same names, if they are settled.
     stamp: FileStamp,
     since: Instant,
@@ -104,7 +106,7 @@ struct Folder {
 struct Names {
     files: Vec<File>,
     folders: Vec<String>,
-    unlisted: Vec<(String, WhyUnlisted)>,
+    unlisted: Vec<(String, UnlistedReason)>,
 }
 
 struct File {
@@ -114,10 +116,10 @@ struct File {
     seen: Option<(FileStamp, u64, f64)>,
 }
 
-impl Look {
+impl FolderScan {
     /// One that lists hidden files too.
     pub(super) fn with_hidden() -> Self {
-        Self { hidden: Hidden::Listed, ..Self::default() }
+        Self { hidden: HiddenFiles::Listed, ..Self::default() }
     }
 
     /// What it saw that is not among its files.
@@ -128,14 +130,14 @@ impl Look {
             let mut add = |name: &str, why| found.push(Unlisted { path: format!("{}/{name}", folder.path), why });
             folder.unlisted.iter().for_each(|(name, why)| add(name, *why));
             for file in folder.files.iter().filter(|file| folder.path.child(&file.name).is_err()) {
-                add(&file.name, WhyUnlisted::Name);
+                add(&file.name, UnlistedReason::Name);
             }
             for name in &folder.folders {
                 match folder.path.child(name) {
-                    Err(_) => add(name, WhyUnlisted::Name),
+                    Err(_) => add(name, UnlistedReason::Name),
                     Ok(path) if seen.contains(path.as_str()) => {}
-                    Ok(_) if depth(&folder.path) >= MAX_DEPTH => add(name, WhyUnlisted::TooDeep),
-                    Ok(_) => add(name, WhyUnlisted::Closed),
+                    Ok(_) if depth(&folder.path) >= MAX_DEPTH => add(name, UnlistedReason::TooDeep),
+                    Ok(_) => add(name, UnlistedReason::Closed),
                 }
             }
         }
@@ -144,7 +146,7 @@ impl Look {
 
     /// Looks again, and says whether anything may have changed since the last time. After an error it may not be asked for
     /// what it saw.
-    pub(super) fn again(&mut self, dir: &Dir, root: &HomePath) -> io::Result<bool> {
+    pub(super) fn again(&mut self, dir: &Dir, root: &Place) -> io::Result<bool> {
         let hidden = self.hidden;
         let folders = std::mem::replace(self, Self { hidden, ..Self::default() }).folders.into_iter();
         let mut before: HashMap<String, Folder> = folders.map(|folder| (folder.below_root.clone(), folder)).collect();
@@ -177,10 +179,10 @@ impl Look {
     fn read(
         &mut self,
         dir: &Dir,
-        (path, depth): (&HomePath, usize),
+        (path, depth): (&Place, usize),
         before: &mut HashMap<String, Folder>,
     ) -> io::Result<bool> {
-        let below_root = path.as_str().split_once('/').map_or("", |(_, below)| below);
+        let below_root = path.path();
         let (stamp, now) = (stamp(&dir.dir_metadata()?), Instant::now());
         let known = before.remove(below_root);
         let same_stamp = known.as_ref().filter(|folder| folder.stamp == stamp).map(|folder| folder.since);
@@ -228,11 +230,11 @@ impl Look {
             let name = match entry.file_name().into_string() {
                 Ok(name) => name,
                 Err(name) => {
-                    unlisted.push((name.to_string_lossy().into_owned(), WhyUnlisted::Name));
+                    unlisted.push((name.to_string_lossy().into_owned(), UnlistedReason::Name));
                     continue;
                 }
             };
-            if (self.hidden == Hidden::LeftOut && name.starts_with('.')) || self.left_out >= MAX_COUNTED {
+            if (self.hidden == HiddenFiles::LeftOut && name.starts_with('.')) || self.left_out >= MAX_COUNTED {
                 continue;
             }
             let mut kind = entry.file_type()?;
@@ -248,8 +250,8 @@ impl Look {
             } else if self.count + files.len() >= MAX_FILES {
                 self.left_out += 1;
                 // One says it for all.
-                if !unlisted.iter().any(|(_, why)| *why == WhyUnlisted::TooMany) {
-                    unlisted.push((name, WhyUnlisted::TooMany));
+                if !unlisted.iter().any(|(_, why)| *why == UnlistedReason::TooMany) {
+                    unlisted.push((name, UnlistedReason::TooMany));
                 }
             } else {
                 files.push(File { name, is_link: kind.is_symlink(), seen: None });
@@ -300,12 +302,12 @@ impl Look {
 }
 
 /// How many folders lie between the root of a listing and this one, this one included.
-fn depth(folder: &HomePath) -> usize {
+fn depth(folder: &Place) -> usize {
     folder.as_str().matches('/').count()
 }
 
 /// Whether a file lies deeper than a listing looks.
-pub fn is_too_deep(file: &HomePath) -> bool {
+pub fn is_too_deep(file: &Place) -> bool {
     depth(file) > MAX_DEPTH + 1
 }
 
@@ -360,10 +362,11 @@ fn is_local(_dir: &Dir) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::Root;
     use cap_std::ambient_authority;
 
-    fn root() -> HomePath {
-        HomePath::parse("knowledge").unwrap()
+    fn root() -> Place {
+        Place::of_root(Root::Knowledge)
     }
 
     fn open(folder: &std::path::Path) -> Dir {
@@ -371,7 +374,7 @@ mod tests {
     }
 
     fn listed(folder: &std::path::Path) -> Vec<FileEntry> {
-        let mut look = Look::default();
+        let mut look = FolderScan::default();
         look.again(&open(folder), &root()).unwrap();
         look.files()
     }
@@ -418,8 +421,8 @@ mod tests {
         }
         let odd = std::ffi::OsStr::from_bytes(b"\xff.md");
         std::fs::write(folder.path().join(odd), "x").unwrap();
-        let (dir, root) = (open(folder.path()), HomePath::parse("skills").unwrap());
-        let mut look = Look::with_hidden();
+        let (dir, root) = (open(folder.path()), Place::of_root(Root::Skills));
+        let mut look = FolderScan::with_hidden();
         for _ in 0..2 {
             look.again(&dir, &root).unwrap();
             let files: Vec<String> = look.files().iter().map(|file| file.path.to_string()).collect();
@@ -427,13 +430,13 @@ mod tests {
             let mut unlisted: Vec<_> = look.unlisted().into_iter().map(|one| (one.path, one.why)).collect();
             unlisted.sort_by(|a, b| a.0.cmp(&b.0));
             let expected = [
-                ("skills/a/line\nbreak.md".to_owned(), WhyUnlisted::Name),
-                (format!("skills/{deep}e"), WhyUnlisted::TooDeep),
-                ("skills/\u{fffd}.md".to_owned(), WhyUnlisted::Name),
+                ("skills/a/line\nbreak.md".to_owned(), UnlistedReason::Name),
+                (format!("skills/{deep}e"), UnlistedReason::TooDeep),
+                ("skills/\u{fffd}.md".to_owned(), UnlistedReason::Name),
             ];
             assert_eq!(unlisted, expected);
         }
-        let path = |text: String| HomePath::parse(&text).unwrap();
+        let path = |text: String| Place::parse(&text).unwrap();
         assert!(
             !is_too_deep(&path(format!("skills/{deep}in.md"))) && is_too_deep(&path(format!("skills/{deep}e/out.md")))
         );
@@ -445,7 +448,7 @@ mod tests {
         for number in 0..=MAX_FILES {
             std::fs::File::create(folder.path().join(number.to_string())).unwrap();
         }
-        let mut look = Look::default();
+        let mut look = FolderScan::default();
         look.again(&open(folder.path()), &root()).unwrap();
         assert_eq!((look.files().len(), look.left_out()), (MAX_FILES, 1));
     }
@@ -499,7 +502,7 @@ mod tests {
             write(folder.path(), &format!("{number}.md"));
         }
         let dir = open(folder.path());
-        let mut look = Look::default();
+        let mut look = FolderScan::default();
         look.read(&dir, (&root(), 0), &mut HashMap::new()).unwrap();
         assert!(look.stat(&dir, usize::MAX));
         let alone = look.files();
@@ -515,7 +518,7 @@ mod tests {
     }
 
     /// Looks as if the folders had been as they are for long.
-    fn settle(look: &mut Look, dir: &Dir, folder: &std::path::Path) {
+    fn settle(look: &mut FolderScan, dir: &Dir, folder: &std::path::Path) {
         let (then, on_disk) = (Instant::now() - 2 * COARSEST, std::time::SystemTime::now() - 2 * COARSEST);
         for inner in ["", "a", "b"] {
             std::fs::File::open(folder.join(inner)).unwrap().set_modified(on_disk).unwrap();
@@ -545,7 +548,7 @@ mod tests {
                 ["0.md", "a/1.md", "a/2.md", "b/3.md"].iter().for_each(|name| write(folder.path(), name));
                 std::os::unix::fs::symlink("../a/2.md", folder.path().join("b/link.md")).unwrap();
                 let dir = open(folder.path());
-                let mut look = Look::default();
+                let mut look = FolderScan::default();
                 assert!(look.again(&dir, &root()).unwrap(), "all is new");
                 if settled {
                     settle(&mut look, &dir, folder.path());
@@ -564,7 +567,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), "a.md");
         let dir = open(folder.path());
-        let mut look = Look::default();
+        let mut look = FolderScan::default();
         for _ in 0..3 {
             look.again(&dir, &root()).unwrap();
             assert!(!look.folders[0].settled);

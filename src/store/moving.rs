@@ -4,18 +4,18 @@ use cap_std::fs::Dir;
 
 use super::atomic;
 use super::error::StoreError;
-use super::files::{Expect, allowed, escape_or, etag};
+use super::files::{Expect, escape_or, etag};
 use super::home::Home;
 use super::trash::{MOST_TRASHED, TRASH, parts_of};
 use crate::clock;
-use crate::domain::HomePath;
+use crate::domain::{Place, Root};
 
 impl Home {
     /// Gives a file another path if it is what `expect` says and nothing is there.
     ///
     /// # Errors
     /// [`StoreError::Changed`] when the file is something else now, [`StoreError::Exists`] when the new path is taken.
-    pub fn rename_text(&self, from: &HomePath, to: &HomePath, expect: &Expect) -> Result<(), StoreError> {
+    pub(super) fn rename_text(&self, from: &Place, to: &Place, expect: &Expect) -> Result<(), StoreError> {
         editable(from)?;
         editable(to)?;
         let _one_writer = self.edit_lock();
@@ -37,7 +37,7 @@ impl Home {
     ///
     /// # Errors
     /// As [`Home::rename_text`].
-    pub fn trash_text(&self, path: &HomePath, expect: &Expect) -> Result<String, StoreError> {
+    pub(super) fn trash_text(&self, path: &Place, expect: &Expect) -> Result<String, StoreError> {
         editable(path)?;
         let doing = || format!("deleting {path}");
         let _one_writer = self.edit_lock();
@@ -48,7 +48,7 @@ impl Home {
         while trash.exists(&stamp) {
             stamp.push('0');
         }
-        let inner = format!("{stamp}/{}", path.parent().unwrap_or_default());
+        let inner = format!("{stamp}/{}", path.parent());
         trash.create_dir_all(&inner).map_err(StoreError::io(doing()))?;
         let target = trash.open_dir(&inner).map_err(StoreError::io(doing()))?;
         let moved = source.rename(path.file_name(), &target, path.file_name());
@@ -63,14 +63,14 @@ impl Home {
     ///
     /// # Errors
     /// [`StoreError::Exists`] when there is a file of that path again, [`StoreError::NotFound`] when it is not in the trash.
-    pub fn restore_text(&self, kept: &str) -> Result<HomePath, StoreError> {
+    pub(super) fn restore_text(&self, kept: &str) -> Result<Place, StoreError> {
         let missing = || StoreError::NotFound { what: format!("{kept} in the trash") };
         let (stamp, path) = parts_of(kept).ok_or_else(missing)?;
         editable(&path)?;
         let doing = || format!("bringing {path} back");
         let _one_writer = self.edit_lock();
         let trash = self.trash().map_err(StoreError::io(doing()))?;
-        let source = trash.open_dir(format!("{stamp}/{}", path.parent().unwrap_or_default())).map_err(|_| missing())?;
+        let source = trash.open_dir(format!("{stamp}/{}", path.parent())).map_err(|_| missing())?;
         if !source.is_file(path.file_name()) {
             return Err(missing());
         }
@@ -85,7 +85,7 @@ impl Home {
         Ok(path)
     }
 
-    fn check(&self, path: &HomePath, expect: &Expect) -> Result<(), StoreError> {
+    fn check(&self, path: &Place, expect: &Expect) -> Result<(), StoreError> {
         let current = etag(&self.read_bytes(path)?);
         match expect {
             Expect::Anything => Ok(()),
@@ -97,26 +97,26 @@ impl Home {
     }
 
     /// Of a path below one of the four folders.
-    fn folder_of(&self, path: &HomePath) -> Result<Dir, StoreError> {
-        let root = self.root().open_dir(path.root()).map_err(|error| escape_or(path, error))?;
-        match path.parent().and_then(|above| above.split_once('/')) {
-            Some((_, inner)) => root.open_dir(inner).map_err(|error| escape_or(path, error)),
+    fn folder_of(&self, path: &Place) -> Result<Dir, StoreError> {
+        let root = self.root().open_dir(path.root().name()).map_err(|error| escape_or(path, error))?;
+        match path.folder() {
+            Some(inner) => root.open_dir(inner).map_err(|error| escape_or(path, error)),
             None => Ok(root),
         }
     }
 
-    fn make_folder_of(&self, path: &HomePath) -> Result<Dir, StoreError> {
-        if let Some((_, inner)) = path.parent().and_then(|above| above.split_once('/')) {
-            let root = self.root().open_dir(path.root()).map_err(|error| escape_or(path, error))?;
+    fn make_folder_of(&self, path: &Place) -> Result<Dir, StoreError> {
+        if let Some(inner) = path.folder() {
+            let root = self.root().open_dir(path.root().name()).map_err(|error| escape_or(path, error))?;
             root.create_dir_all(inner).map_err(|error| escape_or(path, error))?;
         }
         self.folder_of(path)
     }
 
     /// A skill's folder has no meaning without its file. One that holds anything stays.
-    fn remove_empty_folder(&self, path: &HomePath) {
-        let Some((root, inner)) = path.parent().and_then(|above| above.split_once('/')) else { return };
-        if let Ok(root) = self.root().open_dir(root) {
+    fn remove_empty_folder(&self, path: &Place) {
+        let Some(inner) = path.folder() else { return };
+        if let Ok(root) = self.root().open_dir(path.root().name()) {
             let _ = root.remove_dir(inner);
         }
     }
@@ -128,11 +128,10 @@ impl Home {
 }
 
 /// The four folders, without what lists do not show.
-fn editable(path: &HomePath) -> Result<(), StoreError> {
-    allowed(path)?;
-    let why = match path.as_str().split('/').any(|name| name.starts_with('.')) {
+fn editable(path: &Place) -> Result<(), StoreError> {
+    let why = match path.is_hidden() {
         true => "names that begin with a dot are hidden",
-        false if path.parent().is_none() => "it is made from the skills",
+        false if path.root() == Root::Snapshot => "it is made from the skills",
         false => return Ok(()),
     };
     Err(StoreError::NotAllowed { path: path.to_string(), why })
@@ -159,8 +158,8 @@ mod tests {
         (folder, home)
     }
 
-    fn path(text: &str) -> HomePath {
-        HomePath::parse(text).unwrap()
+    fn path(text: &str) -> Place {
+        Place::parse(text).unwrap()
     }
 
     #[test]
@@ -191,13 +190,7 @@ mod tests {
         home.save_text(&path("memory/b.md"), "b", &Expect::Absent).unwrap();
         let taken = home.rename_text(&path("memory/a.md"), &path("memory/b.md"), &Expect::Anything);
         assert!(matches!(taken, Err(StoreError::Exists { .. })));
-        for (from, to) in [
-            (".env", "memory/env.md"),
-            ("memory/a.md", "config.yml"),
-            ("memory/a.md", "storage/a.md"),
-            ("memory/a.md", "memory/.hidden"),
-            ("memory/a.md", "SKILLS_SNAPSHOT.md"),
-        ] {
+        for (from, to) in [("memory/a.md", "memory/.hidden"), ("memory/a.md", "SKILLS_SNAPSHOT.md")] {
             let refused = home.rename_text(&path(from), &path(to), &Expect::Anything);
             assert!(matches!(refused, Err(StoreError::NotAllowed { .. })), "{from} {to}: {refused:?}");
         }

@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::error::StoreError;
 use super::home::Home;
+use super::session_files::SessionFiles;
 use super::{aside, atomic};
 use crate::domain::picture::{Media, head};
 use crate::domain::{NewPicture, SessionId};
@@ -28,7 +29,7 @@ impl Home {
     ///
     /// # Errors
     /// When one cannot be written; those before it are kept.
-    pub fn keep_pictures(&self, session: &SessionId, pictures: &[NewPicture]) -> Result<(), StoreError> {
+    pub(super) fn keep_pictures(&self, session: &SessionId, pictures: &[NewPicture]) -> Result<(), StoreError> {
         if pictures.is_empty() {
             return Ok(());
         }
@@ -48,25 +49,31 @@ impl Home {
         above.and_then(|()| atomic::sync_dir(self.sessions_dir())).map_err(StoreError::io(doing()))
     }
 
-    /// The bytes of a picture, where they are what the hash says.
-    pub fn picture(&self, session: &SessionId, hash: &str) -> Option<Vec<u8>> {
-        read(&self.sessions_dir().open_dir(format!("{FOLDER}/{session}")).ok()?, hash)
-    }
-
-    /// All pictures of a session by their hashes.
-    pub fn pictures(&self, session: &SessionId) -> BTreeMap<String, Vec<u8>> {
-        let Ok(dir) = self.sessions_dir().open_dir(format!("{FOLDER}/{session}")) else { return BTreeMap::new() };
-        let names = dir.entries().into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        let hashes = names.filter_map(|name| Some(name.split_once('.')?.0.to_owned()));
-        hashes.filter_map(|hash| read(&dir, &hash).map(|bytes| (hash, bytes))).collect()
-    }
-
     pub(super) fn put_pictures_aside(&self, session: &SessionId) -> io::Result<()> {
         aside::put(self.sessions_dir(), FOLDER, session)
     }
 
     pub(super) fn bring_pictures_back(&self, session: &SessionId) -> io::Result<()> {
         aside::bring_back(self.sessions_dir(), FOLDER, session)
+    }
+}
+
+impl SessionFiles {
+    /// The bytes of a picture, where they are what the hash says.
+    pub fn picture(&self, hash: &str) -> Option<Vec<u8>> {
+        read(&self.pictures_dir().ok()?, hash)
+    }
+
+    /// All pictures of a session by their hashes.
+    pub fn pictures(&self) -> BTreeMap<String, Vec<u8>> {
+        let Ok(dir) = self.pictures_dir() else { return BTreeMap::new() };
+        let names = dir.entries().into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let hashes = names.filter_map(|name| Some(name.split_once('.')?.0.to_owned()));
+        hashes.filter_map(|hash| read(&dir, &hash).map(|bytes| (hash, bytes))).collect()
+    }
+
+    fn pictures_dir(&self) -> io::Result<Dir> {
+        self.home.sessions_dir().open_dir(format!("{FOLDER}/{}", self.session))
     }
 }
 
@@ -99,14 +106,14 @@ mod tests {
         home.keep_pictures(&session, &[gif.clone(), other.clone(), new(b"no picture")]).unwrap();
         let file = folder.path().join(format!("sessions/pictures/s/{}.gif", gif.hash));
         assert_eq!(std::fs::read(&file).unwrap(), GIF);
-        assert_eq!(home.pictures(&session), BTreeMap::from([(gif.hash.clone(), GIF.to_vec())]));
+        assert_eq!(home.session_files(&session).pictures(), BTreeMap::from([(gif.hash.clone(), GIF.to_vec())]));
         for missing in [other.hash.as_str(), "", "..", "../s", &gif.hash.to_uppercase()] {
-            assert_eq!(home.picture(&session, missing), None, "{missing}");
+            assert_eq!(home.session_files(&session).picture(missing), None, "{missing}");
         }
         std::fs::write(&file, [GIF, b"more"].concat()).unwrap();
-        assert_eq!(home.picture(&session, &gif.hash), None);
+        assert_eq!(home.session_files(&session).picture(&gif.hash), None);
         home.keep_pictures(&session, std::slice::from_ref(&gif)).unwrap();
-        assert_eq!(home.picture(&session, &gif.hash).as_deref(), Some(GIF));
+        assert_eq!(home.session_files(&session).picture(&gif.hash).as_deref(), Some(GIF));
     }
 
     #[test]
@@ -119,9 +126,9 @@ mod tests {
         let gif = new(GIF);
         home.keep_pictures(&session, std::slice::from_ref(&gif)).unwrap();
         assert!(home.delete_session(&session).unwrap());
-        assert_eq!(home.picture(&session, &gif.hash), None);
+        assert_eq!(home.session_files(&session).picture(&gif.hash), None);
         assert!(home.restore_session(&session).unwrap());
-        assert_eq!(home.picture(&session, &gif.hash).as_deref(), Some(GIF));
+        assert_eq!(home.session_files(&session).picture(&gif.hash).as_deref(), Some(GIF));
         assert!(home.delete_session(&session).unwrap());
         assert!(home.forget_session(&session).unwrap());
         assert!(!folder.path().join("sessions/archive/deleted/pictures/s").exists());

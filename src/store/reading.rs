@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::error::StoreError;
 use super::home::Home;
+use super::session_files::SessionFiles;
 use super::session_log::SessionList;
 use super::{atomic, seal, session_file};
 use crate::clock;
@@ -37,6 +38,46 @@ pub struct DeletedSession {
     pub updated_at: f64,
 }
 
+impl SessionFiles {
+    /// The archives of a session, oldest first.
+    pub fn archives(&self) -> Vec<Archive> {
+        let Ok(dir) = self.home.sessions_dir().open_dir(ARCHIVE) else { return Vec::new() };
+        let Ok(entries) = dir.entries() else { return Vec::new() };
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let mut found: Vec<Archive> = names
+            .filter(|name| is_archive_of(&self.session, name))
+            .filter_map(|name| {
+                let messages: Vec<serde::de::IgnoredAny> = serde_json::from_slice(&dir.read(&name).ok()?).ok()?;
+                let modified = dir.metadata(&name).ok()?.modified().ok()?.into_std();
+                let archived_at = modified.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs_f64();
+                Some(Archive { name, message_count: messages.len(), archived_at })
+            })
+            .collect();
+        found.sort_by(|a, b| a.name.cmp(&b.name));
+        found
+    }
+
+    /// The messages of one archive, as they were written.
+    pub fn archived(&self, name: &str) -> Result<Vec<Value>, StoreError> {
+        self.archived_as(name, None).map(|(messages, _)| messages)
+    }
+
+    /// The same, and whether they are what this home wrote: by the hash that the session keeps of the archive, or because
+    /// the file was there before this home had a key.
+    pub fn archived_as(&self, name: &str, sha256: Option<&str>) -> Result<(Vec<Value>, bool), StoreError> {
+        let missing = || StoreError::NotFound { what: format!("archive {name} of session {}", self.session) };
+        if !is_archive_of(&self.session, name) {
+            return Err(missing());
+        }
+        let dir = self.home.sessions_dir().open_dir(ARCHIVE).map_err(|_| missing())?;
+        let bytes = dir.read(name).map_err(|_| missing())?;
+        let messages = serde_json::from_slice(&bytes).map_err(|_| missing())?;
+        let own = sha256.is_some_and(|known| known == seal::sha256(&bytes))
+            || self.home.seal().was_there(&format!("{ARCHIVE}/{name}"), &bytes);
+        Ok((messages, own))
+    }
+}
+
 impl Home {
     /// Ids of all sessions that have a file.
     pub(super) fn session_ids(&self) -> Result<Vec<SessionId>, StoreError> {
@@ -51,51 +92,8 @@ impl Home {
         session_file::parse_foreign(&bytes, clock::now()).ok()
     }
 
-    /// The archives of a session, oldest first.
-    pub fn archives(&self, id: &SessionId) -> Vec<Archive> {
-        let Ok(dir) = self.sessions_dir().open_dir(ARCHIVE) else { return Vec::new() };
-        let Ok(entries) = dir.entries() else { return Vec::new() };
-        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        let mut found: Vec<Archive> = names
-            .filter(|name| is_archive_of(id, name))
-            .filter_map(|name| {
-                let messages: Vec<serde::de::IgnoredAny> = serde_json::from_slice(&dir.read(&name).ok()?).ok()?;
-                let modified = dir.metadata(&name).ok()?.modified().ok()?.into_std();
-                let archived_at = modified.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs_f64();
-                Some(Archive { name, message_count: messages.len(), archived_at })
-            })
-            .collect();
-        found.sort_by(|a, b| a.name.cmp(&b.name));
-        found
-    }
-
-    /// The messages of one archive, as they were written.
-    pub fn archived(&self, id: &SessionId, name: &str) -> Result<Vec<Value>, StoreError> {
-        self.archived_as(id, name, None).map(|(messages, _)| messages)
-    }
-
-    /// The same, and whether they are what this home wrote: by the hash that the session keeps of the archive, or because
-    /// the file was there before this home had a key.
-    pub fn archived_as(
-        &self,
-        id: &SessionId,
-        name: &str,
-        sha256: Option<&str>,
-    ) -> Result<(Vec<Value>, bool), StoreError> {
-        let missing = || StoreError::NotFound { what: format!("archive {name} of session {id}") };
-        if !is_archive_of(id, name) {
-            return Err(missing());
-        }
-        let dir = self.sessions_dir().open_dir(ARCHIVE).map_err(|_| missing())?;
-        let bytes = dir.read(name).map_err(|_| missing())?;
-        let messages = serde_json::from_slice(&bytes).map_err(|_| missing())?;
-        let own = sha256.is_some_and(|known| known == seal::sha256(&bytes))
-            || self.seal().was_there(&format!("{ARCHIVE}/{name}"), &bytes);
-        Ok((messages, own))
-    }
-
     /// Writes archives that came with a session from elsewhere. Their names get the session's id; answers old and new names.
-    pub fn adopt_archives(
+    pub(super) fn adopt_archives(
         &self,
         id: &SessionId,
         archives: &BTreeMap<String, Vec<Value>>,

@@ -3,27 +3,25 @@
 //! One server acts for a home at a time. [`SessionLog::claim`] proves that it is this one, and every call that writes takes the
 //! [`Claim`]; after the claim was released or taken by another, a write answers [`StoreError::Fenced`] and changes nothing.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use serde_json::Value;
+
+use super::changes::ChangeSet;
 use super::error::StoreError;
+use super::fence::{Claim, blocking, fenced};
 use super::home::Home;
 use super::journal::{Durability, Journal};
 use super::reading::DeletedSession;
-use super::sessions::{Loaded, SessionSummary, Stamp};
-use crate::domain::{Fact, Session, SessionId};
+use super::sessions::{KeptArchive, Loaded, SessionSummary, Stamp};
+use crate::domain::{Fact, Message, NewPicture, Session, SessionId};
 
 /// Where the sessions of one home are kept. Cheap to clone.
 #[derive(Clone)]
 pub enum SessionLog {
     /// `sessions/` of a home on this machine. The lock on the home keeps other servers out.
     Folder(Home),
-}
-
-/// Proof that this server owns the home. A newer claim has a higher fence, and the log refuses writes with an older one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Claim {
-    fence: u64,
 }
 
 /// A home that was claimed.
@@ -84,8 +82,10 @@ impl SessionLog {
     pub async fn claim(&self) -> Result<Opened, StoreError> {
         match self {
             Self::Folder(home) => {
-                blocking(home, |home| Ok(Opened { unsettled: home.unsettled_sessions()?, claim: home.new_claim() }))
-                    .await
+                blocking(home, |home| {
+                    Ok(Opened { unsettled: home.unsettled_sessions()?, claim: home.fence().new_claim() })
+                })
+                .await
             }
         }
     }
@@ -93,7 +93,7 @@ impl SessionLog {
     /// Gives the home up: whoever still holds this claim can write nothing any more.
     pub fn release(&self, claim: Claim) {
         match self {
-            Self::Folder(home) => home.void_claim(claim),
+            Self::Folder(home) => home.fence().void(claim),
         }
     }
 
@@ -178,6 +178,59 @@ impl SessionLog {
         }
     }
 
+    /// Keeps pictures of a session, each once.
+    pub async fn keep_pictures(
+        &self,
+        claim: Claim,
+        id: &SessionId,
+        pictures: Vec<NewPicture>,
+    ) -> Result<(), StoreError> {
+        let id = id.clone();
+        match self {
+            Self::Folder(home) => fenced(home, claim, move |home| home.keep_pictures(&id, &pictures)).await,
+        }
+    }
+
+    /// Keeps messages that a summary will stand for.
+    pub async fn archive(
+        &self,
+        claim: Claim,
+        id: &SessionId,
+        messages: Vec<Arc<Message>>,
+    ) -> Result<KeptArchive, StoreError> {
+        let id = id.clone();
+        match self {
+            Self::Folder(home) => fenced(home, claim, move |home| home.archive(&id, &messages)).await,
+        }
+    }
+
+    /// Writes archives that came with a session from elsewhere. Their names get the session's id; answers old and new names.
+    pub async fn adopt_archives(
+        &self,
+        claim: Claim,
+        id: &SessionId,
+        archives: BTreeMap<String, Vec<Value>>,
+    ) -> Result<BTreeMap<String, String>, StoreError> {
+        let id = id.clone();
+        match self {
+            Self::Folder(home) => fenced(home, claim, move |home| home.adopt_archives(&id, &archives)).await,
+        }
+    }
+
+    /// Keeps what a call changes, for its undo.
+    pub async fn keep_change(
+        &self,
+        claim: Claim,
+        id: &SessionId,
+        call_id: &str,
+        set: ChangeSet,
+    ) -> Result<(), StoreError> {
+        let (id, call_id) = (id.clone(), call_id.to_owned());
+        match self {
+            Self::Folder(home) => fenced(home, claim, move |home| home.keep_change(&id, &call_id, &set)).await,
+        }
+    }
+
     /// Sessions that can be brought back, the one used last first.
     pub async fn deleted(&self) -> Result<Vec<DeletedSession>, StoreError> {
         match self {
@@ -257,13 +310,15 @@ impl SessionWriter {
         let (journal, written) = match durability {
             // Handing bytes to the kernel is quicker than handing them to another thread.
             Durability::Written => {
-                let written = home.owned_by(self.claim).and_then(|()| journal.append_encoded(&lines, durability));
+                let written =
+                    home.fence().hold(self.claim).and_then(|_owned| journal.append_encoded(&lines, durability));
                 (journal, written)
             }
             Durability::Synced => {
                 let claim = self.claim;
                 blocking(home, move |home| {
-                    let written = home.owned_by(claim).and_then(|()| journal.append_encoded(&lines, durability));
+                    let written =
+                        home.fence().hold(claim).and_then(|_owned| journal.append_encoded(&lines, durability));
                     Ok((journal, written))
                 })
                 .await?
@@ -281,8 +336,10 @@ impl SessionWriter {
         let (claim, id) = (self.claim, self.id.clone());
         let SessionLog::Folder(home) = &self.log;
         let (journal, written) = blocking(home, move |home| {
-            let settled = home.owned_by(claim).and_then(|()| home.settle_session(&id, &session, known));
-            let written = settled.and_then(|stamp| journal.remove().map(|()| stamp));
+            let written = home.fence().hold(claim).and_then(|_owned| {
+                let stamp = home.settle_session(&id, &session, known)?;
+                journal.remove().map(|()| stamp)
+            });
             Ok((journal, written))
         })
         .await?;
@@ -294,43 +351,6 @@ impl SessionWriter {
     fn take_journal(&mut self) -> Journal {
         let SessionLog::Folder(home) = &self.log;
         self.journal.take().unwrap_or_else(|| Journal::new(home, &self.id))
-    }
-}
-
-/// Runs file work off the runtime's threads. It runs to its end also when the caller goes away.
-async fn blocking<T: Send + 'static>(
-    home: &Home,
-    work: impl FnOnce(&Home) -> Result<T, StoreError> + Send + 'static,
-) -> Result<T, StoreError> {
-    let home = home.clone();
-    tokio::task::spawn_blocking(move || work(&home)).await.map_err(|_| StoreError::CutOff)?
-}
-
-/// The same for work that may write.
-async fn fenced<T: Send + 'static>(
-    home: &Home,
-    claim: Claim,
-    work: impl FnOnce(&Home) -> Result<T, StoreError> + Send + 'static,
-) -> Result<T, StoreError> {
-    blocking(home, move |home| home.owned_by(claim).and_then(|()| work(home))).await
-}
-
-impl Home {
-    fn new_claim(&self) -> Claim {
-        Claim { fence: self.fence().fetch_add(1, std::sync::atomic::Ordering::AcqRel) + 1 }
-    }
-
-    /// Another claim that was made meanwhile stays valid.
-    fn void_claim(&self, claim: Claim) {
-        use std::sync::atomic::Ordering;
-        let _ = self.fence().compare_exchange(claim.fence, claim.fence + 1, Ordering::AcqRel, Ordering::Acquire);
-    }
-
-    fn owned_by(&self, claim: Claim) -> Result<(), StoreError> {
-        match self.fence().load(std::sync::atomic::Ordering::Acquire) == claim.fence {
-            true => Ok(()),
-            false => Err(StoreError::Fenced),
-        }
     }
 }
 

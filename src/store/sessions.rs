@@ -328,7 +328,7 @@ impl Home {
     }
 
     /// Keeps messages that a summary will stand for.
-    pub fn archive(&self, id: &SessionId, messages: &[Arc<Message>]) -> Result<KeptArchive, StoreError> {
+    pub(super) fn archive(&self, id: &SessionId, messages: &[Arc<Message>]) -> Result<KeptArchive, StoreError> {
         let dir = self.archive_dir("archive")?;
         // A clock that was set back may give the same time again.
         let mut name = format!("{id}_{}.json", clock::stamp());

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::atomic;
 use super::error::StoreError;
 use super::home::Home;
-use crate::domain::Remembered;
+use crate::domain::RememberedCall;
 
 const FILE: &str = "config.json";
 const ALWAYS: &str = "always_allowed";
@@ -39,19 +39,19 @@ impl Home {
         Settings { rag_mode: fields.get("rag_mode").and_then(Value::as_bool).unwrap_or(false) }
     }
 
-    pub fn set_rag_mode(&self, on: bool) -> Result<(), StoreError> {
+    pub(super) fn set_rag_mode(&self, on: bool) -> Result<(), StoreError> {
         let _one_writer = self.edit_lock();
         self.write_setting("rag_mode", Value::Bool(on))
     }
 
     /// The calls a person allowed for good, read afresh; what does not parse allows nothing.
-    pub fn remembered(&self) -> Vec<Remembered> {
+    pub fn remembered(&self) -> Vec<RememberedCall> {
         let rules = self.settings_file().remove(ALWAYS);
         let rules = rules.and_then(|rules| serde_json::from_value::<Vec<Value>>(rules).ok()).unwrap_or_default();
         rules.into_iter().filter_map(|rule| serde_json::from_value(rule).ok()).collect()
     }
 
-    pub fn remember(&self, rule: &Remembered) -> Result<(), StoreError> {
+    pub(super) fn remember(&self, rule: &RememberedCall) -> Result<(), StoreError> {
         let _one_writer = self.edit_lock();
         let mut rules = self.remembered();
         rules.push(rule.clone());
@@ -59,7 +59,7 @@ impl Home {
     }
 
     /// `false` when there is no such rule.
-    pub fn forget_remembered(&self, id: &str) -> Result<bool, StoreError> {
+    pub(super) fn forget_remembered(&self, id: &str) -> Result<bool, StoreError> {
         let _one_writer = self.edit_lock();
         let mut rules = self.remembered();
         let before = rules.len();

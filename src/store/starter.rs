@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// What became of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Placed {
+pub enum PlacedFile {
     Made,
     /// Something of that name was there; it stays as it is.
     Kept,
@@ -23,14 +23,14 @@ pub fn is_unused(home: &Path) -> bool {
 }
 
 /// Puts `bytes` at `path` below `home` unless something is there.
-pub fn place(home: &Path, path: &str, bytes: &[u8]) -> io::Result<Placed> {
+pub fn place(home: &Path, path: &str, bytes: &[u8]) -> io::Result<PlacedFile> {
     let target = home.join(path);
     if let Some(parent) = target.parent() {
         std::fs::create_dir_all(parent)?;
     }
     match std::fs::OpenOptions::new().write(true).create_new(true).open(&target) {
-        Ok(mut file) => file.write_all(bytes).and_then(|()| file.sync_all()).map(|()| Placed::Made),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(Placed::Kept),
+        Ok(mut file) => file.write_all(bytes).and_then(|()| file.sync_all()).map(|()| PlacedFile::Made),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(PlacedFile::Kept),
         Err(error) => Err(error),
     }
 }

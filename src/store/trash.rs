@@ -9,7 +9,7 @@ use super::home::Home;
 use super::reading::is_archive_of;
 use super::{aside, atomic, journal, pictures, requests};
 use crate::clock;
-use crate::domain::{HomePath, SessionId};
+use crate::domain::{Place, SessionId};
 
 pub(super) const TRASH: &str = "storage/trash";
 /// Deleted files that are kept; the oldest go first.
@@ -31,7 +31,7 @@ pub struct TrashedText {
 
 impl Home {
     /// Deleted files that can be brought back, the one deleted last first.
-    pub fn trashed(&self) -> Vec<TrashedText> {
+    pub(super) fn trashed(&self) -> Vec<TrashedText> {
         let Ok(trash) = self.root().open_dir(TRASH) else { return Vec::new() };
         let mut found: Vec<TrashedText> = names(&trash).iter().filter_map(|stamp| trashed(&trash, stamp)).collect();
         found.sort_by(|a, b| b.trash.cmp(&a.trash));
@@ -42,7 +42,7 @@ impl Home {
     ///
     /// # Errors
     /// [`StoreError::NotFound`] when it is not in the trash.
-    pub fn forget_trashed(&self, kept: &str) -> Result<(), StoreError> {
+    pub(super) fn forget_trashed(&self, kept: &str) -> Result<(), StoreError> {
         let missing = || StoreError::NotFound { what: format!("{kept} in the trash") };
         let (stamp, path) = parts_of(kept).ok_or_else(missing)?;
         let _one_writer = self.edit_lock();
@@ -83,11 +83,11 @@ impl Home {
 }
 
 /// The time and the path in what brings a file back; `None` for anything else.
-pub(super) fn parts_of(kept: &str) -> Option<(&str, HomePath)> {
+pub(super) fn parts_of(kept: &str) -> Option<(&str, Place)> {
     let (stamp, path) = kept.split_once('/')?;
     let plain = stamp.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.');
     let time = plain && stamp.starts_with(|first: char| first.is_ascii_digit());
-    Some((stamp, HomePath::parse(path).ok().filter(|_| time)?))
+    Some((stamp, Place::parse(path).ok().filter(|_| time)?))
 }
 
 /// What is not there any more is gone.
@@ -131,7 +131,7 @@ mod tests {
     }
 
     fn delete(home: &Home, path: &str, text: &str) -> String {
-        let path = HomePath::parse(path).unwrap();
+        let path = Place::parse(path).unwrap();
         home.save_text(&path, text, &Expect::Absent).unwrap();
         home.trash_text(&path, &Expect::Anything).unwrap()
     }

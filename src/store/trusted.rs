@@ -18,14 +18,12 @@ use sha2::{Digest, Sha256};
 use super::atomic;
 use super::error::StoreError;
 use super::home::Home;
-use super::listing::{self, FileEntry, Look, Unlisted, is_too_deep};
+use super::listing::{self, FileEntry, FolderScan, Unlisted, is_too_deep};
 use crate::clock;
-use crate::domain::{FileStamp, HomePath};
+use crate::domain::{FileStamp, Place, Root};
 
 pub(super) const FILE: &str = "trusted.json";
 pub(super) const TEXTS: &str = "storage/trusted";
-/// The one folder whose files are pinned.
-pub const PINNED: &str = crate::domain::Root::Skills.name();
 /// So many versions of a path stay known; then the oldest is asked about again.
 const VERSIONS: usize = 200;
 /// Longer texts are not kept for comparison, in bytes.
@@ -64,7 +62,7 @@ pub struct TrustedVersion {
 #[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Untrusted {
     #[schema(value_type = String)]
-    pub path: HomePath,
+    pub path: Place,
     /// Another version of it was trusted before.
     pub changed: bool,
 }
@@ -95,33 +93,33 @@ impl SkillFiles {
 
 /// By path; the version trusted last comes last.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Book(BTreeMap<String, Vec<TrustedVersion>>);
+struct TrustRecord(BTreeMap<String, Vec<TrustedVersion>>);
 
 /// What the last look at skills/ found, so that the next one reads what has changed and nothing else.
 pub(super) struct Trust {
-    look: Look,
+    look: FolderScan,
     /// Hashes of files that are as they were when they were hashed.
-    hashes: HashMap<HomePath, (FileStamp, String)>,
-    book: Option<(FileStamp, Arc<Book>)>,
-    found: Option<(Arc<Book>, Arc<SkillFiles>)>,
+    hashes: HashMap<Place, (FileStamp, String)>,
+    book: Option<(FileStamp, Arc<TrustRecord>)>,
+    found: Option<(Arc<TrustRecord>, Arc<SkillFiles>)>,
 }
 
 impl Default for Trust {
     fn default() -> Self {
-        Self { look: Look::with_hidden(), hashes: HashMap::new(), book: None, found: None }
+        Self { look: FolderScan::with_hidden(), hashes: HashMap::new(), book: None, found: None }
     }
 }
 
-impl Book {
-    fn knows(&self, path: &HomePath, sha256: &str) -> bool {
+impl TrustRecord {
+    fn knows(&self, path: &Place, sha256: &str) -> bool {
         self.versions(path).iter().any(|version| version.sha256 == sha256)
     }
 
-    fn versions(&self, path: &HomePath) -> &[TrustedVersion] {
+    fn versions(&self, path: &Place) -> &[TrustedVersion] {
         self.0.get(path.as_str()).map(Vec::as_slice).unwrap_or_default()
     }
 
-    fn add(&mut self, path: &HomePath, version: TrustedVersion) {
+    fn add(&mut self, path: &Place, version: TrustedVersion) {
         let versions = self.0.entry(path.to_string()).or_default();
         versions.retain(|known| known.sha256 != version.sha256);
         versions.push(version);
@@ -147,22 +145,22 @@ impl Home {
     ///
     /// # Errors
     /// When the files cannot be listed, or the list cannot be read or written; then nothing more is trusted than before.
-    pub fn begin_trusting(&self, shipped: &[(HomePath, Vec<u8>)]) -> Result<(), StoreError> {
+    pub(super) fn begin_trusting(&self, shipped: &[(Place, Vec<u8>)]) -> Result<(), StoreError> {
         let _one_writer = self.edit_lock();
         let (mut book, known) = match self.book_file()? {
-            None => (Book::default(), None),
-            Some(bytes) => match Book::parse(&bytes) {
+            None => (TrustRecord::default(), None),
+            Some(bytes) => match TrustRecord::parse(&bytes) {
                 Ok(book) => (book.clone(), Some(book)),
                 Err(reason) => {
                     self.quarantine_setting(FILE, format!("{reason}; no skill is trusted any more"))?;
-                    self.write_book(&Book::default())?;
-                    (Book::default(), Some(Book::default()))
+                    self.write_book(&TrustRecord::default())?;
+                    (TrustRecord::default(), Some(TrustRecord::default()))
                 }
             },
         };
-        let came: BTreeMap<&HomePath, String> = shipped.iter().map(|(path, bytes)| (path, sha256(bytes))).collect();
-        let mut look = Look::with_hidden();
-        self.look(PINNED, &mut look)?;
+        let came: BTreeMap<&Place, String> = shipped.iter().map(|(path, bytes)| (path, sha256(bytes))).collect();
+        let mut look = FolderScan::with_hidden();
+        self.look(Root::Skills, &mut look)?;
         for file in look.files() {
             let Ok(hash) = self.hash_whole(&file.path) else { continue };
             let by = match (came.get(&file.path) == Some(&hash), &known) {
@@ -180,8 +178,8 @@ impl Home {
 
     /// Whether this content of a file may be read as the person's own. Files elsewhere are not pinned; what lies too deep to
     /// be listed is never trusted.
-    pub fn trusts(&self, path: &HomePath, bytes: &[u8]) -> bool {
-        path.root() != PINNED || (!is_too_deep(path) && self.book().knows(path, &sha256(bytes)))
+    pub fn trusts(&self, path: &Place, bytes: &[u8]) -> bool {
+        !path.root().is_pinned() || (!is_too_deep(path) && self.book().knows(path, &sha256(bytes)))
     }
 
     /// From now on this content is trusted at this path; it need not be there yet. Nothing happens to paths outside skills/,
@@ -189,7 +187,7 @@ impl Home {
     ///
     /// # Errors
     /// When it cannot be kept; then it is not trusted.
-    pub fn trust(&self, path: &HomePath, bytes: &[u8], by: TrustedBy) -> Result<(), StoreError> {
+    pub(super) fn trust(&self, path: &Place, bytes: &[u8], by: TrustedBy) -> Result<(), StoreError> {
         self.keep_text_of(path, bytes);
         self.add(path, sha256(bytes), by)
     }
@@ -198,24 +196,24 @@ impl Home {
     ///
     /// # Errors
     /// As [`Home::trust`], and when the file cannot be read.
-    pub fn trust_file(&self, path: &HomePath, by: TrustedBy) -> Result<(), StoreError> {
+    pub(super) fn trust_file(&self, path: &Place, by: TrustedBy) -> Result<(), StoreError> {
         match self.read_bytes(path) {
             Err(StoreError::TooLarge { .. }) => self.add(path, self.hash_whole(path)?, by),
             bytes => self.trust(path, &bytes?, by),
         }
     }
 
-    fn add(&self, path: &HomePath, sha256: String, by: TrustedBy) -> Result<(), StoreError> {
-        if path.root() != PINNED || is_too_deep(path) {
+    fn add(&self, path: &Place, sha256: String, by: TrustedBy) -> Result<(), StoreError> {
+        if !path.root().is_pinned() || is_too_deep(path) {
             return Ok(());
         }
         let _one_writer = self.edit_lock();
-        let mut book = match self.book_file()?.as_deref().map(Book::parse) {
-            None => Book::default(),
+        let mut book = match self.book_file()?.as_deref().map(TrustRecord::parse) {
+            None => TrustRecord::default(),
             Some(Ok(book)) => book,
             Some(Err(reason)) => {
                 self.quarantine_setting(FILE, format!("{reason}; no skill is trusted any more"))?;
-                Book::default()
+                TrustRecord::default()
             }
         };
         book.add(path, TrustedVersion { sha256, at: clock::now(), by });
@@ -223,7 +221,7 @@ impl Home {
     }
 
     /// The version of a file that was trusted last, and its text where that was kept.
-    pub fn trusted_last(&self, path: &HomePath) -> Option<(TrustedVersion, Option<String>)> {
+    pub fn trusted_last(&self, path: &Place) -> Option<(TrustedVersion, Option<String>)> {
         let version = self.book().versions(path).last()?.clone();
         let text = self.texts().and_then(|texts| texts.read_to_string(&version.sha256)).ok();
         let text = text.filter(|text| sha256(text.as_bytes()) == version.sha256);
@@ -244,7 +242,7 @@ impl Home {
     /// When the folder cannot be listed.
     pub fn skill_files(&self) -> Result<Arc<SkillFiles>, StoreError> {
         let mut trust = self.trust_cache();
-        let changed = match self.look(PINNED, &mut trust.look) {
+        let changed = match self.look(Root::Skills, &mut trust.look) {
             Ok(changed) => changed,
             Err(error) => {
                 *trust = Trust::default();
@@ -282,12 +280,12 @@ impl Home {
     }
 
     /// What cannot be read trusts nothing.
-    fn book(&self) -> Arc<Book> {
+    fn book(&self) -> Arc<TrustRecord> {
         self.book_cached(&mut self.trust_cache().book)
     }
 
     /// Reads the file again unless its stamp, older than any clock is coarse, says that it is the same.
-    fn book_cached(&self, known: &mut Option<(FileStamp, Arc<Book>)>) -> Arc<Book> {
+    fn book_cached(&self, known: &mut Option<(FileStamp, Arc<TrustRecord>)>) -> Arc<TrustRecord> {
         let meta = self.root().symlink_metadata(FILE).ok();
         let stamp = meta.as_ref().map(listing::stamp);
         if let (Some(stamp), Some((of, book))) = (stamp, known.as_ref())
@@ -296,7 +294,7 @@ impl Home {
             return book.clone();
         }
         let bytes = self.book_file().ok().flatten().unwrap_or_default();
-        let book = Arc::new(Book::parse(&bytes).unwrap_or_default());
+        let book = Arc::new(TrustRecord::parse(&bytes).unwrap_or_default());
         let is_settled = |meta: &Metadata| clock::now() - meta.ctime() as f64 > SETTLED.as_secs_f64() + 1.0;
         *known = stamp.filter(|_| meta.is_some_and(|meta| is_settled(&meta))).map(|stamp| (stamp, book.clone()));
         book
@@ -310,7 +308,7 @@ impl Home {
         }
     }
 
-    fn write_book(&self, book: &Book) -> Result<(), StoreError> {
+    fn write_book(&self, book: &TrustRecord) -> Result<(), StoreError> {
         let mut bytes = serde_json::to_vec_pretty(&book.0).expect("versions are JSON");
         bytes.push(b'\n');
         atomic::replace(self.root(), FILE, &bytes, 0o600).map_err(StoreError::io(format!("saving {FILE}")))?;
@@ -318,7 +316,7 @@ impl Home {
         Ok(())
     }
 
-    fn hash_whole(&self, path: &HomePath) -> Result<String, StoreError> {
+    fn hash_whole(&self, path: &Place) -> Result<String, StoreError> {
         let (mut file, mut digest) = (self.open_regular(path)?, Sha256::new());
         let mut block = vec![0; 1 << 16];
         loop {
@@ -339,8 +337,8 @@ impl Home {
     }
 
     /// Only what is shown beside a later version depends on it.
-    fn keep_text_of(&self, path: &HomePath, bytes: &[u8]) {
-        if path.root() != PINNED || bytes.len() > LONGEST_TEXT || std::str::from_utf8(bytes).is_err() {
+    fn keep_text_of(&self, path: &Place, bytes: &[u8]) {
+        if !path.root().is_pinned() || bytes.len() > LONGEST_TEXT || std::str::from_utf8(bytes).is_err() {
             return;
         }
         let kept = self.texts().and_then(|texts| atomic::replace(&texts, &sha256(bytes), bytes, 0o600));
@@ -350,7 +348,7 @@ impl Home {
     }
 
     /// Lets go of texts that are not the last of any path.
-    fn drop_texts(&self, book: &Book) {
+    fn drop_texts(&self, book: &TrustRecord) {
         let last: BTreeSet<&str> =
             book.0.values().filter_map(|versions| versions.last()).map(|version| version.sha256.as_str()).collect();
         let Ok(texts) = self.texts() else { return };
@@ -374,12 +372,12 @@ fn hexadecimal(digest: impl AsRef<[u8]>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Expect;
+    use crate::domain::BadPath;
 
     const SKILL: &str = "skills/x/SKILL.md";
 
-    fn path(text: &str) -> HomePath {
-        HomePath::parse(text).unwrap()
+    fn path(text: &str) -> Place {
+        Place::parse(text).unwrap()
     }
 
     fn home(files: &[(&str, &str)]) -> (tempfile::TempDir, Home) {
@@ -498,8 +496,7 @@ mod tests {
         let (folder, home) = home(&[(SKILL, "one")]);
         home.begin_trusting(&[]).unwrap();
         for name in [FILE, "storage/trusted/x"] {
-            assert!(home.read_text(&path(name)).is_err(), "{name}");
-            assert!(home.save_text(&path(name), "{}", &Expect::Anything).is_err(), "{name}");
+            assert_eq!(Place::parse(name), Err(BadPath::Outside(name.to_owned())));
         }
         use std::os::unix::fs::PermissionsExt;
         assert_eq!(std::fs::metadata(folder.path().join(FILE)).unwrap().permissions().mode() & 0o777, 0o600);

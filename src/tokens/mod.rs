@@ -1,4 +1,4 @@
-//! Tokens: how long a text is to a model, by the vocabulary cl100k_base, exactly.
+//! Counts the tokens of a text exactly, by the vocabulary cl100k_base. docs/tokens.md says why this is not a crate.
 //!
 //! Names of control tokens such as `<|endoftext|>` are ordinary text here, as they are in what a person or a file says.
 

@@ -1,25 +1,27 @@
-//! What the agent may do. A tool is a name with a schema, and a run that gives an answer to the model.
+//! The agent's tools. A tool has a name and a JSON Schema, prepares a call from its arguments, and runs it.
 
 mod fetch_url;
 pub mod files;
 pub mod policy;
 mod python_repl;
 mod read_file;
-mod registry;
 mod schema;
 mod search;
 mod terminal;
 mod text;
+mod tool_set;
 
 use std::path::PathBuf;
 
 use futures_util::future::BoxFuture;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::defang::defang;
 use crate::domain::visible::visible;
-use crate::domain::{Contacts, Root, SessionId, Shown, Taint, ToolAnswer, ToolSpec};
+use crate::domain::{EgressAttempts, Root, SessionId, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::sandbox::{Level, Sandbox, SandboxError};
 
 pub use self::policy::{Case, Policy, Reason, Rule, Verdict};
@@ -27,46 +29,88 @@ pub use fetch_url::{FetchConfig, FetchUrl, Lookup, system_lookup};
 pub use files::{Editor, FileTool};
 pub use python_repl::{Limits as PythonLimits, PythonRepl};
 pub use read_file::ReadFile;
-pub use registry::{Checked, Registry, Rejection};
 pub use search::SearchTool;
 pub use terminal::Terminal;
+pub use tool_set::{Checked, Rejection, ToolSet};
 
 /// How much of a command's output the model reads, in characters.
 pub const OUTPUT_LIMIT: usize = 5_000;
 
-/// One call of a tool.
-pub struct Call<'a> {
+/// Whose call a tool prepares.
+#[derive(Clone, Copy, Debug)]
+pub struct ToolContext<'a> {
     pub session: &'a SessionId,
     pub call_id: &'a str,
-    /// Fits the tool's schema: [`Registry::check`] has seen it.
-    pub arguments: &'a Value,
+}
+
+/// How a prepared call is run.
+pub struct RunOptions<'a> {
     /// What a person saw and approved; absent where the policy allows the call without asking.
     pub approved: Option<&'a Shown>,
     /// A person stopped the run.
     pub cancel: CancellationToken,
 }
 
-/// A tool fails in two ways and chooses: `Ok(ToolAnswer::failed(…))` tells the model, which can react; `Err(EndRun)` ends
-/// the run.
+/// Something the model may call, by a name and a schema of its arguments.
 pub trait Tool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
 
-    /// What a person is shown before this call may run, and what their answer is bound to. A call that cannot be made is
-    /// answered here, before anybody is asked.
-    fn shown<'a>(&'a self, arguments: &'a Value) -> BoxFuture<'a, Result<Shown, Box<ToolAnswer>>>;
-
-    /// Where such a call has text from that strangers may have written, if it brings such text into the conversation.
-    fn brings(&self, arguments: &Value) -> Option<Taint>;
-
-    /// Whether what this tool keeps for a session holds such text, whatever the next call's arguments are.
-    fn holds_outside(&self, _: &SessionId) -> bool {
-        false
-    }
-
-    fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>>;
+    /// Reads the arguments, once, into a call that can be shown and run. They fit the tool's schema: [`ToolSet::prepare`]
+    /// has checked it.
+    ///
+    /// # Errors
+    /// The answer to a call that cannot be made, before anybody is asked about it.
+    fn prepare<'a>(&'a self, arguments: Value, context: ToolContext<'a>) -> BoxFuture<'a, Prepared>;
 
     /// The session is gone: let go of what was kept for it.
     fn session_closed(&self, _: &SessionId) {}
+}
+
+pub type Prepared = Result<Box<dyn PreparedCall>, Box<ToolAnswer>>;
+
+/// A call whose arguments were read.
+pub trait PreparedCall: Send + Sync {
+    /// What a person is shown before this call may run, and what their answer is bound to.
+    fn shown(&self) -> Shown;
+
+    /// Where such a call has text from that strangers may have written, if it brings such text into the conversation.
+    fn outside_text(&self) -> Option<Taint> {
+        None
+    }
+
+    /// Whether what the tool keeps for the session holds such text now, whatever this call asks for.
+    fn holds_outside_text(&self) -> bool {
+        false
+    }
+
+    /// A call fails in two ways and chooses: `Ok(ToolAnswer::failed(…))` tells the model, which can react; `Err(EndRun)`
+    /// ends the run. It acts on what is there now, which may differ from what was shown.
+    fn run<'a>(&'a self, options: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>>;
+}
+
+/// A call that needs nothing but its arguments to be prepared.
+fn prepared<'a, Arguments, Call>(
+    tool: &str,
+    arguments: Value,
+    call: impl FnOnce(Arguments) -> Call,
+) -> BoxFuture<'a, Prepared>
+where
+    Arguments: DeserializeOwned,
+    Call: PreparedCall + 'static,
+{
+    let prepared = read(tool, arguments).map(|arguments| Box::new(call(arguments)) as Box<dyn PreparedCall>);
+    Box::pin(std::future::ready(prepared))
+}
+
+/// Reads arguments into the type of a tool.
+fn read<T: DeserializeOwned>(tool: &str, arguments: Value) -> Result<T, Box<ToolAnswer>> {
+    serde_json::from_value(arguments)
+        .map_err(|error| Box::new(ToolAnswer::failed(format!("wrong arguments for {tool}: {error}. Nothing was run."))))
+}
+
+/// A whole number as JSON Schema has it: 3.0 is one too.
+fn whole_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
+    Ok(Option::<f64>::deserialize(deserializer)?.map(|number| number as usize))
 }
 
 #[derive(Debug, thiserror::Error, PartialEq)]
@@ -74,15 +118,15 @@ pub enum EndRun {
     /// A person stopped the run while the tool was at work; `text` is what the tool had to show until then, `contacts` whom
     /// it had asked to be connected with.
     #[error("the run was stopped")]
-    Cancelled { text: String, contacts: Contacts },
+    Cancelled { text: String, contacts: EgressAttempts },
     /// An invariant of ours is broken; going on would make it worse.
     #[error("{0}")]
     Broken(String),
 }
 
-/// Where commands of a home run.
+/// Where commands of a home run, and what they see of it.
 #[derive(Clone, Debug)]
-pub struct Workshop {
+pub struct CommandEnvironment {
     pub sandbox: Sandbox,
     /// The folder commands work in, and the only one they may write. It must exist.
     pub scratch: PathBuf,
@@ -93,27 +137,24 @@ pub struct Workshop {
 }
 
 /// What a command asks for beyond running in the sandbox.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Asks {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+struct Permissions {
+    #[serde(default)]
     network: bool,
+    #[serde(default, rename = "reads", deserialize_with = "names_knowledge")]
     knowledge: bool,
 }
 
-impl Asks {
-    fn of(arguments: &Value) -> Self {
-        let reads = arguments[READS].as_array().into_iter().flatten();
-        Self {
-            network: arguments["network"].as_bool().unwrap_or(false),
-            knowledge: reads.into_iter().any(|folder| folder == KNOWLEDGE),
-        }
-    }
+/// Whether the folder of documents is in the list.
+fn names_knowledge<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    Ok(Vec::<String>::deserialize(deserializer)?.iter().any(|folder| folder == KNOWLEDGE))
 }
 
 const READS: &str = "reads";
 /// The folder of documents, below the home.
 pub const KNOWLEDGE: &str = Root::Knowledge.name();
 
-impl Workshop {
+impl CommandEnvironment {
     /// The arguments that every command has beside its own.
     fn parameters(&self, mut own: Value) -> Value {
         own[READS] = json!({"type": "array", "items": {"enum": [KNOWLEDGE]}});
@@ -124,25 +165,24 @@ impl Workshop {
     }
 
     /// What a command that asks for this may read of the home.
-    fn readable(&self, asks: Asks) -> Vec<PathBuf> {
-        let more = asks.knowledge.then(|| self.knowledge.clone());
+    fn readable(&self, permissions: Permissions) -> Vec<PathBuf> {
+        let more = permissions.knowledge.then(|| self.knowledge.clone());
         self.readable.iter().cloned().chain(more).collect()
     }
 
     /// Whether what such a command writes may come from strangers. Without a sandbox any may have read and reached anything.
-    fn reaches_outside(&self, asks: Asks) -> bool {
-        asks.network || asks.knowledge || self.sandbox.level() == Level::Off
+    fn reaches_outside(&self, permissions: Permissions) -> bool {
+        permissions.network || permissions.knowledge || self.sandbox.level() == Level::Off
     }
 
     /// What a person sees of a command.
-    fn shown(&self, command: &str, arguments: &Value) -> Shown {
-        let asks = Asks::of(arguments);
+    fn shown(&self, command: &str, permissions: Permissions) -> Shown {
         Shown {
             command: visible(command),
             cwd: "scratch/".to_owned(),
             // Without a sandbox every process has it, asked for or not.
-            network: asks.network || self.sandbox.level() == Level::Off,
-            reads: asks.knowledge.then(|| KNOWLEDGE.to_owned()).into_iter().collect(),
+            network: permissions.network || self.sandbox.level() == Level::Off,
+            reads: permissions.knowledge.then(|| KNOWLEDGE.to_owned()).into_iter().collect(),
             level: self.sandbox.level().name().to_owned(),
             ..Shown::default()
         }
@@ -170,7 +210,7 @@ impl Workshop {
     }
 
     /// Why a command may have failed here and not elsewhere.
-    fn hint(&self, output: &str, asks: Asks) -> Option<&'static str> {
+    fn hint(&self, output: &str, permissions: Permissions) -> Option<&'static str> {
         const FENCED: [&str; 4] =
             ["Permission denied", "Operation not permitted", "PermissionError", "Read-only file system"];
         // One way to say so for each level: refused, or not there at all.
@@ -209,7 +249,7 @@ impl Workshop {
                     "There is no network here; use fetch_url to read a page."
                 })
             }
-            Level::Standard | Level::Strict if !asks.knowledge && is_about_knowledge(output) => Some(
+            Level::Standard | Level::Strict if !permissions.knowledge && is_about_knowledge(output) => Some(
                 "A command sees knowledge/ only with \"reads\": [\"knowledge\"]; read_file reads a document without one.",
             ),
             Level::Standard | Level::Strict if FENCED.iter().any(|sign| output.contains(sign)) => {
@@ -221,8 +261,8 @@ impl Workshop {
 }
 
 /// A tool's text as the model may read it: what strangers may have written cannot pose as the frame of the conversation.
-pub fn fit_for_model(answer: ToolAnswer, call: &Checked) -> ToolAnswer {
-    match answer.outside.is_some() || !answer.taint.is_empty() || call.tool.brings(&call.arguments).is_some() {
+pub fn fit_for_model(answer: ToolAnswer, call: &dyn PreparedCall) -> ToolAnswer {
+    match answer.outside.is_some() || !answer.taint.is_empty() || call.outside_text().is_some() {
         true => ToolAnswer { text: defang(&answer.text).into_owned(), ..answer },
         false => answer,
     }

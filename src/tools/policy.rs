@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::domain::visible::visible;
-use crate::domain::{Because, Effect, HomePath, Remembered, Root, Shown, Taint};
+use crate::domain::{ApprovalReason, BadPath, Effect, Place, RememberedCall, Shown, Taint};
 
 /// What the configuration says of an effect or a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -73,24 +73,27 @@ pub enum Verdict {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reason {
     pub sentence: String,
-    pub because: Option<Because>,
+    pub because: Option<ApprovalReason>,
 }
 
 /// Whether `shown` is the change of a file of the persona, the memory or the skills. What is no path of the home is taken
 /// for the worse.
 pub fn is_persona(shown: &Shown) -> bool {
-    let is_one =
-        |path: &String| HomePath::parse(path).map_or(true, |path| Root::of(&path).is_some_and(Root::is_persona));
+    let is_one = |path: &String| match Place::parse(path) {
+        Ok(place) => place.root().is_persona(),
+        Err(BadPath::Outside(_)) => false,
+        Err(_) => true,
+    };
     shown.path.as_ref().is_some_and(is_one)
 }
 
 impl Policy {
-    pub fn decide(&self, case: &Case<'_>, remembered: &[Remembered]) -> Verdict {
+    pub fn decide(&self, case: &Case<'_>, remembered: &[RememberedCall]) -> Verdict {
         let own = self.tools.get(case.tool).copied();
         let rule = own.unwrap_or_else(|| self.effects.of(case.effect));
         let refused = |what: &str| Verdict::Deny(format!("the configuration (approvals) denies {what}"));
         let asks = |code: &str, why: &str, taint: Option<&Taint>| {
-            let because = Because { code: code.to_owned(), ..taint.map(because).unwrap_or_default() };
+            let because = ApprovalReason { code: code.to_owned(), ..taint.map(because).unwrap_or_default() };
             Verdict::Ask(Reason { sentence: format!("It {}; {why}.", what(case)), because: Some(because) })
         };
         let tainted = case.tainted.map(words);
@@ -147,7 +150,7 @@ impl Policy {
 }
 
 /// Without its code.
-fn because(taint: &Taint) -> Because {
+fn because(taint: &Taint) -> ApprovalReason {
     let from = match taint {
         Taint::Page(_) => "page",
         Taint::Document(_) => "document",
@@ -158,7 +161,7 @@ fn because(taint: &Taint) -> Because {
         Taint::Imported => "imported",
         Taint::Outside => "outside",
     };
-    Because { text_from: Some(from.to_owned()), file: taint.name().map(visible), ..Because::default() }
+    ApprovalReason { text_from: Some(from.to_owned()), file: taint.name().map(visible), ..ApprovalReason::default() }
 }
 
 fn words(taint: &Taint) -> String {
@@ -187,7 +190,7 @@ impl Effects {
     }
 }
 
-fn is_remembered(case: &Case<'_>, remembered: &[Remembered]) -> bool {
+fn is_remembered(case: &Case<'_>, remembered: &[RememberedCall]) -> bool {
     !is_persona(case.shown) && remembered.iter().any(|rule| rule.fits(case.tool, case.arguments, case.shown))
 }
 
@@ -218,7 +221,7 @@ mod tests {
         Shown { level: level.to_owned(), network, path: path.map(str::to_owned), ..Shown::default() }
     }
 
-    fn word(policy: &Policy, case: &Case<'_>, remembered: &[Remembered]) -> &'static str {
+    fn word(policy: &Policy, case: &Case<'_>, remembered: &[RememberedCall]) -> &'static str {
         match policy.decide(case, remembered) {
             Verdict::Allow => "allow",
             Verdict::Ask(_) => "ask",
@@ -315,12 +318,12 @@ mod tests {
     fn a_command_that_reads_documents_is_asked_about_unless_nobody_watches() {
         let reading = Shown { reads: vec!["knowledge".to_owned()], ..shown("standard", false, None) };
         let arguments = json!({"command": "ls", "reads": ["knowledge"]});
-        let verdict = |rule, tainted, remembered: &[Remembered]| {
+        let verdict = |rule, tainted, remembered: &[RememberedCall]| {
             let policy = Policy { tools: [("terminal".to_owned(), rule)].into(), ..Policy::default() };
             let (tool, effect) = ("terminal", Effect::Execute);
             word(&policy, &Case { tool, effect, arguments: &arguments, shown: &reading, tainted }, remembered)
         };
-        let always = Remembered { reads: reading.reads.clone(), cwd: String::new(), ..remember(arguments.clone()) };
+        let always = RememberedCall { reads: reading.reads.clone(), cwd: String::new(), ..remember(arguments.clone()) };
         let always = std::slice::from_ref(&always);
         for rule in [Rule::Allow, Rule::Sandboxed, Rule::Ask] {
             assert_eq!(verdict(rule, None, &[]), "ask", "{rule:?}");
@@ -345,8 +348,8 @@ mod tests {
         assert_eq!(verdict("edit_file", Effect::Write, &memory, None), "allow");
     }
 
-    fn remember(arguments: Value) -> Remembered {
-        Remembered {
+    fn remember(arguments: Value) -> RememberedCall {
+        RememberedCall {
             id: "r".to_owned(),
             tool: "terminal".to_owned(),
             arguments,
@@ -358,7 +361,7 @@ mod tests {
         }
     }
 
-    fn asked_again(rules: &[Remembered], command: &str) -> &'static str {
+    fn asked_again(rules: &[RememberedCall], command: &str) -> &'static str {
         let arguments = json!({"command": command});
         let shown = Shown { cwd: "scratch/".to_owned(), ..shown("standard", false, None) };
         let case =

@@ -1,10 +1,11 @@
 //! `read_file`: a text file of the home, in pages.
 
 use futures_util::future::BoxFuture;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Call, EndRun, Tool, line};
-use crate::domain::{Effect, HomePath, Root, Shown, Taint, ToolAnswer, ToolSpec};
+use super::{EndRun, Prepared, PreparedCall, RunOptions, Tool, ToolContext, line, prepared, whole_number};
+use crate::domain::{Effect, Place, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::store::{Home, StoreError};
 
 /// How much one call shows, in characters.
@@ -43,30 +44,49 @@ impl Tool for ReadFile {
         &self.spec
     }
 
-    fn shown<'a>(&'a self, arguments: &'a Value) -> BoxFuture<'a, Result<Shown, Box<ToolAnswer>>> {
-        Box::pin(std::future::ready(Ok(line(arguments["path"].as_str().unwrap_or_default()))))
-    }
-
-    fn brings(&self, arguments: &Value) -> Option<Taint> {
-        // Documents a person put there, as others wrote them; their own folders are the agent's persona.
-        let path = HomePath::parse(arguments["path"].as_str()?).ok()?;
-        Root::of(&path).is_some_and(Root::is_outside_text).then(|| Taint::Document(path.to_string()))
-    }
-
-    fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
+    fn prepare<'a>(&'a self, arguments: Value, _: ToolContext<'a>) -> BoxFuture<'a, Prepared> {
         let home = self.home.clone();
-        let path = call.arguments["path"].as_str().unwrap_or_default().to_owned();
-        let number = |name: &str| call.arguments.get(name).and_then(Value::as_f64).map(|n| n as usize);
-        let (offset, limit) = (number("offset").unwrap_or(0), number("limit").unwrap_or(usize::MAX));
+        prepared("read_file", arguments, |pages| Reading { home, pages })
+    }
+}
+
+#[derive(Clone, Deserialize)]
+struct Pages {
+    path: String,
+    #[serde(default, deserialize_with = "whole_number")]
+    offset: Option<usize>,
+    #[serde(default, deserialize_with = "whole_number")]
+    limit: Option<usize>,
+}
+
+struct Reading {
+    home: Home,
+    pages: Pages,
+}
+
+impl PreparedCall for Reading {
+    fn shown(&self) -> Shown {
+        line(&self.pages.path)
+    }
+
+    fn outside_text(&self) -> Option<Taint> {
+        // Documents a person put there, as others wrote them; their own folders are the agent's persona.
+        let path = Place::parse(&self.pages.path).ok()?;
+        path.root().is_outside_text().then(|| Taint::Document(path.to_string()))
+    }
+
+    fn run<'a>(&'a self, _: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
+        let (home, Pages { path, offset, limit }) = (self.home.clone(), self.pages.clone());
         Box::pin(async move {
-            let read = tokio::task::spawn_blocking(move || answer(&home, &path, offset, limit)).await;
+            let answering = move || answer(&home, &path, offset.unwrap_or(0), limit.unwrap_or(usize::MAX));
+            let read = tokio::task::spawn_blocking(answering).await;
             read.map_err(|_| EndRun::Broken("reading a file was cut off".to_owned()))
         })
     }
 }
 
 fn answer(home: &Home, path: &str, offset: usize, limit: usize) -> ToolAnswer {
-    let parsed = match HomePath::parse(path) {
+    let parsed = match Place::parse(path) {
         Ok(parsed) => parsed,
         Err(bad) => return ToolAnswer::failed(format!("{path:?} cannot be read: {bad}.")),
     };
@@ -79,7 +99,7 @@ fn answer(home: &Home, path: &str, offset: usize, limit: usize) -> ToolAnswer {
     shown(&parsed, &text, (offset, limit))
 }
 
-fn shown(parsed: &HomePath, text: &str, (offset, limit): (usize, usize)) -> ToolAnswer {
+fn shown(parsed: &Place, text: &str, (offset, limit): (usize, usize)) -> ToolAnswer {
     let total = text.lines().count();
     if offset >= total && total > 0 {
         return ToolAnswer::failed(format!("{parsed} has {total} lines; offset {offset} is past its end."));
@@ -123,7 +143,7 @@ fn page(text: &str, offset: usize, limit: usize) -> (String, usize) {
 }
 
 /// A wrong path is mostly a near miss: name what is there.
-fn missing(home: &Home, path: &HomePath) -> String {
+fn missing(home: &Home, path: &Place) -> String {
     let files = home.list(path.root()).unwrap_or_default();
     let names: Vec<String> = files.iter().take(20).map(|file| file.path.to_string()).collect();
     if names.is_empty() {
@@ -135,6 +155,7 @@ fn missing(home: &Home, path: &HomePath) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::future::FutureExt;
 
     fn home() -> (tempfile::TempDir, Home) {
         let folder = tempfile::tempdir().unwrap();
@@ -185,7 +206,12 @@ mod tests {
     fn a_document_is_one_by_its_parsed_path() {
         let (_folder, home) = home();
         let tool = ReadFile::new(home);
-        let brings = |path: &str| tool.brings(&json!({"path": path}));
+        let session = crate::domain::SessionId::parse("s").unwrap();
+        let brings = |path: &str| {
+            let context = ToolContext { session: &session, call_id: "c" };
+            let prepared = tool.prepare(json!({"path": path}), context).now_or_never().unwrap();
+            prepared.ok().unwrap().outside_text()
+        };
         for path in [
             "knowledge/x.md",
             "./knowledge/x.md",
@@ -193,7 +219,7 @@ mod tests {
             "././/knowledge/x.md",
             "././/knowledge//./x.md",
         ] {
-            assert!(HomePath::parse(path).is_ok_and(|path| path.as_str() == "knowledge/x.md"), "{path} is a path");
+            assert!(Place::parse(path).is_ok_and(|path| path.as_str() == "knowledge/x.md"), "{path} is a path");
             assert_eq!(brings(path), Some(Taint::Document("knowledge/x.md".to_owned())), "{path}");
         }
         for path in ["memory/knowledge/x.md", "workspace/x.md", "knowledge2/x.md", "../knowledge/x.md"] {

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Call, EndRun, Tool, line};
+use super::{EndRun, Prepared, PreparedCall, RunOptions, Tool, ToolContext, line, prepared};
 use crate::domain::knowledge::{NearMiss, Search};
 use crate::domain::{Effect, Hit, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::library::{IndexState, Library, SearchOptions};
@@ -52,17 +53,33 @@ impl Tool for SearchTool {
         &self.spec
     }
 
-    fn shown<'a>(&'a self, arguments: &'a Value) -> BoxFuture<'a, Result<Shown, Box<ToolAnswer>>> {
-        Box::pin(std::future::ready(Ok(line(arguments["query"].as_str().unwrap_or_default()))))
+    fn prepare<'a>(&'a self, arguments: Value, _: ToolContext<'a>) -> BoxFuture<'a, Prepared> {
+        let library = self.library.clone();
+        prepared(&self.spec.name, arguments, |Arguments { query }| Question { library, query })
+    }
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    query: String,
+}
+
+struct Question {
+    library: Arc<Library>,
+    query: String,
+}
+
+impl PreparedCall for Question {
+    fn shown(&self) -> Shown {
+        line(&self.query)
     }
 
-    fn brings(&self, _: &Value) -> Option<Taint> {
+    fn outside_text(&self) -> Option<Taint> {
         (self.library.folder() == "knowledge").then(|| Taint::Document("knowledge/".to_owned()))
     }
 
-    fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
-        let library = self.library.clone();
-        let query = call.arguments["query"].as_str().unwrap_or_default().to_owned();
+    fn run<'a>(&'a self, _: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
+        let (library, query) = (self.library.clone(), self.query.clone());
         Box::pin(async move {
             let folder = library.folder();
             let found = tokio::task::spawn_blocking(move || {

@@ -124,14 +124,14 @@ pub fn samples() -> Vec<Sample> {
         ["../../../etc/passwd", "/etc/passwd", "", "a\0b", "..\\..\\x", "word/document.xml/..", "\u{202e}lmx"];
     let odd_names: Vec<Member> = odd_names.iter().map(|name| Member::new(name, "x")).collect();
     let mut all = vec![
-        sample("good.docx", docx_of("Waders", &["Plovers run on beaches."]), Text::Holds("Plovers")),
-        sample("good.docm", docx_of("Waders", &["Avocets sweep."]), Text::Holds("Avocets")),
+        sample("good.docx", docx_of("Waders", &["Plovers run on beaches."]), Text::SandboxStatus("Plovers")),
+        sample("good.docm", docx_of("Waders", &["Avocets sweep."]), Text::SandboxStatus("Avocets")),
         sample(
             "good.odt",
             odt("<text:h text:outline-level=\"1\">Owls</text:h><text:p>Owls<text:s/>hear.</text:p>"),
-            Text::Holds("Owls"),
+            Text::SandboxStatus("Owls"),
         ),
-        sample("good.pptx", pptx(&["Terns", "Terns travel."]), Text::Holds("Terns travel")),
+        sample("good.pptx", pptx(&["Terns", "Terns travel."]), Text::SandboxStatus("Terns travel")),
         sample("empty.docx", "", Text::Refused("damaged")),
         sample("text.docx", "no archive at all", Text::Refused("damaged")),
         sample("no-document.docx", zip(&[Member::new("a", "b")]), Text::Refused("damaged")),
@@ -151,8 +151,8 @@ pub fn samples() -> Vec<Sample> {
         ),
         sample("deep.docx", docx(&deep(400)), Text::Refused("too_deep")),
         sample("deeper.docx", document(deep(200_000)), Text::Refused("too_deep")),
-        sample("laughs.docx", document(laughs), Text::Holds("Loons")),
-        sample("outside.docx", document(outside), Text::Holds("Grebes")),
+        sample("laughs.docx", document(laughs), Text::SandboxStatus("Loons")),
+        sample("outside.docx", document(outside), Text::SandboxStatus("Grebes")),
         sample("no-xml.docx", document(vec![0xff; 10_000]), Text::Refused("damaged")),
         sample("cut-xml.docx", document("<w:p><w:r><w:t>Gannets"), Text::Any),
         sample("crossed.docx", document("<w:p><w:r></w:p></w:r>"), Text::Any),
@@ -164,7 +164,7 @@ pub fn samples() -> Vec<Sample> {
             zip(&[Member::new("inner.docx", whole.clone()).stored()]),
             Text::Refused("damaged"),
         ),
-        sample("styles-in-a-circle.docx", styles_in_a_circle(), Text::Holds("Stilts")),
+        sample("styles-in-a-circle.docx", styles_in_a_circle(), Text::SandboxStatus("Stilts")),
         sample(
             "twice.docx",
             zip(&[
@@ -172,21 +172,21 @@ pub fn samples() -> Vec<Sample> {
                 // The last one of a name counts.
                 Member::new("word/document.xml", "<w:p><w:r><w:t>Dunlins probe.</w:t></w:r></w:p>"),
             ]),
-            Text::Holds("Dunlins"),
+            Text::SandboxStatus("Dunlins"),
         ),
         sample("directory-at-itself.docx", directory_at_itself(&whole), Text::Any),
         sample("sizes-that-lie.docx", sizes_that_lie(&whole), Text::Any),
         sample(
             "blanks.odt",
             odt(&format!("<text:p>Swifts{}sleep.</text:p>", "<text:s text:c=\"4000000000\"/>".repeat(1000))),
-            Text::Holds("Swifts"),
+            Text::SandboxStatus("Swifts"),
         ),
         sample(
             "columns.odt",
             odt(
                 "<table:table><table:table-row><table:table-cell table:number-columns-repeated=\"2000000000\"><text:p>Kites</text:p></table:table-cell></table:table-row></table:table>",
             ),
-            Text::Holds("Kites"),
+            Text::SandboxStatus("Kites"),
         ),
         sample(
             "locked.odt",

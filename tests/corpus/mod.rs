@@ -19,7 +19,7 @@ pub struct Sample {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Text {
     /// It is in order, and holds this word.
-    Holds(&'static str),
+    SandboxStatus(&'static str),
     /// It is refused, for this reason.
     Refused(&'static str),
     /// What comes of it is up to the parser.

@@ -11,9 +11,9 @@ pub fn samples() -> Vec<Sample> {
         sample(
             "good.html",
             "<h1>Birds</h1><p>Cormorants <b>dive</b>.</p><script>no()</script>",
-            Text::Holds("Cormorants"),
+            Text::SandboxStatus("Cormorants"),
         ),
-        sample("good.htm", "<p>Herons stand.</p>", Text::Holds("Herons")),
+        sample("good.htm", "<p>Herons stand.</p>", Text::SandboxStatus("Herons")),
         sample("nothing.html", "<script>only()</script>", Text::Refused("no_text")),
         sample("empty.html", "", Text::Refused("no_text")),
         sample("bytes.html", vec![0xff; 1000], Text::Refused("not_utf8")),

@@ -94,7 +94,11 @@ pub fn samples() -> Vec<Sample> {
         pdf(&objects)
     };
     let mut all = vec![
-        sample("good.pdf", pdf_of(&["Penguins cannot fly.", "", "Albatrosses can."]), Text::Holds("Albatrosses")),
+        sample(
+            "good.pdf",
+            pdf_of(&["Penguins cannot fly.", "", "Albatrosses can."]),
+            Text::SandboxStatus("Albatrosses"),
+        ),
         sample("good-blank.pdf", pdf_of(&[""]), Text::Refused("no_text")),
         sample("form-in-itself.pdf", with_pages(&[draw("X")], &[(100, form("/X Do"))]), Text::Refused("too_deep")),
         sample(
@@ -132,7 +136,7 @@ pub fn samples() -> Vec<Sample> {
         sample("endless-reference-table.pdf", endless_table(), Text::Any),
         sample("huge-numbers.pdf", huge_numbers(), Text::Any),
         sample("encrypted.pdf", encrypted(), Text::Any),
-        sample("many-pages.pdf", pdf_of(&["Page."; 150]), Text::Holds("Page")),
+        sample("many-pages.pdf", pdf_of(&["Page."; 150]), Text::SandboxStatus("Page")),
     ];
     all.extend(broken(&pdf_of(&["Penguins cannot fly.", "Ostriches run."]), "pdf", 64));
     all

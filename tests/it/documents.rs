@@ -112,7 +112,7 @@ async fn two_hundred_hostile_documents_neither_stop_nor_swell_the_server_and_are
     for sample in &samples {
         let code = refused.get(&format!("knowledge/{}", sample.name)).map(String::as_str);
         match sample.text {
-            Text::Holds(word) => {
+            Text::SandboxStatus(word) => {
                 assert_eq!(code, None, "{}", sample.name);
                 let found = search(&server, "knowledge", &word.replace(' ', "%20")).await;
                 assert!(found.iter().any(|path| path.ends_with(&sample.name)), "{}: {found:?}", sample.name);

@@ -6,7 +6,7 @@ use miniclaw::domain::{
     Answer, Approval, Attachment, CallStatus, Chosen, Decision, Effect, Event, Fact, Message, Outcome, RequestedCall,
     Role, Scope, Session, SessionId, Shown, StoppedBy, Taint, Usage, WorkId,
 };
-use miniclaw::prompt::history::{Sight, transcript};
+use miniclaw::prompt::history::{VisionSupport, transcript};
 use miniclaw::provider::{ChatMessage, Client, Endpoint, ModelRequest, Profile};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -16,7 +16,7 @@ use crate::transcript::problems;
 
 /// What a strict provider would say to this session's next request.
 pub fn complaints(session: &Session) -> Vec<String> {
-    let mut messages = transcript(session, Sight::Blind);
+    let mut messages = transcript(session, VisionSupport::Blind);
     messages.push(ChatMessage::User("and now?".to_owned()));
     let base_url = url::Url::parse("http://127.0.0.1:1/v1").expect("a URL");
     let endpoint = Endpoint {

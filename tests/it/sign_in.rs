@@ -64,6 +64,30 @@ async fn the_token_is_traded_for_a_cookie_that_is_not_the_token_and_outlives_a_r
 }
 
 #[tokio::test]
+async fn signed_out_cookie_opens_nothing_and_other_browsers_stay_signed_in() {
+    let world = locked().await;
+    let server = world.serve().await;
+    let json = ("Content-Type", "application/json");
+    let [mine, other] = [
+        cookie(&server.post("/api/login", json!({"token": TOKEN})).await),
+        cookie(&server.post("/api/login", json!({"token": TOKEN})).await),
+    ];
+    assert_eq!(server.send("POST", "/api/logout", &[json], b"{}").await.status(), 401, "nobody is signed in");
+    let elsewhere = [json, ("Cookie", mine.as_str()), ("Origin", "http://elsewhere.example")];
+    assert_eq!(server.send("POST", "/api/logout", &elsewhere, b"{}").await.status(), 403);
+    assert_eq!(status(&server, &[("Cookie", &mine)]).await.status(), 200, "another site signs nobody out");
+
+    let answer = server.send("POST", "/api/logout", &[json, ("Cookie", &mine)], b"{}").await;
+    assert_eq!(answer.status(), 204);
+    let set = answer.head.header("set-cookie").expect("the browser is told to forget the cookie");
+    assert!(set.starts_with(&format!("{}=; Max-Age=0;", mine.split('=').next().unwrap())), "{set}");
+    assert_eq!(status(&server, &[("Cookie", &mine)]).await.status(), 401);
+    assert_eq!(status(&server, &[("Cookie", &other)]).await.status(), 200);
+    let again = cookie(&server.post("/api/login", json!({"token": TOKEN})).await);
+    assert_eq!(status(&server, &[("Cookie", &again)]).await.status(), 200);
+}
+
+#[tokio::test]
 async fn a_cookie_of_one_port_opens_no_other() {
     let world = locked().await;
     let server = world.serve().await;

@@ -120,7 +120,7 @@ z.writestr(d + 'RECORD', 'hi.py,,\\n' + d + 'METADATA,,\\n' + d + 'WHEEL,,\\n' +
       GOFLAGS=-mod=mod GOCACHE=$PWD/cache GOPATH=$PWD/path go build -o m m.go && ./m | grep -qx 7",
     ),
     ("ripgrep", "rg", "mkdir -p s && echo needle > s/a && rg -q needle s"),
-    ("ImageMagick", "convert", "/usr/bin/convert -size 32x32 xc:red -resize 8x8 i.png && test -s i.png"),
+    ("ImageMagick", "/usr/bin/convert", "/usr/bin/convert -size 32x32 xc:red -resize 8x8 i.png && test -s i.png"),
     ("ffmpeg", "ffmpeg", "ffmpeg -v error -f lavfi -i testsrc=d=1:s=64x64:r=5 -threads 2 -y o.gif && test -s o.gif"),
 ];
 

@@ -17,7 +17,7 @@ mod unmediated;
 use std::time::Duration;
 
 use kit::{fenced_levels, home, marker, open, processes_with, until};
-use miniclaw::sandbox::{Exit, Holds, Level, Line, SandboxError};
+use miniclaw::sandbox::{Exit, Level, Line, SandboxError, SandboxStatus};
 use tokio_util::sync::CancellationToken;
 
 #[tokio::test]
@@ -112,7 +112,7 @@ async fn without_landlock_nothing_runs() {
         let refused = home.sandbox.run(home.job(&["/bin/bash", "-c", "touch ran"]), CancellationToken::new()).await;
         let Err(SandboxError::Fence(why)) = refused else { panic!("{refused:?}") };
         assert!(why.contains("offers Landlock version 0"), "{level:?}: {why}");
-        assert_eq!(home.sandbox.holds(), Holds::NoLandlock(0));
+        assert_eq!(home.sandbox.holds(), SandboxStatus::NoLandlock(0));
         assert!(!home.path("scratch/ran").exists());
     }
 }

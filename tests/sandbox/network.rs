@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use miniclaw::domain::Contact;
+use miniclaw::domain::EgressAttempt;
 use miniclaw::egress::{Guard, Lookup, Proxy, system_lookup};
 use miniclaw::sandbox::{Exit, Finished, Job, Level, SandboxError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -59,7 +59,7 @@ async fn online(level: Level, place: Place, site: &Site) -> Home {
     let home = home(level, place);
     let guard = Guard::new(&[format!("site.test:{}", site.address.port())]);
     let proxy = Proxy::start(guard, names()).await.unwrap();
-    Home { sandbox: home.sandbox.clone().with_way_out(Arc::new(proxy)), ..home }
+    Home { sandbox: home.sandbox.clone().with_egress_proxy(Arc::new(proxy)), ..home }
 }
 
 async fn bash(home: &Home, site: &Site, script: &str) -> Finished {
@@ -76,7 +76,7 @@ async fn an_allowed_name_is_reached_through_the_proxy_and_told() {
             let home = online(level, place, &site).await;
             assert!(home.sandbox.can_network());
             let port = site.address.port();
-            let told = [Contact { host: format!("site.test:{port}"), refused: false }];
+            let told = [EgressAttempt { host: format!("site.test:{port}"), refused: false }];
             for script in [
                 "curl -sS http://site.test:$SITE/",
                 "curl -sS --proxytunnel http://site.test:$SITE/",
@@ -187,10 +187,10 @@ async fn a_long_lived_process_tells_whom_it_asked_for() {
     let script = "while read -r host; do curl -s -o /dev/null http://$host/; echo asked; done";
     let job = Job { network: true, ..home.job(&["/bin/bash", "-c", script]) };
     let mut process = home.sandbox.open(job).await.unwrap();
-    assert!(process.take_contacts().is_empty());
+    assert!(process.take_attempts().is_empty());
     process.send("inside.test").await.unwrap();
     process.line(std::time::Duration::from_secs(20)).await;
-    assert_eq!(process.take_contacts().hosts, [Contact { host: "inside.test".into(), refused: true }]);
+    assert_eq!(process.take_attempts().hosts, [EgressAttempt { host: "inside.test".into(), refused: true }]);
 }
 
 /// What the server itself is started with: the system's names, and nothing of this machine allowed.
@@ -199,7 +199,7 @@ async fn the_server_s_own_proxy_lets_nobody_back_in() {
     let site = site().await;
     let home = home(Level::Standard, Place::Open);
     let proxy = Proxy::start(Guard::new(&[]), system_lookup()).await.unwrap();
-    let home = Home { sandbox: home.sandbox.clone().with_way_out(Arc::new(proxy)), ..home };
+    let home = Home { sandbox: home.sandbox.clone().with_egress_proxy(Arc::new(proxy)), ..home };
     for host in ["127.0.0.1:$SITE", "localhost:$SITE", "[::1]:$SITE", "127.0.0.1", "localhost", "0.0.0.0"] {
         let done = bash(&home, &site, &format!("curl -sSf http://{host}/")).await;
         assert_ne!(done.exit, Exit::Code(0), "{host}");

@@ -60,7 +60,7 @@ const script = [
 
 const hurried = bench ? hurry() : 'ordinary priority'
 const noise = async () => `load ${loadavg().map(round).join(' ')}; ${await lateness()}`
-const app = await startMiniclaw(script)
+const app = await startMiniclaw({ replies: script })
 const titles = await fill(app.home, 8)
 // With an inspector attached, as a driven browser has it, V8 looks up where each error was made, and React makes some
 // when it is loaded: everything is parsed once more for that. Looked up from the start it costs no more than it does a

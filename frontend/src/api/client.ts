@@ -1,10 +1,9 @@
-/** The only place that calls `fetch`. A failed call is an `ApiError` whose `code` says what a caller may do about it. */
-
+/** The client of the server's API, typed by its OpenAPI document. A failed call is an `ApiError` whose `code` says what a
+ *  caller may do about it. */
+import createClient from 'openapi-fetch'
 import { pageSecret, renewSecret } from '@/lib/secret'
+import type { paths } from './schema'
 import { watchSession } from './signedOut'
-
-/** A refusal there is about what was typed. */
-const LOGIN = '/api/login'
 
 export class ApiError extends Error {
   readonly status: number
@@ -20,48 +19,60 @@ export class ApiError extends Error {
   }
 }
 
-/** The server did not answer at all: it is stopped, or the network is gone. */
-export const isUnreachable = (error: unknown): boolean => error instanceof ApiError && error.status === 0
+/** Whether the server refused a call for this reason. */
+export const hasCode = (error: unknown, code: string): error is ApiError =>
+  error instanceof ApiError && error.code === code
 
-interface Call {
-  method?: 'GET' | 'POST' | 'PUT' | 'DELETE'
-  body?: unknown
-  headers?: Record<string, string>
-  /** Calls it off. */
-  signal?: AbortSignal
-}
-
-const fetched = (path: string, how: RequestInit): Promise<Response> =>
-  fetch(path, how).catch((cause: unknown) => {
-    throw new ApiError(0, { code: 'unreachable', message: String(cause) })
+/** The only place that calls `fetch`. */
+const fetched = (request: Request | string, how?: RequestInit): Promise<Response> =>
+  fetch(request, how).catch((cause: unknown) => {
+    throw new ApiError(0, { code: 'no_answer', message: String(cause) })
   })
 
-export async function call<T>(
-  path: string,
-  { method = 'GET', body, headers, signal }: Call = {},
-): Promise<T> {
-  const mutates = method !== 'GET'
+async function send(request: Request): Promise<Response> {
   const refused = watchSession()
-  const response = await fetched(path, {
-    method,
-    ...(signal ? { signal } : {}),
-    headers: { ...(mutates ? { 'Content-Type': 'application/json' } : {}), ...headers },
-    ...(mutates ? { body: JSON.stringify(body ?? {}) } : {}),
-  })
-  if (response.status === 401 && path !== LOGIN) refused()
-  const parsed: unknown = await response.json().catch(() => ({}))
-  if (!response.ok) throw new ApiError(response.status, (parsed ?? {}) as Record<string, unknown>)
-  return parsed as T
+  const response = await fetched(request)
+  // A refusal of the sign-in itself is about what was typed.
+  if (response.status === 401 && new URL(request.url).pathname !== '/api/login') refused()
+  return response
 }
+
+export const api = createClient<paths>({ fetch: send })
+
+// The server takes no change without a body of JSON: a form of another site could send it one.
+api.use({
+  onRequest: ({ request }) =>
+    request.method === 'GET' || request.headers.has('Content-Type')
+      ? undefined
+      : new Request(request, {
+          body: '{}',
+          headers: [...request.headers, ['Content-Type', 'application/json']],
+        }),
+})
+
+interface Answered<Data> {
+  data?: Data
+  error?: unknown
+  response: Response
+}
+
+/** What a call answers; an `ApiError` where it was refused. */
+export async function dataOf<Data>(call: Promise<Answered<Data>>): Promise<Data> {
+  const { data, error, response } = await call
+  if (response.ok) return data as Data
+  throw new ApiError(response.status, typeof error === 'object' && error !== null ? { ...error } : {})
+}
+
+/** The header that proves to the server that a call comes from its page. */
+type PageHeader = { 'X-Miniclaw-Secret': string }
 
 /** A call that only the page may make. An open page outlives its server: then it takes the new one's secret. */
-export async function callAsPage<T>(path: string, how: Call): Promise<T> {
-  const proven = () =>
-    call<T>(path, { ...how, headers: { ...how.headers, 'X-Miniclaw-Secret': pageSecret() } })
+export async function asPage<Data>(call: (header: PageHeader) => Promise<Answered<Data>>): Promise<Data> {
+  const proven = () => dataOf(call({ 'X-Miniclaw-Secret': pageSecret() }))
   try {
     return await proven()
   } catch (error) {
-    if (!(error instanceof ApiError && error.code === 'no_secret')) throw error
+    if (!hasCode(error, 'no_secret')) throw error
     renewSecret(await (await fetched('/', { cache: 'no-store' })).text())
     return proven()
   }

@@ -1,258 +1,179 @@
-/** One function an endpoint. */
+/** One function an endpoint. Where an answer is named by `as`, it has pairs of numbers, which the client types as lists. */
 import type { Answer } from './approvals'
-import { call, callAsPage } from './client'
+import { api, asPage, dataOf } from './client'
 import type { SearchFolder } from './retrieval'
-import type {
-  AlwaysRule,
-  Approval,
-  ArchivedPart,
-  AttachmentTokens,
-  Chosen,
-  Compressed,
-  CompressionPlan,
-  DeletedSession,
-  FileChunks,
-  FileEntry,
-  FileUndo,
-  FoundSessions,
-  History,
-  Message,
-  ModelStatus,
-  Models,
-  Prompt,
-  ProposedSummary,
-  Report,
-  RetrievalStatus,
-  RetrievalTests,
-  Search,
-  SentDetail,
-  SentSummary,
-  SessionList,
-  SessionSummary,
-  SkillList,
-  Status,
-  TextTokens,
-  TrashedFiles,
-  Trust,
-  UsageReport,
-} from './types'
+import type { components } from './schema'
+import type { Approval, Chosen, FileChunks, Report, RetrievalTests, Search, SentDetail } from './types'
 
-const session = (id: string): string => `/api/sessions/${encodeURIComponent(id)}`
+type Schemas = components['schemas']
 
-export const signIn = (token: string) =>
-  call<{ signed_in: boolean }>('/api/login', { method: 'POST', body: { token } })
+/** The parameters of an address that names a conversation. */
+const of = (id: string) => ({ path: { id } })
+const query = <Q>(query: Q) => ({ params: { query } })
 
-export const signInByCode = (code: string) =>
-  call<{ signed_in: boolean }>('/api/login', { method: 'POST', body: { code } })
+export const signIn = (token: string) => dataOf(api.POST('/api/login', { body: { token } }))
+export const signInByCode = (code: string) => dataOf(api.POST('/api/login', { body: { code } }))
+export const postLogout = () => dataOf(api.POST('/api/logout'))
 
-export const getStatus = () => call<Status>('/api/status')
+export const getStatus = () => dataOf(api.GET('/api/status'))
 
 /** Days as they are where the reader is. */
 export const getUsage = () =>
-  call<UsageReport>(`/api/usage?offset_minutes=${-new Date().getTimezoneOffset()}`)
+  dataOf(api.GET('/api/usage', query({ offset_minutes: -new Date().getTimezoneOffset() })))
 
+const keyOf = (api_key: string) => (api_key.trim() === '' ? {} : { api_key })
 /** Tries an address and a key; answers the models there are. */
 export const checkProvider = (base_url: string, api_key: string) =>
-  callAsPage<{ models: string[] }>('/api/provider/check', {
-    method: 'POST',
-    body: { base_url, ...(api_key.trim() === '' ? {} : { api_key }) },
-  }).then(r => r.models)
+  asPage(header =>
+    api.POST('/api/provider/check', { params: { header }, body: { base_url, ...keyOf(api_key) } }),
+  ).then(r => r.models)
 export const connectProvider = (base_url: string, api_key: string, model: string) =>
-  callAsPage<ModelStatus>('/api/provider', {
-    method: 'PUT',
-    body: { base_url, model, ...(api_key.trim() === '' ? {} : { api_key }) },
-  })
+  asPage(header =>
+    api.PUT('/api/provider', { params: { header }, body: { base_url, model, ...keyOf(api_key) } }),
+  )
 
-export const listSessions = () => call<SessionList>('/api/sessions')
-export const searchSessions = (words: string) =>
-  call<FoundSessions>(`/api/sessions/search?${new URLSearchParams({ q: words })}`)
-export const pinSession = (id: string) => call<{ pinned: string[] }>(`${session(id)}/pin`, { method: 'PUT' })
-export const unpinSession = (id: string) =>
-  call<{ pinned: string[] }>(`${session(id)}/pin`, { method: 'DELETE' })
+export const listSessions = () => dataOf(api.GET('/api/sessions'))
+export const searchSessions = (words: string) => dataOf(api.GET('/api/sessions/search', query({ q: words })))
+export const pinSession = (id: string) => dataOf(api.PUT('/api/sessions/{id}/pin', { params: of(id) }))
+export const unpinSession = (id: string) => dataOf(api.DELETE('/api/sessions/{id}/pin', { params: of(id) }))
 /** Out of the list, not deleted. */
-export const putAway = (id: string) => call<{ put_away: string[] }>(`${session(id)}/away`, { method: 'PUT' })
-export const putBack = (id: string) =>
-  call<{ put_away: string[] }>(`${session(id)}/away`, { method: 'DELETE' })
+export const putAway = (id: string) => dataOf(api.PUT('/api/sessions/{id}/away', { params: of(id) }))
+export const putBack = (id: string) => dataOf(api.DELETE('/api/sessions/{id}/away', { params: of(id) }))
 export const listArchives = (id: string) =>
-  call<{ archives: ArchivedPart[] }>(`${session(id)}/archives`).then(r => r.archives)
+  dataOf(api.GET('/api/sessions/{id}/archives', { params: of(id) })).then(r => r.archives)
 export const readArchive = (id: string, name: string) =>
-  call<{ messages: Message[] }>(`${session(id)}/archives/${encodeURIComponent(name)}`).then(r => r.messages)
-export const listDeleted = () =>
-  call<{ sessions: DeletedSession[] }>('/api/sessions/deleted').then(r => r.sessions)
-export const forgetSession = (id: string) =>
-  call<{ forgotten: boolean }>(`/api/sessions/deleted/${encodeURIComponent(id)}`, { method: 'DELETE' })
-export const listTrash = () => call<TrashedFiles>('/api/files/deleted')
-export const forgetFile = (trash: string) =>
-  call<{ forgotten: boolean }>(`/api/files/deleted?${new URLSearchParams({ trash })}`, { method: 'DELETE' })
-export const importSession = (file: unknown) =>
-  call<SessionSummary>('/api/sessions/import', { method: 'POST', body: file })
-export const branchSession = (id: string, message_id: string, cut: 'before' | 'after') =>
-  call<SessionSummary>(`${session(id)}/branch`, { method: 'POST', body: { message_id, cut } })
-export const createSession = () => call<SessionSummary>('/api/sessions', { method: 'POST' })
-export const renameSession = (id: string, title: string) =>
-  call<SessionSummary>(session(id), { method: 'PUT', body: { title } })
-export const deleteSession = (id: string) => call<{ deleted: boolean }>(session(id), { method: 'DELETE' })
-export const restoreSession = (id: string) =>
-  call<SessionSummary>(`${session(id)}/restore`, { method: 'POST' })
-
-export const getHistory = (id: string) => call<History>(`${session(id)}/history`)
-export const getMessages = (id: string) =>
-  call<{ messages: Message[]; compressed_context?: string | null }>(`${session(id)}/messages`)
-
-export interface Accepted {
-  session_id: string
-  work_id: string
-  after: string
-}
-/** A file on the wire: a text, the bytes of a picture, or the hash of one that the session has already. */
-export interface SentFile {
-  name: string
-  extension?: string
-  content: string
-  encoding?: 'text' | 'base64' | 'kept'
-}
-export interface Outgo {
-  message: string
-  attachments: readonly SentFile[]
-  idempotency_key: string
-}
-export const sendMessage = (id: string, body: Outgo) =>
-  call<Accepted>(`${session(id)}/messages`, { method: 'POST', body })
-/** What a file would cost as a part of a message, and how it would be called. */
-export const countAttachment = (file: SentFile) =>
-  call<AttachmentTokens>('/api/tokens/attachment', { method: 'POST', body: file })
-/** Puts a message and all that follow aside, and the way that begins with `to` in their place. */
-export const rewind = (id: string, message_id: string, to: string | null) =>
-  call<{ session_id: string }>(`${session(id)}/rewind`, { method: 'POST', body: { message_id, to } })
-export const listModels = () => call<Models>('/api/models')
-/** For what is said from now on. */
-export const chooseModel = (id: string, chosen: Chosen) =>
-  call<{ chosen: Chosen }>(`${session(id)}/model`, { method: 'PUT', body: chosen })
-export const interrupt = (id: string) =>
-  call<{ interrupted: boolean }>(`${session(id)}/interrupt`, { method: 'POST' })
-export const getCompressionPlan = (id: string, signal: AbortSignal) =>
-  call<CompressionPlan>(`${session(id)}/compress`, { signal })
-export const proposeSummary = (id: string, hash: string, signal: AbortSignal) =>
-  call<ProposedSummary>(`${session(id)}/compress/preview`, { method: 'POST', body: { hash }, signal })
-export const compress = (id: string, accepted: { hash: string; summary: string }) =>
-  call<Compressed>(`${session(id)}/compress`, { method: 'POST', body: accepted })
+  dataOf(api.GET('/api/sessions/{id}/archives/{name}', { params: { path: { id, name } } })).then(
+    r => r.messages,
+  )
 /** Puts archived messages back into the conversation. */
 export const restoreArchive = (id: string, name: string) =>
-  call<{ restored_count: number }>(`${session(id)}/archives/${encodeURIComponent(name)}/restore`, {
-    method: 'POST',
-  })
+  dataOf(api.POST('/api/sessions/{id}/archives/{name}/restore', { params: { path: { id, name } } }))
+export const listDeleted = () => dataOf(api.GET('/api/sessions/deleted')).then(r => r.sessions)
+export const forgetSession = (id: string) =>
+  dataOf(api.DELETE('/api/sessions/deleted/{id}', { params: of(id) }))
+export const listTrash = () => dataOf(api.GET('/api/files/deleted'))
+export const forgetFile = (trash: string) => dataOf(api.DELETE('/api/files/deleted', query({ trash })))
+export const importSession = (file: unknown) => dataOf(api.POST('/api/sessions/import', { body: file }))
+export const branchSession = (id: string, message_id: string, cut: 'before' | 'after') =>
+  dataOf(api.POST('/api/sessions/{id}/branch', { params: of(id), body: { message_id, cut } }))
+export const createSession = () => dataOf(api.POST('/api/sessions', { body: {} }))
+export const renameSession = (id: string, title: string) =>
+  dataOf(api.PUT('/api/sessions/{id}', { params: of(id), body: { title } }))
+export const deleteSession = (id: string) => dataOf(api.DELETE('/api/sessions/{id}', { params: of(id) }))
+export const restoreSession = (id: string) =>
+  dataOf(api.POST('/api/sessions/{id}/restore', { params: of(id) }))
 
-export const listApprovals = () => call<{ approvals: Approval[] }>('/api/approvals').then(r => r.approvals)
+export const getHistory = (id: string) => dataOf(api.GET('/api/sessions/{id}/history', { params: of(id) }))
+export const getMessages = (id: string) => dataOf(api.GET('/api/sessions/{id}/messages', { params: of(id) }))
+
+/** A file on the wire: a text, the bytes of a picture, or the hash of one that the session has already. */
+export type SentFile = Schemas['Attached']
+export const sendMessage = (id: string, body: Schemas['MessageRequest']) =>
+  dataOf(api.POST('/api/sessions/{id}/messages', { params: of(id), body }))
+/** What a file would cost as a part of a message, and how it would be called. */
+export const countAttachment = (file: SentFile) => dataOf(api.POST('/api/tokens/attachment', { body: file }))
+/** Puts a message and all that follow aside, and the way that begins with `to` in their place. */
+export const rewind = (id: string, message_id: string, to: string | null) =>
+  dataOf(api.POST('/api/sessions/{id}/rewind', { params: of(id), body: { message_id, to } }))
+export const listModels = () => dataOf(api.GET('/api/models'))
+/** For what is said from now on. */
+export const chooseModel = (id: string, chosen: Chosen) =>
+  dataOf(api.PUT('/api/sessions/{id}/model', { params: of(id), body: chosen }))
+export const interrupt = (id: string) => dataOf(api.POST('/api/sessions/{id}/interrupt', { params: of(id) }))
+export const getCompressionPlan = (id: string, signal: AbortSignal) =>
+  dataOf(api.GET('/api/sessions/{id}/compress', { params: of(id), signal }))
+export const proposeSummary = (id: string, hash: string, signal: AbortSignal) =>
+  dataOf(api.POST('/api/sessions/{id}/compress/preview', { params: of(id), body: { hash }, signal }))
+export const compress = (id: string, accepted: { hash: string; summary: string }) =>
+  dataOf(api.POST('/api/sessions/{id}/compress', { params: of(id), body: accepted }))
+
+export const listApprovals = () => dataOf(api.GET('/api/approvals')).then(r => r.approvals)
 /** `hash` is of what was shown: what has changed since is not what was allowed. */
 export const answerApproval = ({ id, hash }: Approval, answer: Answer) =>
-  callAsPage<{ decision: string }>(`/api/approvals/${encodeURIComponent(id)}`, {
-    method: 'POST',
-    body: { ...answer, hash },
-  })
-export const listAlways = () => call<{ rules: AlwaysRule[] }>('/api/approvals/always').then(r => r.rules)
+  asPage(header =>
+    api.POST('/api/approvals/{id}', { params: { ...of(id), header }, body: { ...answer, hash } }),
+  )
+export const listAlways = () => dataOf(api.GET('/api/approvals/always')).then(r => r.rules)
 export const removeAlways = (id: string) =>
-  callAsPage<unknown>(`/api/approvals/always/${encodeURIComponent(id)}`, { method: 'DELETE' })
+  asPage(header => api.DELETE('/api/approvals/always/{id}', { params: { ...of(id), header } }))
 
 /** The text from outside that the conversation has read does not count any more. */
 export const clearTaint = (id: string) =>
-  callAsPage<{ cleared: boolean }>(`${session(id)}/taint`, { method: 'DELETE' })
+  asPage(header => api.DELETE('/api/sessions/{id}/taint', { params: { ...of(id), header } }))
 
 /** Takes a change of a file back, or makes it again. */
 export const undoChange = (id: string, call_id: string) =>
-  call<{ path: string; undone: boolean }>(`${session(id)}/operations/${encodeURIComponent(call_id)}/undo`, {
-    method: 'POST',
-  })
+  dataOf(api.POST('/api/sessions/{id}/operations/{call_id}/undo', { params: { path: { id, call_id } } }))
 
+const work = (id: string, work_id: string) => ({ params: { path: { id, work_id } } })
 /** What undoing all that a work changed would do. */
 export const previewUndo = (id: string, work_id: string) =>
-  call<{ files: FileUndo[] }>(`${session(id)}/works/${encodeURIComponent(work_id)}/undo`).then(r => r.files)
+  dataOf(api.GET('/api/sessions/{id}/works/{work_id}/undo', work(id, work_id))).then(r => r.files)
+export const readRetrieved = (id: string, work_id: string) =>
+  dataOf(api.GET('/api/sessions/{id}/works/{work_id}/retrieved', work(id, work_id))) as Promise<Search>
 
-export interface TokenCount {
-  system_tokens: number
-  message_tokens: number
-  total_tokens: number
-  context_window: number
-}
-export const countTokens = (id: string) => call<TokenCount>(`/api/tokens/session/${encodeURIComponent(id)}`)
+export type TokenCount = Schemas['SessionTokens']
+export const countTokens = (id: string) => dataOf(api.GET('/api/tokens/session/{id}', { params: of(id) }))
 
 /** The next request, as it would be sent now. */
 export const getPrompt = (session_id: string | null) =>
-  call<Prompt>(`/api/prompt${session_id === null ? '' : `?${new URLSearchParams({ session_id })}`}`)
+  dataOf(api.GET('/api/prompt', query(session_id === null ? {} : { session_id })))
 
 /** The requests that made the answer of a work, in the order they were sent. */
 export const listSent = (id: string, work_id: string) =>
-  call<{ requests: SentSummary[] }>(`${session(id)}/requests?${new URLSearchParams({ work_id })}`).then(
+  dataOf(api.GET('/api/sessions/{id}/requests', { params: { ...of(id), query: { work_id } } })).then(
     r => r.requests,
   )
 export const readSent = (id: string, name: string) =>
-  call<SentDetail>(`${session(id)}/requests/${encodeURIComponent(name)}`)
-export const readRetrieved = (id: string, work_id: string) =>
-  call<Search>(`${session(id)}/works/${encodeURIComponent(work_id)}/retrieved`)
+  dataOf(
+    api.GET('/api/sessions/{id}/requests/{name}', { params: { path: { id, name } } }),
+  ) as Promise<SentDetail>
 
-export const setRagMode = (enabled: boolean) =>
-  call<{ enabled: boolean }>('/api/config/rag-mode', { method: 'PUT', body: { enabled } })
+export const setRagMode = (enabled: boolean) => dataOf(api.PUT('/api/config/rag-mode', { body: { enabled } }))
 
 export type Root = 'memory' | 'skills' | 'workspace' | 'knowledge'
 export const listFiles = (root: Root) =>
-  call<{ files: FileEntry[] }>(`/api/files/list?root=${root}`).then(r => r.files)
-export const listSkills = () => call<SkillList>('/api/skills')
+  dataOf(api.GET('/api/files/list', query({ root }))).then(r => r.files)
+export const listSkills = () => dataOf(api.GET('/api/skills'))
 /** Whether a file of a skill is trusted as it is now, and what was trusted before. */
-export const readTrust = (path: string) => call<Trust>(`/api/skills/trust?${new URLSearchParams({ path })}`)
+export const readTrust = (path: string) => dataOf(api.GET('/api/skills/trust', query({ path })))
 /** Exactly this version, which a person has looked at. */
 export const trustFile = (path: string, etag: string) =>
-  callAsPage<Trust>('/api/skills/trust', { method: 'POST', body: { path, etag } })
+  asPage(header => api.POST('/api/skills/trust', { params: { header }, body: { path, etag } }))
 
-export interface FileContent {
-  path: string
-  content: string
-  etag: string
-  tokens?: number | null
-}
-export const readFile = (path: string) => call<FileContent>(`/api/files?path=${encodeURIComponent(path)}`)
+export type FileContent = Schemas['FileContent']
+export const readFile = (path: string) => dataOf(api.GET('/api/files', query({ path })))
 
 /** What the file must look like for the write to go through: the version last read, or not there at all. */
 export type Precondition = { match: string } | 'absent'
 const bare = (etag: string): string => etag.replace(/^W\//, '').replace(/^"(.*)"$/, '$1')
 export const sameEtag = (a: string, b: string): boolean => bare(a) === bare(b)
+const matching = (etag: string | null) => (etag === null ? {} : { 'If-Match': `"${bare(etag)}"` })
 
-export const writeFile = (path: string, content: string, precondition: Precondition) =>
-  call<{ path: string; etag: string; tokens?: number | null }>('/api/files', {
-    method: 'POST',
-    body: { path, content },
-    headers:
-      precondition === 'absent' ? { 'If-None-Match': '*' } : { 'If-Match': `"${bare(precondition.match)}"` },
-  })
-
-const matching = (etag: string | null): Record<string, string> =>
-  etag === null ? {} : { 'If-Match': `"${bare(etag)}"` }
+export const writeFile = (path: string, content: string, precondition: Precondition) => {
+  const header = precondition === 'absent' ? { 'If-None-Match': '*' } : matching(precondition.match)
+  return dataOf(api.POST('/api/files', { params: { header }, body: { path, content } }))
+}
 export const renameFile = (from: string, to: string, etag: string | null) =>
-  call<{ path: string; etag: string }>('/api/files/rename', {
-    method: 'POST',
-    body: { from, to },
-    headers: matching(etag),
-  })
+  dataOf(api.POST('/api/files/rename', { params: { header: matching(etag) }, body: { from, to } }))
 /** Answers what brings the file back. */
 export const deleteFile = (path: string, etag: string | null) =>
-  call<{ trash: string }>(`/api/files?${new URLSearchParams({ path })}`, {
-    method: 'DELETE',
-    headers: matching(etag),
-  }).then(r => r.trash)
-export const restoreFile = (trash: string) =>
-  call<{ path: string; etag: string }>('/api/files/restore', { method: 'POST', body: { trash } })
+  dataOf(api.DELETE('/api/files', { params: { query: { path }, header: matching(etag) } })).then(r => r.trash)
+export const restoreFile = (trash: string) => dataOf(api.POST('/api/files/restore', { body: { trash } }))
 /** What a text would cost as a file's content. */
 export const countText = (path: string, text: string) =>
-  call<TextTokens>('/api/tokens/text', { method: 'POST', body: { path, text } })
+  dataOf(api.POST('/api/tokens/text', { body: { path, text } }))
 
 /** How many passages an answer may be ranked anew from. */
 const CANDIDATES = 50
-export const searchPassages = (folder: SearchFolder, query: string, k: number) => {
-  const asked = new URLSearchParams({ query, folder, k: String(k), candidates: String(CANDIDATES) })
-  return call<Search>(`/api/retrieval/search?${asked}`)
-}
-export const getRetrievalStatus = () => call<RetrievalStatus>('/api/retrieval/status')
+export const searchPassages = (folder: SearchFolder, words: string, k: number) =>
+  dataOf(
+    api.GET('/api/retrieval/search', query({ query: words, folder, k, candidates: CANDIDATES })),
+  ) as Promise<Search>
+export const getRetrievalStatus = () => dataOf(api.GET('/api/retrieval/status'))
 export const getChunks = (path: string) =>
-  call<FileChunks>(`/api/retrieval/chunks?path=${encodeURIComponent(path)}`)
+  dataOf(api.GET('/api/retrieval/chunks', query({ path }))) as Promise<FileChunks>
 export const getTests = (folder: SearchFolder) =>
-  call<RetrievalTests>(`/api/retrieval/tests?folder=${folder}`)
+  dataOf(api.GET('/api/retrieval/tests', query({ folder }))) as Promise<RetrievalTests>
 export const runTests = (folder: SearchFolder, k: number) =>
-  call<Report>('/api/retrieval/tests', { method: 'POST', body: { folder, k } })
+  dataOf(api.POST('/api/retrieval/tests', { body: { folder, k } })) as Promise<Report>

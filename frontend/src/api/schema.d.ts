@@ -12,7 +12,7 @@ export interface paths {
             cookie?: never;
         };
         /** The calls that wait for a person, of all sessions. */
-        get: operations["list"];
+        get: operations["approvals_list"];
         put?: never;
         post?: never;
         delete?: never;
@@ -29,7 +29,7 @@ export interface paths {
             cookie?: never;
         };
         /** The calls that are not asked about any more. */
-        get: operations["rules"];
+        get: operations["approvals_rules"];
         put?: never;
         post?: never;
         delete?: never;
@@ -49,7 +49,7 @@ export interface paths {
         put?: never;
         post?: never;
         /** Asks about it again from now on. */
-        delete: operations["remove_rule"];
+        delete: operations["approvals_remove_rule"];
         options?: never;
         head?: never;
         patch?: never;
@@ -65,7 +65,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Answers. It counts once, for what was shown, and only with the secret that the page was given. */
-        post: operations["answer"];
+        post: operations["approvals_answer"];
         delete?: never;
         options?: never;
         head?: never;
@@ -82,7 +82,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Says something and follows the work: an SSE stream of frames, or one JSON object. */
-        post: operations["chat"];
+        post: operations["chat_chat"];
         delete?: never;
         options?: never;
         head?: never;
@@ -97,9 +97,9 @@ export interface paths {
             cookie?: never;
         };
         /** Whether memory is retrieved for each question instead of being in the prompt. */
-        get: operations["rag_mode"];
+        get: operations["settings_rag_mode"];
         /** Switches it; kept in config.json. */
-        put: operations["set_rag_mode"];
+        put: operations["settings_set_rag_mode"];
         post?: never;
         delete?: never;
         options?: never;
@@ -115,7 +115,7 @@ export interface paths {
             cookie?: never;
         };
         /** One multiplexed stream for a tab: the frames of all sessions, and notices. */
-        get: operations["all_events"];
+        get: operations["events_all_events"];
         put?: never;
         post?: never;
         delete?: never;
@@ -132,15 +132,15 @@ export interface paths {
             cookie?: never;
         };
         /** Reads a text file under workspace/, memory/, skills/ or knowledge/, or SKILLS_SNAPSHOT.md. */
-        get: operations["read"];
+        get: operations["files_read"];
         put?: never;
         /**
          * Saves a text file. `If-Match` with the hash that was read refuses to overwrite a change made meanwhile (412);
          *     `If-None-Match: *` only makes new files. What is saved in skills/ is trusted.
          */
-        post: operations["save"];
+        post: operations["files_save"];
         /** Moves a file to `storage/trash/`, which keeps the last 200. */
-        delete: operations["delete"];
+        delete: operations["files_delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -154,11 +154,11 @@ export interface paths {
             cookie?: never;
         };
         /** Deleted files that can be brought back. */
-        get: operations["trashed"];
+        get: operations["files_trashed"];
         put?: never;
         post?: never;
         /** Lets a deleted file go for good. It cannot be brought back. */
-        delete: operations["forget_file"];
+        delete: operations["files_forget_file"];
         options?: never;
         head?: never;
         patch?: never;
@@ -172,7 +172,7 @@ export interface paths {
             cookie?: never;
         };
         /** The files under one of the four folders, with their token counts. */
-        get: operations["list"];
+        get: operations["files_list"];
         put?: never;
         post?: never;
         delete?: never;
@@ -191,7 +191,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Gives a file another name or folder. Nothing is overwritten: a path that is taken is refused (409 `exists`). */
-        post: operations["rename"];
+        post: operations["files_rename"];
         delete?: never;
         options?: never;
         head?: never;
@@ -208,7 +208,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Brings a deleted file back to where it was; 409 `exists` when there is another by now. */
-        post: operations["restore"];
+        post: operations["files_restore"];
         delete?: never;
         options?: never;
         head?: never;
@@ -225,7 +225,24 @@ export interface paths {
         get?: never;
         put?: never;
         /** Trades the token, or the code of the one-time link, for a cookie that only this browser sends. */
-        post: operations["login"];
+        post: operations["status_login"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/logout": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Ends the session of this browser: its cookie is void until the server is started again, and the browser forgets it. */
+        post: operations["status_logout"];
         delete?: never;
         options?: never;
         head?: never;
@@ -240,7 +257,7 @@ export interface paths {
             cookie?: never;
         };
         /** The model that answers, and the ones that could. */
-        get: operations["models"];
+        get: operations["status_models"];
         put?: never;
         post?: never;
         delete?: never;
@@ -257,7 +274,7 @@ export interface paths {
             cookie?: never;
         };
         /** The exact prompt of the next request. */
-        get: operations["prompt"];
+        get: operations["prompt_prompt"];
         put?: never;
         post?: never;
         delete?: never;
@@ -275,7 +292,7 @@ export interface paths {
         };
         get?: never;
         /** Writes address, key and model into the home's `.env`, which only its owner can read, and uses them from now on. */
-        put: operations["connect"];
+        put: operations["status_connect"];
         post?: never;
         delete?: never;
         options?: never;
@@ -293,7 +310,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Tries an address and a key: asks the provider for its models, for at most ten seconds. Nothing is kept. */
-        post: operations["check"];
+        post: operations["status_check"];
         delete?: never;
         options?: never;
         head?: never;
@@ -308,7 +325,7 @@ export interface paths {
             cookie?: never;
         };
         /** How a file is cut into chunks. */
-        get: operations["chunks"];
+        get: operations["retrieval_chunks"];
         put?: never;
         post?: never;
         delete?: never;
@@ -325,7 +342,7 @@ export interface paths {
             cookie?: never;
         };
         /** Searches a folder; nothing is sent to a chat model. */
-        get: operations["search"];
+        get: operations["retrieval_search"];
         put?: never;
         post?: never;
         delete?: never;
@@ -342,7 +359,7 @@ export interface paths {
             cookie?: never;
         };
         /** What is indexed, what is not and why, and which embedding model there is. */
-        get: operations["status"];
+        get: operations["retrieval_status"];
         put?: never;
         post?: never;
         delete?: never;
@@ -359,10 +376,10 @@ export interface paths {
             cookie?: never;
         };
         /** The retrieval tests of a folder (its tests.jsonl) and their last report. */
-        get: operations["tests"];
+        get: operations["retrieval_tests"];
         put?: never;
         /** Runs a folder's retrieval tests and compares with the run before. */
-        post: operations["run_tests"];
+        post: operations["retrieval_run_tests"];
         delete?: never;
         options?: never;
         head?: never;
@@ -377,10 +394,10 @@ export interface paths {
             cookie?: never;
         };
         /** All sessions, newest first. */
-        get: operations["list"];
+        get: operations["sessions_list"];
         put?: never;
         /** A new session. */
-        post: operations["create"];
+        post: operations["sessions_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -395,7 +412,7 @@ export interface paths {
             cookie?: never;
         };
         /** Deleted sessions that can be brought back. */
-        get: operations["deleted"];
+        get: operations["sessions_deleted"];
         put?: never;
         post?: never;
         delete?: never;
@@ -415,7 +432,7 @@ export interface paths {
         put?: never;
         post?: never;
         /** Lets a deleted session go for good, with its archives. It cannot be brought back. */
-        delete: operations["forget"];
+        delete: operations["sessions_forget"];
         options?: never;
         head?: never;
         patch?: never;
@@ -431,7 +448,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Takes an exported session in, under a new id. Nothing that was said in it is lost, and nothing in it goes on by itself. */
-        post: operations["import"];
+        post: operations["sessions_import"];
         delete?: never;
         options?: never;
         head?: never;
@@ -446,7 +463,7 @@ export interface paths {
             cookie?: never;
         };
         /** Sessions in whose title or messages all words stand. */
-        get: operations["find"];
+        get: operations["sessions_find"];
         put?: never;
         post?: never;
         delete?: never;
@@ -464,10 +481,10 @@ export interface paths {
         };
         get?: never;
         /** Gives a session another title. */
-        put: operations["rename"];
+        put: operations["sessions_rename"];
         post?: never;
         /** Moves a session to `sessions/archive/deleted/`. */
-        delete: operations["delete"];
+        delete: operations["sessions_delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -481,7 +498,7 @@ export interface paths {
             cookie?: never;
         };
         /** The archives of a session. */
-        get: operations["archives"];
+        get: operations["sessions_archives"];
         put?: never;
         post?: never;
         delete?: never;
@@ -498,7 +515,7 @@ export interface paths {
             cookie?: never;
         };
         /** The messages of an archive. */
-        get: operations["archived"];
+        get: operations["sessions_archived"];
         put?: never;
         post?: never;
         delete?: never;
@@ -517,7 +534,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Puts the messages of an archive back where they stood, and takes their summary away. */
-        post: operations["restore_archive"];
+        post: operations["sessions_restore_archive"];
         delete?: never;
         options?: never;
         head?: never;
@@ -533,10 +550,10 @@ export interface paths {
         };
         get?: never;
         /** Takes a session out of the list without deleting it. What is said in it brings it back. */
-        put: operations["put_away"];
+        put: operations["sessions_put_away"];
         post?: never;
         /** Puts a session back into the list. */
-        delete: operations["put_back"];
+        delete: operations["sessions_put_back"];
         options?: never;
         head?: never;
         patch?: never;
@@ -552,7 +569,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** A new session with the past of this one up to a message. */
-        post: operations["branch"];
+        post: operations["sessions_branch"];
         delete?: never;
         options?: never;
         head?: never;
@@ -567,13 +584,13 @@ export interface paths {
             cookie?: never;
         };
         /** What a compression would take away. Asks no model and changes nothing. */
-        get: operations["compression"];
+        get: operations["sessions_compression"];
         put?: never;
         /**
          * Archives the first half of the messages, at least four, under a summary: the one that is given, for the conversation of
          *     the given hash, or one that the model makes now.
          */
-        post: operations["compress"];
+        post: operations["sessions_compress"];
         delete?: never;
         options?: never;
         head?: never;
@@ -590,7 +607,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Has the model propose a summary. Nothing changes by it; who leaves before it is there stops the model. */
-        post: operations["preview"];
+        post: operations["sessions_preview"];
         delete?: never;
         options?: never;
         head?: never;
@@ -605,7 +622,7 @@ export interface paths {
             cookie?: never;
         };
         /** One session's frames, the same as `POST /api/chat` sends. Stays open, or closes with `until=settled`. */
-        get: operations["session_events"];
+        get: operations["events_session_events"];
         put?: never;
         post?: never;
         delete?: never;
@@ -622,7 +639,7 @@ export interface paths {
             cookie?: never;
         };
         /** A session as a file. */
-        get: operations["export"];
+        get: operations["sessions_export"];
         put?: never;
         post?: never;
         delete?: never;
@@ -641,7 +658,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Has the model make a title. */
-        post: operations["generate_title"];
+        post: operations["sessions_generate_title"];
         delete?: never;
         options?: never;
         head?: never;
@@ -656,7 +673,7 @@ export interface paths {
             cookie?: never;
         };
         /** The conversation, tool calls included, as far as it has come. */
-        get: operations["history"];
+        get: operations["sessions_history"];
         put?: never;
         post?: never;
         delete?: never;
@@ -675,7 +692,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Stops what runs; what was said so far is kept. */
-        post: operations["interrupt"];
+        post: operations["chat_interrupt"];
         delete?: never;
         options?: never;
         head?: never;
@@ -690,10 +707,10 @@ export interface paths {
             cookie?: never;
         };
         /** The raw messages, with the system prompt first. */
-        get: operations["messages"];
+        get: operations["sessions_messages"];
         put?: never;
         /** Says something and answers at once; the work is observed through the event streams. */
-        post: operations["say"];
+        post: operations["chat_say"];
         delete?: never;
         options?: never;
         head?: never;
@@ -712,7 +729,7 @@ export interface paths {
          * Chooses the model that answers this session from its next message on, and whether it thinks. What is left out goes back to
          *     what the server and the model do by themselves.
          */
-        put: operations["choose"];
+        put: operations["sessions_choose"];
         post?: never;
         delete?: never;
         options?: never;
@@ -730,7 +747,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Brings the file that an operation changed back to what it was; the same again does the change again. */
-        post: operations["undo"];
+        post: operations["sessions_undo"];
         delete?: never;
         options?: never;
         head?: never;
@@ -745,7 +762,7 @@ export interface paths {
             cookie?: never;
         };
         /** A picture of a session, as it was sent. Its address holds the hash of its bytes, so it never becomes another. */
-        get: operations["picture"];
+        get: operations["sessions_picture"];
         put?: never;
         post?: never;
         delete?: never;
@@ -763,10 +780,10 @@ export interface paths {
         };
         get?: never;
         /** Puts a session before the others. */
-        put: operations["pin"];
+        put: operations["sessions_pin"];
         post?: never;
         /** Puts a session back among the others. */
-        delete: operations["unpin"];
+        delete: operations["sessions_unpin"];
         options?: never;
         head?: never;
         patch?: never;
@@ -780,7 +797,7 @@ export interface paths {
             cookie?: never;
         };
         /** The requests that made a session's answers. The last 200 of a session are kept, under `sessions/requests/`. */
-        get: operations["requests"];
+        get: operations["prompt_requests"];
         put?: never;
         post?: never;
         delete?: never;
@@ -797,7 +814,7 @@ export interface paths {
             cookie?: never;
         };
         /** One request: exactly what was sent, by where it comes from, and how it differs from the one before. */
-        get: operations["request"];
+        get: operations["prompt_request"];
         put?: never;
         post?: never;
         delete?: never;
@@ -816,7 +833,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Brings a deleted session back. */
-        post: operations["restore"];
+        post: operations["sessions_restore"];
         delete?: never;
         options?: never;
         head?: never;
@@ -833,7 +850,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Puts a message and all that follow aside, and another branch in their place. */
-        post: operations["rewind"];
+        post: operations["sessions_rewind"];
         delete?: never;
         options?: never;
         head?: never;
@@ -854,7 +871,7 @@ export interface paths {
          * Lets go of all sources of text from outside that the conversation has read. Only with the secret that the page was given;
          *     409 while the conversation is at work.
          */
-        delete: operations["clear"];
+        delete: operations["sessions_clear"];
         options?: never;
         head?: never;
         patch?: never;
@@ -868,7 +885,7 @@ export interface paths {
             cookie?: never;
         };
         /** What RAG mode found for a work, as the model was given it. */
-        get: operations["retrieved"];
+        get: operations["retrieval_retrieved"];
         put?: never;
         post?: never;
         delete?: never;
@@ -885,7 +902,7 @@ export interface paths {
             cookie?: never;
         };
         /** What undoing all that a work changed would do. Nothing is changed by asking. */
-        get: operations["preview_undo"];
+        get: operations["sessions_preview_undo"];
         put?: never;
         post?: never;
         delete?: never;
@@ -902,7 +919,7 @@ export interface paths {
             cookie?: never;
         };
         /** The skills, broken ones with their error. */
-        get: operations["skills"];
+        get: operations["files_skills"];
         put?: never;
         post?: never;
         delete?: never;
@@ -919,13 +936,13 @@ export interface paths {
             cookie?: never;
         };
         /** Whether a file of a skill is trusted as it is now, and what was trusted before. */
-        get: operations["trust_of"];
+        get: operations["files_trust_of"];
         put?: never;
         /**
          * Trusts exactly this version of a file in skills/. Only with the secret that the page was given; 412 when the file is
          *     another by now.
          */
-        post: operations["trust"];
+        post: operations["files_trust"];
         delete?: never;
         options?: never;
         head?: never;
@@ -940,7 +957,7 @@ export interface paths {
             cookie?: never;
         };
         /** What is configured and what is going on. */
-        get: operations["status"];
+        get: operations["status_status"];
         put?: never;
         post?: never;
         delete?: never;
@@ -959,7 +976,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** What a file would cost if it went along with a message, or why it cannot. Nothing is kept. */
-        post: operations["attachment_tokens"];
+        post: operations["tokens_attachment_tokens"];
         delete?: never;
         options?: never;
         head?: never;
@@ -976,7 +993,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Counts files. */
-        post: operations["file_tokens"];
+        post: operations["tokens_file_tokens"];
         delete?: never;
         options?: never;
         head?: never;
@@ -991,7 +1008,7 @@ export interface paths {
             cookie?: never;
         };
         /** What the session's next request holds: the system prompt, and the messages. */
-        get: operations["session_tokens"];
+        get: operations["tokens_session_tokens"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1010,7 +1027,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** What a text would cost as the content of a file: counted as it would be sent, and saved nowhere. */
-        post: operations["text_tokens"];
+        post: operations["tokens_text_tokens"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1025,7 +1042,7 @@ export interface paths {
             cookie?: never;
         };
         /** Tokens that providers counted for the works of all sessions. What was deleted is not in it. */
-        get: operations["usage"];
+        get: operations["status_usage"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1042,7 +1059,7 @@ export interface paths {
             cookie?: never;
         };
         /** Whether it works. Needs no token and tells no content. */
-        get: operations["health"];
+        get: operations["status_health"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1078,19 +1095,6 @@ export interface components {
             /** @description With `deny`: the model reads it. */
             reason?: string | null;
         };
-        /** @description An answer as it stands with its call. */
-        Answered: {
-            id: string;
-            decision: components["schemas"]["Decision"];
-            scope: components["schemas"]["Scope"];
-            reason?: string | null;
-            /** @description A person changed the arguments before they approved. */
-            changed: boolean;
-            /** @description With `changed`: what the model had asked for. */
-            asked?: unknown;
-            hash: string;
-            shown?: components["schemas"]["Shown"] | null;
-        };
         /** @description A call that waits for a person. */
         Approval: {
             id: string;
@@ -1103,7 +1107,7 @@ export interface components {
             shown: components["schemas"]["Shown"];
             /** @description Why it is asked, one sentence. */
             reason: string;
-            because?: components["schemas"]["Because"] | null;
+            because?: components["schemas"]["ApprovalReason"] | null;
             /** @description SHA-256 in hexadecimal over tool, arguments, place and session: what an answer is bound to. */
             hash: string;
             /**
@@ -1117,6 +1121,18 @@ export interface components {
         ApprovalList: {
             /** @description Of all sessions, oldest first. */
             approvals: components["schemas"]["Approval"][];
+        };
+        /** @description Why a person is asked, for a page that says it in its own language: what `reason` says in English. */
+        ApprovalReason: {
+            /** @description `persona`, `network`, `reads`, `outside`, `unfenced` or `configured`. A later version may know more. */
+            code: string;
+            /**
+             * @description Where the conversation has text from that strangers may have written: `page`, `document`, `attachment`, `command`,
+             *     `skill`, `output`, `imported` or `outside`.
+             */
+            text_from?: string | null;
+            /** @description The address, the path or the name of that source. Characters that do not show are escaped. */
+            file?: string | null;
         };
         /** @description Messages that a summary stands for, in `sessions/archive/`. */
         Archive: {
@@ -1142,6 +1158,9 @@ export interface components {
             restored: boolean;
             /** @description Why they could not be brought back now; absent where they could. */
             stays?: string | null;
+        };
+        ArchivedSession: {
+            put_away: string[];
         };
         Archives: {
             /** @description Oldest first. */
@@ -1183,27 +1202,6 @@ export interface components {
         BTreeMap: {
             [key: string]: string;
         };
-        /** @description Why a person is asked, for a page that says it in its own language: what `reason` says in English. */
-        Because: {
-            /** @description `persona`, `network`, `reads`, `outside`, `unfenced` or `configured`. A later version may know more. */
-            code: string;
-            /**
-             * @description Where the conversation has text from that strangers may have written: `page`, `document`, `attachment`, `command`,
-             *     `skill`, `output`, `imported` or `outside`.
-             */
-            text_from?: string | null;
-            /** @description The address, the path or the name of that source. Characters that do not show are escaped. */
-            file?: string | null;
-        };
-        /** @description The run before. */
-        Before: {
-            /** Format: double */
-            at: number;
-            /** Format: double */
-            recall_at_k: number;
-            /** Format: double */
-            mrr: number;
-        };
         BranchOff: {
             message_id: string;
             cut: components["schemas"]["CutAt"];
@@ -1220,13 +1218,8 @@ export interface components {
              */
             created_at?: number | null;
         };
-        BroughtBack: {
-            session_id: string;
-            archive: string;
-            restored_count: number;
-        };
         /** @description The approval of a tool call: the question while it waits, then the answer. */
-        CallApproval: components["schemas"]["Answered"] | components["schemas"]["Approval"];
+        CallApproval: components["schemas"]["RecordedAnswer"] | components["schemas"]["Approval"];
         /**
          * @description How far a tool call came.
          * @enum {string}
@@ -1248,21 +1241,6 @@ export interface components {
             /** @description It sees pictures. */
             vision: boolean;
         };
-        /** @description A question with what must be found for it: at least one of `file`, `heading` and `text`; all that are there must fit. */
-        Case: {
-            /**
-             * Format: int32
-             * @description Line of tests.jsonl, counted from 1.
-             */
-            line?: number;
-            query: string;
-            /** @description Below the folder, e.g. `setup-and-keys.md`. */
-            file?: string | null;
-            /** @description Part of the hit's heading path. */
-            heading?: string | null;
-            /** @description Part of the hit's text. */
-            text?: string | null;
-        };
         CaseResult: {
             /** Format: int32 */
             line: number;
@@ -1275,7 +1253,7 @@ export interface components {
              */
             rank?: number | null;
             /** @description The first hits. */
-            found: components["schemas"]["Place"][];
+            found: components["schemas"]["FoundPassage"][];
         };
         Change: {
             how: components["schemas"]["ChangeKind"];
@@ -1395,7 +1373,7 @@ export interface components {
             /** @description ChangeKind much both begin with, in the order of the pieces. */
             kept_bytes: number;
             kept_tokens: number;
-            parted?: components["schemas"]["Parted"] | null;
+            parted?: components["schemas"]["FirstDifference"] | null;
             changes: components["schemas"]["Change"][];
         };
         /**
@@ -1533,6 +1511,18 @@ export interface components {
             /** @description Lines that would go. */
             removed: number;
         };
+        /** @description The first place that differs. */
+        FirstDifference: {
+            /** @description Counted among this request's pieces, from 0; their number where the one before went on and this one does not. */
+            piece: number;
+            /** @description The byte inside that piece. */
+            byte: number;
+            /**
+             * Format: int32
+             * @description The line of the piece's file.
+             */
+            line?: number | null;
+        };
         FolderStatus: {
             folder: string;
             files: number;
@@ -1570,6 +1560,16 @@ export interface components {
             attachment?: string | null;
             /** @description One line around the first word. */
             excerpt: string;
+        };
+        FoundPassage: {
+            source: string;
+            heading?: string | null;
+            lines?: [
+                number,
+                number
+            ] | null;
+            /** Format: double */
+            score: number;
         };
         FoundSession: {
             id: string;
@@ -1739,12 +1739,6 @@ export interface components {
             /** @enum {string} */
             type: "gap";
         };
-        GoBack: {
-            /** @description The message that is put aside, with all that follow. */
-            message_id: string;
-            /** @description The branch that takes its place; without one the conversation ends before the message. */
-            to?: string | null;
-        };
         Health: {
             status: components["schemas"]["HealthWord"];
             version: string;
@@ -1797,25 +1791,7 @@ export interface components {
                 number,
                 number
             ];
-            how?: components["schemas"]["How"] | null;
-        };
-        /** @description Why a hit stands where it stands. */
-        How: {
-            /**
-             * Format: int32
-             * @description From 1.
-             */
-            rank: number;
-            /**
-             * Format: double
-             * @description How much the vector leg counts for this chunk: the fused score is `vector_weight × vector.share + late.weight ×
-             *     late.share + (1 − vector_weight − late.weight) × lexical.share`, where an absent leg has the share 0 (a vector that
-             *     is still to be made: the lexical share).
-             */
-            vector_weight?: number;
-            lexical?: components["schemas"]["LexicalScore"] | null;
-            vector?: components["schemas"]["VectorScore"] | null;
-            late?: components["schemas"]["LateScore"] | null;
+            how?: components["schemas"]["ScoreExplanation"] | null;
         };
         /**
          * @description What a library is doing.
@@ -1863,7 +1839,7 @@ export interface components {
             score: number;
             /**
              * Format: int32
-             * @description Place among all chunks by this leg alone, from 1.
+             * @description Place among all chunks by this retriever alone, from 1.
              */
             rank: number;
             /**
@@ -1879,11 +1855,6 @@ export interface components {
             /** @description … or the code of its one-time link. */
             code?: string | null;
         };
-        /**
-         * @description Why a near miss lost against the last hit.
-         * @enum {string}
-         */
-        Lost: "no_shared_word" | "weaker_words" | "farther_meaning" | "both_weaker" | "no_vector_yet";
         /**
          * @description The formats that models and browsers read.
          * @enum {string}
@@ -1926,6 +1897,23 @@ export interface components {
             error?: string | null;
         } & {
             [key: string]: unknown;
+        };
+        MessageReceipt: {
+            session_id: string;
+            work_id: string;
+            /** @description The work's events come after this id. */
+            after: string;
+        };
+        MessageRequest: {
+            /** @description May be empty where files are sent. */
+            message: string;
+            /** @description Text files to go along with it. */
+            attachments?: components["schemas"]["Attached"][];
+            /**
+             * @description The same key again answers as the first time and says nothing twice, also after a restart: it is the message's id.
+             *     1 to 64 letters, digits, `-`, `_` or `.`.
+             */
+            idempotency_key?: string | null;
         };
         Messages: {
             session_id: string;
@@ -1975,16 +1963,6 @@ export interface components {
             default_id?: string | null;
             available: components["schemas"]["Candidate"][];
         };
-        /** @description A question whose right hit stands elsewhere than before. */
-        Moved: {
-            /** Format: int32 */
-            line: number;
-            query: string;
-            /** Format: int32 */
-            before?: number | null;
-            /** Format: int32 */
-            now?: number | null;
-        };
         /** @description A chunk that was not handed on. */
         NearMiss: {
             hit: components["schemas"]["Hit"];
@@ -1993,10 +1971,15 @@ export interface components {
              * @description Points of the fused score behind the last hit.
              */
             behind: number;
-            reason: components["schemas"]["Lost"];
+            reason: components["schemas"]["NearMissReason"];
             /** @description The reason with its figures, as a sentence. */
             detail: string;
         };
+        /**
+         * @description Why a near miss lost against the last hit.
+         * @enum {string}
+         */
+        NearMissReason: "no_shared_word" | "weaker_words" | "farther_meaning" | "both_weaker" | "no_vector_yet";
         NewSession: {
             title?: string;
         };
@@ -2051,18 +2034,6 @@ export interface components {
             session_id: string;
             message_id: string;
         };
-        /** @description The first place that differs. */
-        Parted: {
-            /** @description Counted among this request's pieces, from 0; their number where the one before went on and this one does not. */
-            piece: number;
-            /** @description The byte inside that piece. */
-            byte: number;
-            /**
-             * Format: int32
-             * @description The line of the piece's file.
-             */
-            line?: number | null;
-        };
         /** @description What a message says of a picture: which file it is, and enough to show a place for it before it is read. */
         Picture: {
             media_type: components["schemas"]["Media"];
@@ -2099,19 +2070,18 @@ export interface components {
         Pinned: {
             pinned: string[];
         };
-        Place: {
-            source: string;
-            heading?: string | null;
-            lines?: [
-                number,
-                number
-            ] | null;
-            /** Format: double */
-            score: number;
-        };
         PreviewRequest: {
             /** @description Of the plan. */
             hash: string;
+        };
+        /** @description The run before. */
+        PreviousRun: {
+            /** Format: double */
+            at: number;
+            /** Format: double */
+            recall_at_k: number;
+            /** Format: double */
+            mrr: number;
         };
         /** @description A line that is no test. */
         Problem: {
@@ -2178,9 +2148,6 @@ export interface components {
             /** @description What may be chosen, as the provider names it. */
             models: string[];
         };
-        PutAway: {
-            put_away: string[];
-        };
         /** @description A damaged file and where it went. */
         Quarantined: {
             /** @description Its home path before. */
@@ -2197,6 +2164,29 @@ export interface components {
         RagMode: {
             enabled: boolean;
         };
+        /** @description A question whose right hit stands elsewhere than before. */
+        RankChange: {
+            /** Format: int32 */
+            line: number;
+            query: string;
+            /** Format: int32 */
+            before?: number | null;
+            /** Format: int32 */
+            now?: number | null;
+        };
+        /** @description An answer as it stands with its call. */
+        RecordedAnswer: {
+            id: string;
+            decision: components["schemas"]["Decision"];
+            scope: components["schemas"]["Scope"];
+            reason?: string | null;
+            /** @description A person changed the arguments before they approved. */
+            changed: boolean;
+            /** @description With `changed`: what the model had asked for. */
+            asked?: unknown;
+            hash: string;
+            shown?: components["schemas"]["Shown"] | null;
+        };
         Removed: {
             removed: boolean;
         };
@@ -2211,39 +2201,14 @@ export interface components {
             path: string;
             etag: string;
         };
-        /** @description One run of a folder's tests. */
-        Report: {
-            folder: string;
-            /**
-             * Format: double
-             * @description Unix seconds.
-             */
-            at: number;
-            /** Format: int32 */
-            k: number;
-            /** @description The embedding model's id, or `lexical`. */
-            mode: string;
-            /** Format: int32 */
-            cases: number;
-            /**
-             * Format: double
-             * @description Share of the questions whose answer is among the first `k` hits.
-             */
-            recall_at_k: number;
-            /**
-             * Format: double
-             * @description Mean of 1/rank of the first right hit, 0 where none is.
-             */
-            mrr: number;
-            latency_ms: components["schemas"]["Latency"];
-            results: components["schemas"]["CaseResult"][];
-            before?: components["schemas"]["Before"] | null;
-            worse: components["schemas"]["Moved"][];
-            better: components["schemas"]["Moved"][];
-        };
         RestoreFile: {
             /** @description As the deletion answered it. */
             trash: string;
+        };
+        RestoredMessages: {
+            session_id: string;
+            archive: string;
+            restored_count: number;
         };
         RetrievalStatus: {
             folders: components["schemas"]["FolderStatus"][];
@@ -2253,15 +2218,24 @@ export interface components {
             folder: string;
             /** @description The file the tests are in. */
             path: string;
-            cases: components["schemas"]["Case"][];
+            cases: components["schemas"]["TestCase"][];
             problems: components["schemas"]["Problem"][];
-            last?: components["schemas"]["Report"] | null;
+            last?: components["schemas"]["TestReport"] | null;
         };
         /** @description A work for which memory was searched. */
         RetrievedWork: {
             work_id: string;
             /** @description How many passages the model was given. */
             hits: number;
+        };
+        RewindRequest: {
+            /** @description The message that is put aside, with all that follow. */
+            message_id: string;
+            /** @description The branch that takes its place; without one the conversation ends before the message. */
+            to?: string | null;
+        };
+        Rewound: {
+            session_id: string;
         };
         /** @enum {string} */
         Role: "user" | "assistant" | "system";
@@ -2273,12 +2247,6 @@ export interface components {
         };
         RunningWork: {
             work_id: string;
-        };
-        Said: {
-            session_id: string;
-            work_id: string;
-            /** @description The work's events come after this id. */
-            after: string;
         };
         /** @description What tools' processes may do. */
         SandboxInfo: {
@@ -2301,19 +2269,26 @@ export interface components {
             tokens: number;
             saved: boolean;
         };
-        Say: {
-            /** @description May be empty where files are sent. */
-            message: string;
-            /** @description Text files to go along with it. */
-            attachments?: components["schemas"]["Attached"][];
-            /**
-             * @description The same key again answers as the first time and says nothing twice, also after a restart: it is the message's id.
-             *     1 to 64 letters, digits, `-`, `_` or `.`.
-             */
-            idempotency_key?: string | null;
-        };
         /** @enum {string} */
         Scope: "once" | "always";
+        /** @description Why a hit stands where it stands. */
+        ScoreExplanation: {
+            /**
+             * Format: int32
+             * @description From 1.
+             */
+            rank: number;
+            /**
+             * Format: double
+             * @description How much the vector retriever counts for this chunk: the fused score is `vector_weight × vector.share + late.weight ×
+             *     late.share + (1 − vector_weight − late.weight) × lexical.share`, where an absent retriever has the share 0 (a vector that
+             *     is still to be made: the lexical share).
+             */
+            vector_weight?: number;
+            lexical?: components["schemas"]["LexicalScore"] | null;
+            vector?: components["schemas"]["VectorScore"] | null;
+            late?: components["schemas"]["LateScore"] | null;
+        };
         /** @description A search with everything that decided it. */
         Search: {
             query: string;
@@ -2331,7 +2306,26 @@ export interface components {
             hits: components["schemas"]["Hit"][];
             /** @description The next best. */
             near_misses: components["schemas"]["NearMiss"][];
-            took_us: components["schemas"]["Took"];
+            took_us: components["schemas"]["SearchTimings"];
+        };
+        /** @description Microseconds each part of a search took. */
+        SearchTimings: {
+            /**
+             * Format: int64
+             * @description Looking whether files changed, and reading those that did.
+             */
+            refresh: number;
+            /** Format: int64 */
+            lexical: number;
+            /**
+             * Format: int64
+             * @description Embedding the question.
+             */
+            embed: number;
+            /** Format: int64 */
+            vector: number;
+            /** Format: int64 */
+            fuse: number;
         };
         /** @description A word of a question. */
         SearchedTerm: {
@@ -2480,6 +2474,8 @@ export interface components {
             home: string;
             /** Format: double */
             started_at: number;
+            /** @description Whether a browser must sign in, so that it can sign out. */
+            needs_token: boolean;
             /** @description Sessions in memory. */
             live_sessions: number;
             /** @description Sessions with a run under way. */
@@ -2556,6 +2552,51 @@ export interface components {
              */
             texts: number;
         };
+        /** @description A question with what must be found for it: at least one of `file`, `heading` and `text`; all that are there must fit. */
+        TestCase: {
+            /**
+             * Format: int32
+             * @description Line of tests.jsonl, counted from 1.
+             */
+            line?: number;
+            query: string;
+            /** @description Below the folder, e.g. `setup-and-keys.md`. */
+            file?: string | null;
+            /** @description Part of the hit's heading path. */
+            heading?: string | null;
+            /** @description Part of the hit's text. */
+            text?: string | null;
+        };
+        /** @description One run of a folder's tests. */
+        TestReport: {
+            folder: string;
+            /**
+             * Format: double
+             * @description Unix seconds.
+             */
+            at: number;
+            /** Format: int32 */
+            k: number;
+            /** @description The embedding model's id, or `lexical`. */
+            mode: string;
+            /** Format: int32 */
+            cases: number;
+            /**
+             * Format: double
+             * @description Share of the questions whose answer is among the first `k` hits.
+             */
+            recall_at_k: number;
+            /**
+             * Format: double
+             * @description Mean of 1/rank of the first right hit, 0 where none is.
+             */
+            mrr: number;
+            latency_ms: components["schemas"]["Latency"];
+            results: components["schemas"]["CaseResult"][];
+            before?: components["schemas"]["PreviousRun"] | null;
+            worse: components["schemas"]["RankChange"][];
+            better: components["schemas"]["RankChange"][];
+        };
         TextTokens: {
             /** @description Of the whole text. */
             tokens: number;
@@ -2572,25 +2613,6 @@ export interface components {
         Titled: {
             session_id: string;
             title: string;
-        };
-        /** @description Microseconds each part of a search took. */
-        Took: {
-            /**
-             * Format: int64
-             * @description Looking whether files changed, and reading those that did.
-             */
-            refresh: number;
-            /** Format: int64 */
-            lexical: number;
-            /**
-             * Format: int64
-             * @description Embedding the question.
-             */
-            embed: number;
-            /** Format: int64 */
-            vector: number;
-            /** Format: int64 */
-            fuse: number;
         };
         /** @description One tool call with its result. */
         ToolCall: {
@@ -2747,7 +2769,7 @@ export interface components {
             cosine: number;
             /**
              * Format: int32
-             * @description Place among all chunks by this leg alone, from 1.
+             * @description Place among all chunks by this retriever alone, from 1.
              */
             rank: number;
             /**
@@ -2760,7 +2782,7 @@ export interface components {
         Verdict: "approve" | "deny" | "always";
         /** @enum {string} */
         WeightReason: "balanced" | "no_model" | "embedding" | "embedding_failed" | "unknown_language" | "identifier" | "quoted" | "asked";
-        /** @description How much each leg counts, and why. */
+        /** @description How much each retriever counts, and why. */
         Weights: {
             /** Format: double */
             lexical: number;
@@ -2768,7 +2790,7 @@ export interface components {
             vector: number;
             /**
              * Format: double
-             * @description What the vector leg counts for texts in another script than the question, where no word of it can stand.
+             * @description What the vector retriever counts for texts in another script than the question, where no word of it can stand.
              */
             other_script: number;
             /**
@@ -2777,9 +2799,6 @@ export interface components {
              */
             late?: number | null;
             reason: components["schemas"]["WeightReason"];
-        };
-        WentBack: {
-            session_id: string;
         };
         /** @description Who was asked. */
         WorkModel: {
@@ -2798,7 +2817,7 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
-    list: {
+    approvals_list: {
         parameters: {
             query?: never;
             header?: never;
@@ -2817,7 +2836,7 @@ export interface operations {
             };
         };
     };
-    rules: {
+    approvals_rules: {
         parameters: {
             query?: never;
             header?: never;
@@ -2836,7 +2855,7 @@ export interface operations {
             };
         };
     };
-    remove_rule: {
+    approvals_remove_rule: {
         parameters: {
             query?: never;
             header: {
@@ -2875,7 +2894,7 @@ export interface operations {
             };
         };
     };
-    answer: {
+    approvals_answer: {
         parameters: {
             query?: never;
             header: {
@@ -2935,7 +2954,7 @@ export interface operations {
             };
         };
     };
-    chat: {
+    chat_chat: {
         parameters: {
             query?: never;
             header?: never;
@@ -2991,7 +3010,7 @@ export interface operations {
             };
         };
     };
-    rag_mode: {
+    settings_rag_mode: {
         parameters: {
             query?: never;
             header?: never;
@@ -3010,7 +3029,7 @@ export interface operations {
             };
         };
     };
-    set_rag_mode: {
+    settings_set_rag_mode: {
         parameters: {
             query?: never;
             header?: never;
@@ -3033,7 +3052,7 @@ export interface operations {
             };
         };
     };
-    all_events: {
+    events_all_events: {
         parameters: {
             query?: {
                 /** @description The last id that was seen. The header `Last-Event-ID` wins over it. */
@@ -3058,7 +3077,7 @@ export interface operations {
             };
         };
     };
-    read: {
+    files_read: {
         parameters: {
             query: {
                 /** @description Relative to the home, e.g. `memory/MEMORY.md`. */
@@ -3105,7 +3124,7 @@ export interface operations {
             };
         };
     };
-    save: {
+    files_save: {
         parameters: {
             query?: never;
             header?: {
@@ -3140,7 +3159,7 @@ export interface operations {
             };
         };
     };
-    delete: {
+    files_delete: {
         parameters: {
             query: {
                 /** @description Relative to the home, e.g. `memory/MEMORY.md`. */
@@ -3181,7 +3200,7 @@ export interface operations {
             };
         };
     };
-    trashed: {
+    files_trashed: {
         parameters: {
             query?: never;
             header?: never;
@@ -3200,7 +3219,7 @@ export interface operations {
             };
         };
     };
-    forget_file: {
+    files_forget_file: {
         parameters: {
             query: {
                 /** @description As the list names it. */
@@ -3230,7 +3249,7 @@ export interface operations {
             };
         };
     };
-    list: {
+    files_list: {
         parameters: {
             query: {
                 /** @description `memory`, `workspace`, `skills` or `knowledge`. */
@@ -3260,7 +3279,7 @@ export interface operations {
             };
         };
     };
-    rename: {
+    files_rename: {
         parameters: {
             query?: never;
             header?: {
@@ -3310,7 +3329,7 @@ export interface operations {
             };
         };
     };
-    restore: {
+    files_restore: {
         parameters: {
             query?: never;
             header?: never;
@@ -3349,7 +3368,7 @@ export interface operations {
             };
         };
     };
-    login: {
+    status_login: {
         parameters: {
             query?: never;
             header?: never;
@@ -3388,7 +3407,32 @@ export interface operations {
             };
         };
     };
-    models: {
+    status_logout: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    status_models: {
         parameters: {
             query?: never;
             header?: never;
@@ -3407,7 +3451,7 @@ export interface operations {
             };
         };
     };
-    prompt: {
+    prompt_prompt: {
         parameters: {
             query?: {
                 /** @description A session whose history belongs into the request; without it, the request of a new one. */
@@ -3437,7 +3481,7 @@ export interface operations {
             };
         };
     };
-    connect: {
+    status_connect: {
         parameters: {
             query?: never;
             header: {
@@ -3495,7 +3539,7 @@ export interface operations {
             };
         };
     };
-    check: {
+    status_check: {
         parameters: {
             query?: never;
             header: {
@@ -3545,7 +3589,7 @@ export interface operations {
             };
         };
     };
-    chunks: {
+    retrieval_chunks: {
         parameters: {
             query: {
                 /** @description A file of memory/ or knowledge/, e.g. `knowledge/a.md`. */
@@ -3575,7 +3619,7 @@ export interface operations {
             };
         };
     };
-    search: {
+    retrieval_search: {
         parameters: {
             query: {
                 query: string;
@@ -3612,7 +3656,7 @@ export interface operations {
             };
         };
     };
-    status: {
+    retrieval_status: {
         parameters: {
             query?: never;
             header?: never;
@@ -3631,7 +3675,7 @@ export interface operations {
             };
         };
     };
-    tests: {
+    retrieval_tests: {
         parameters: {
             query?: {
                 /** @description `knowledge` (default) or `memory`. */
@@ -3653,7 +3697,7 @@ export interface operations {
             };
         };
     };
-    run_tests: {
+    retrieval_run_tests: {
         parameters: {
             query?: never;
             header?: never;
@@ -3671,7 +3715,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Report"];
+                    "application/json": components["schemas"]["TestReport"];
                 };
             };
             400: {
@@ -3684,7 +3728,7 @@ export interface operations {
             };
         };
     };
-    list: {
+    sessions_list: {
         parameters: {
             query?: never;
             header?: never;
@@ -3703,7 +3747,7 @@ export interface operations {
             };
         };
     };
-    create: {
+    sessions_create: {
         parameters: {
             query?: never;
             header?: never;
@@ -3726,7 +3770,7 @@ export interface operations {
             };
         };
     };
-    deleted: {
+    sessions_deleted: {
         parameters: {
             query?: never;
             header?: never;
@@ -3745,7 +3789,7 @@ export interface operations {
             };
         };
     };
-    forget: {
+    sessions_forget: {
         parameters: {
             query?: never;
             header?: never;
@@ -3774,7 +3818,7 @@ export interface operations {
             };
         };
     };
-    import: {
+    sessions_import: {
         parameters: {
             query?: never;
             header?: never;
@@ -3805,7 +3849,7 @@ export interface operations {
             };
         };
     };
-    find: {
+    sessions_find: {
         parameters: {
             query: {
                 /** @description Words; all of them must stand in a title or in one message. */
@@ -3835,7 +3879,7 @@ export interface operations {
             };
         };
     };
-    rename: {
+    sessions_rename: {
         parameters: {
             query?: never;
             header?: never;
@@ -3868,7 +3912,7 @@ export interface operations {
             };
         };
     };
-    delete: {
+    sessions_delete: {
         parameters: {
             query?: never;
             header?: never;
@@ -3897,7 +3941,7 @@ export interface operations {
             };
         };
     };
-    archives: {
+    sessions_archives: {
         parameters: {
             query?: never;
             header?: never;
@@ -3918,7 +3962,7 @@ export interface operations {
             };
         };
     };
-    archived: {
+    sessions_archived: {
         parameters: {
             query?: never;
             header?: never;
@@ -3948,7 +3992,7 @@ export interface operations {
             };
         };
     };
-    restore_archive: {
+    sessions_restore_archive: {
         parameters: {
             query?: never;
             header?: never;
@@ -3965,7 +4009,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["BroughtBack"];
+                    "application/json": components["schemas"]["RestoredMessages"];
                 };
             };
             404: {
@@ -3987,7 +4031,7 @@ export interface operations {
             };
         };
     };
-    put_away: {
+    sessions_put_away: {
         parameters: {
             query?: never;
             header?: never;
@@ -4003,7 +4047,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["PutAway"];
+                    "application/json": components["schemas"]["ArchivedSession"];
                 };
             };
             404: {
@@ -4016,7 +4060,7 @@ export interface operations {
             };
         };
     };
-    put_back: {
+    sessions_put_back: {
         parameters: {
             query?: never;
             header?: never;
@@ -4032,12 +4076,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["PutAway"];
+                    "application/json": components["schemas"]["ArchivedSession"];
                 };
             };
         };
     };
-    branch: {
+    sessions_branch: {
         parameters: {
             query?: never;
             header?: never;
@@ -4070,7 +4114,7 @@ export interface operations {
             };
         };
     };
-    compression: {
+    sessions_compression: {
         parameters: {
             query?: never;
             header?: never;
@@ -4117,7 +4161,7 @@ export interface operations {
             };
         };
     };
-    compress: {
+    sessions_compress: {
         parameters: {
             query?: never;
             header?: never;
@@ -4167,7 +4211,7 @@ export interface operations {
             };
         };
     };
-    preview: {
+    sessions_preview: {
         parameters: {
             query?: never;
             header?: never;
@@ -4217,7 +4261,7 @@ export interface operations {
             };
         };
     };
-    session_events: {
+    events_session_events: {
         parameters: {
             query?: {
                 /** @description The last id that was seen. The header `Last-Event-ID` wins over it. */
@@ -4252,7 +4296,7 @@ export interface operations {
             };
         };
     };
-    export: {
+    sessions_export: {
         parameters: {
             query: {
                 format: "md" | "json";
@@ -4283,7 +4327,7 @@ export interface operations {
             };
         };
     };
-    generate_title: {
+    sessions_generate_title: {
         parameters: {
             query?: never;
             header?: never;
@@ -4312,7 +4356,7 @@ export interface operations {
             };
         };
     };
-    history: {
+    sessions_history: {
         parameters: {
             query?: never;
             header?: never;
@@ -4341,7 +4385,7 @@ export interface operations {
             };
         };
     };
-    interrupt: {
+    chat_interrupt: {
         parameters: {
             query?: never;
             header?: never;
@@ -4370,7 +4414,7 @@ export interface operations {
             };
         };
     };
-    messages: {
+    sessions_messages: {
         parameters: {
             query?: never;
             header?: never;
@@ -4399,7 +4443,7 @@ export interface operations {
             };
         };
     };
-    say: {
+    chat_say: {
         parameters: {
             query?: never;
             header?: never;
@@ -4410,7 +4454,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Say"];
+                "application/json": components["schemas"]["MessageRequest"];
             };
         };
         responses: {
@@ -4419,7 +4463,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Said"];
+                    "application/json": components["schemas"]["MessageReceipt"];
                 };
             };
             400: {
@@ -4456,7 +4500,7 @@ export interface operations {
             };
         };
     };
-    choose: {
+    sessions_choose: {
         parameters: {
             query?: never;
             header?: never;
@@ -4507,7 +4551,7 @@ export interface operations {
             };
         };
     };
-    undo: {
+    sessions_undo: {
         parameters: {
             query?: never;
             header?: never;
@@ -4546,7 +4590,7 @@ export interface operations {
             };
         };
     };
-    picture: {
+    sessions_picture: {
         parameters: {
             query?: never;
             header?: never;
@@ -4578,7 +4622,7 @@ export interface operations {
             };
         };
     };
-    pin: {
+    sessions_pin: {
         parameters: {
             query?: never;
             header?: never;
@@ -4607,7 +4651,7 @@ export interface operations {
             };
         };
     };
-    unpin: {
+    sessions_unpin: {
         parameters: {
             query?: never;
             header?: never;
@@ -4628,7 +4672,7 @@ export interface operations {
             };
         };
     };
-    requests: {
+    prompt_requests: {
         parameters: {
             query?: {
                 /** @description Only the requests of this work. */
@@ -4652,7 +4696,7 @@ export interface operations {
             };
         };
     };
-    request: {
+    prompt_request: {
         parameters: {
             query?: never;
             header?: never;
@@ -4682,7 +4726,7 @@ export interface operations {
             };
         };
     };
-    restore: {
+    sessions_restore: {
         parameters: {
             query?: never;
             header?: never;
@@ -4711,7 +4755,7 @@ export interface operations {
             };
         };
     };
-    rewind: {
+    sessions_rewind: {
         parameters: {
             query?: never;
             header?: never;
@@ -4722,7 +4766,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["GoBack"];
+                "application/json": components["schemas"]["RewindRequest"];
             };
         };
         responses: {
@@ -4731,7 +4775,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["WentBack"];
+                    "application/json": components["schemas"]["Rewound"];
                 };
             };
             404: {
@@ -4752,7 +4796,7 @@ export interface operations {
             };
         };
     };
-    clear: {
+    sessions_clear: {
         parameters: {
             query?: never;
             header: {
@@ -4800,7 +4844,7 @@ export interface operations {
             };
         };
     };
-    retrieved: {
+    retrieval_retrieved: {
         parameters: {
             query?: never;
             header?: never;
@@ -4830,7 +4874,7 @@ export interface operations {
             };
         };
     };
-    preview_undo: {
+    sessions_preview_undo: {
         parameters: {
             query?: never;
             header?: never;
@@ -4869,7 +4913,7 @@ export interface operations {
             };
         };
     };
-    skills: {
+    files_skills: {
         parameters: {
             query?: never;
             header?: never;
@@ -4888,7 +4932,7 @@ export interface operations {
             };
         };
     };
-    trust_of: {
+    files_trust_of: {
         parameters: {
             query: {
                 /** @description Relative to the home, e.g. `memory/MEMORY.md`. */
@@ -4926,7 +4970,7 @@ export interface operations {
             };
         };
     };
-    trust: {
+    files_trust: {
         parameters: {
             query?: never;
             header: {
@@ -4976,7 +5020,7 @@ export interface operations {
             };
         };
     };
-    status: {
+    status_status: {
         parameters: {
             query?: never;
             header?: never;
@@ -4995,7 +5039,7 @@ export interface operations {
             };
         };
     };
-    attachment_tokens: {
+    tokens_attachment_tokens: {
         parameters: {
             query?: never;
             header?: never;
@@ -5034,7 +5078,7 @@ export interface operations {
             };
         };
     };
-    file_tokens: {
+    tokens_file_tokens: {
         parameters: {
             query?: never;
             header?: never;
@@ -5065,7 +5109,7 @@ export interface operations {
             };
         };
     };
-    session_tokens: {
+    tokens_session_tokens: {
         parameters: {
             query?: never;
             header?: never;
@@ -5094,7 +5138,7 @@ export interface operations {
             };
         };
     };
-    text_tokens: {
+    tokens_text_tokens: {
         parameters: {
             query?: never;
             header?: never;
@@ -5125,7 +5169,7 @@ export interface operations {
             };
         };
     };
-    usage: {
+    status_usage: {
         parameters: {
             query?: {
                 /** @description Minutes that the reader's clock is ahead of UTC: where their days begin. -1440 to 1440. */
@@ -5155,7 +5199,7 @@ export interface operations {
             };
         };
     };
-    health: {
+    status_health: {
         parameters: {
             query?: never;
             header?: never;

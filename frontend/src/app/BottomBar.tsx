@@ -1,25 +1,24 @@
-import { Files, type LucideIcon, MessageCircle, MessagesSquare, SlidersHorizontal } from 'lucide-react'
+import { Files, type LucideIcon, MessagesSquare } from 'lucide-react'
 import { cn } from '@/lib/cn'
 import { type Key, useT } from '@/lib/i18n'
 import type { Pane } from '@/stores/ui'
+import type { Page } from './pages'
 
 type Tab = readonly [pane: Pane, label: Key, icon: LucideIcon]
 
 const SESSIONS: Tab = ['left', 'sessions', MessagesSquare]
-const CHAT: Tab = ['chat', 'chat', MessageCircle]
-const PLAYGROUND: Tab = ['chat', 'playgroundShort', SlidersHorizontal]
 const FILES: Tab = ['right', 'files', Files]
 
 interface Props {
   pane: Pane
-  /** The playground stands in the conversation's place. */
-  playing: boolean
+  /** What the middle shows. */
+  page: Pick<Page, 'label' | 'icon'>
   onPane: (pane: Pane) => void
 }
 
-export function BottomBar({ pane, playing, onPane }: Props) {
+export function BottomBar({ pane, page, onPane }: Props) {
   const t = useT()
-  const tabs = [SESSIONS, playing ? PLAYGROUND : CHAT, FILES]
+  const tabs: readonly Tab[] = [SESSIONS, ['chat', page.label, page.icon], FILES]
   return (
     <nav aria-label={t('panels')} className="safe-bottom flex shrink-0 border-t bg-float">
       {tabs.map(([name, label, Icon]) => (

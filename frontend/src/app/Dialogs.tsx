@@ -1,33 +1,21 @@
-import { useShallow } from 'zustand/react/shallow'
-import { useStatus } from '@/api/queries'
 import { useSignedOut } from '@/api/signedOut'
+import { Guard } from '@/components/Guard'
 import { onDemand } from '@/components/onDemand'
-import { useT } from '@/lib/i18n'
-import { type DialogName, useUi } from '@/stores/ui'
+import { useUi } from '@/stores/ui'
+import type { CommandContext } from './command'
+import { DIALOGS } from './dialogTable'
 import { reconnect } from './follow'
-import { acceptSummary, bringBack, restore, signIn, undoAll } from './threads'
+import { signIn } from './threads'
 
 const SignIn = onDemand(() => import('@/features/auth/SignIn'))
-const ModelDialog = onDemand(() => import('@/features/model/ModelDialog'))
-const ShortcutSheet = onDemand(() => import('./ShortcutSheet'))
-const Archive = onDemand(() => import('@/features/archive/Archive'))
-const CompressDialog = onDemand(() => import('@/features/compress/CompressDialog'))
-const Xray = onDemand(() => import('@/features/xray/Xray'))
-const UndoWork = onDemand(() => import('@/features/undo/UndoWork'))
-const UsageDialog = onDemand(() => import('@/features/usage/UsageDialog'))
-const Settings = onDemand(() => import('@/features/settings/Settings'))
 
-export function Dialogs({ sessionId }: { sessionId: string | null }) {
-  const t = useT()
-  const { dialog, xrayOf, undoOf, set } = useUi(useShallow(({ left, right, chunks, ...rest }) => rest))
-  const model = useStatus().data?.model
+/** The dialog that is open, and the sign-in over all of it. */
+export function Dialogs({ context }: { context: CommandContext }) {
+  const name = useUi(ui => ui.dialog)
   const signedOut = useSignedOut()
-  const props = (name: DialogName) => ({
-    open: dialog === name,
-    onOpenChange: (open: boolean) => set({ dialog: open ? name : null }),
-  })
+  const Shown = name && DIALOGS[name]
   return (
-    <>
+    <Guard of={name}>
       {signedOut && (
         <SignIn
           onSignIn={async token => {
@@ -37,43 +25,14 @@ export function Dialogs({ sessionId }: { sessionId: string | null }) {
           }}
         />
       )}
-      {dialog === 'shortcuts' && <ShortcutSheet {...props('shortcuts')} />}
-      {dialog === 'model' && <ModelDialog model={model} {...props('model')} />}
-      {dialog === 'usage' && <UsageDialog {...props('usage')} />}
-      {dialog === 'settings' && <Settings {...props('settings')} />}
-      {dialog === 'xray' && <Xray {...props('xray')} sessionId={sessionId} work={xrayOf} />}
-      {dialog === 'undo' && sessionId && undoOf && (
-        <UndoWork
-          key={undoOf}
-          {...props('undo')}
-          sessionId={sessionId}
-          work={undoOf}
-          onUndo={calls => {
-            set({ dialog: null })
-            void undoAll(sessionId, calls)
-          }}
+      {Shown && (
+        <Shown
+          key={name}
+          open
+          onOpenChange={open => useUi.setState({ dialog: open ? name : null })}
+          context={context}
         />
       )}
-      {dialog === 'archive' && (
-        <Archive
-          {...props('archive')}
-          sessionId={sessionId}
-          onBringBack={name => sessionId && void bringBack(sessionId, name)}
-          onRestore={({ id, title }) => void restore(id, title || t('untitled'))}
-        />
-      )}
-      {dialog === 'compress' && sessionId && (
-        <CompressDialog
-          key={sessionId}
-          {...props('compress')}
-          sessionId={sessionId}
-          onAccept={async accepted => {
-            const problem = await acceptSummary(sessionId, accepted)
-            if (problem === null) set({ dialog: null })
-            return problem
-          }}
-        />
-      )}
-    </>
+    </Guard>
   )
 }

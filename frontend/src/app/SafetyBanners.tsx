@@ -1,6 +1,6 @@
 import { ShieldOff, Unlock } from 'lucide-react'
-import type { ReactNode } from 'react'
 import { useStatus } from '@/api/queries'
+import { Banner } from '@/components/ui/Banner'
 import { useT } from '@/lib/i18n'
 
 /** Cannot be closed: each is true for as long as the server runs this way. */
@@ -10,26 +10,15 @@ export function SafetyBanners() {
   return (
     <>
       {off && (
-        <Banner>
-          <ShieldOff size={15} aria-hidden className="shrink-0" />
+        <Banner tone="bad" icon={ShieldOff} role="alert" boxed>
           {t('sandboxOff')}
         </Banner>
       )}
       {!window.isSecureContext && (
-        <Banner>
-          <Unlock size={15} aria-hidden className="shrink-0" />
+        <Banner tone="bad" icon={Unlock} role="alert" boxed>
           {t('plainHttp')}
         </Banner>
       )}
     </>
   )
 }
-
-const Banner = ({ children }: { children: ReactNode }) => (
-  <p
-    role="alert"
-    className="mb-2 flex shrink-0 items-center gap-2 rounded-lg border border-bad-line bg-bad-soft px-3 py-1.5 text-bad text-small max-md:mb-0 max-md:rounded-none"
-  >
-    {children}
-  </p>
-)

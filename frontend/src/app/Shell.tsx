@@ -1,14 +1,12 @@
-import { useCallback, useEffect, useRef } from 'react'
-import { useLocation, useRoute } from 'wouter'
+import { useCallback, useEffect, useMemo, useRef } from 'react'
+import { useLocation, useRouter } from 'wouter'
 import { useShallow } from 'zustand/react/shallow'
 import { useApprovals, useSessions } from '@/api/queries'
 import { Guard } from '@/components/Guard'
 import { onDemand } from '@/components/onDemand'
+import { PanePending } from '@/components/PanePending'
 import { Sheet } from '@/components/ui/Sheet'
-import { Skeleton } from '@/components/ui/Skeleton'
 import { Toasts } from '@/components/ui/Toasts'
-import { ChatPane as Chat } from '@/features/chat/ChatPane'
-import { PLAYGROUND } from '@/features/retrieval/address'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
 import { useHidden, useWidth } from '@/lib/useMedia'
@@ -16,6 +14,8 @@ import { see } from '@/stores/seen'
 import { useUi } from '@/stores/ui'
 import { BottomBar } from './BottomBar'
 import { Dialogs } from './Dialogs'
+import { CHAT, placeAt } from './pages'
+import { RightPanel, useRightPanel } from './RightPanel'
 import { SafetyBanners } from './SafetyBanners'
 import { PaneSplitter, SizedPane } from './SizedPane'
 import { StatusRegion } from './StatusRegion'
@@ -23,24 +23,23 @@ import { ensureThread } from './threads'
 import { useFileAddress } from './useFileAddress'
 import { useShortcuts } from './useShortcuts'
 
-const Inspector = onDemand(() => import('@/features/inspector/Inspector'), PanePending)
-// It is there already, and yet made in a task of its own: all three panes in one go would be too long.
-const ChatPane = onDemand(async () => ({ default: Chat }), PanePending)
 const Sidebar = onDemand(() => import('@/features/sessions/Sidebar'), PanePending)
-const Palette = onDemand(() => import('@/features/palette/Palette'))
-const Playground = onDemand(() => import('@/features/playground/Playground'), PanePending)
-const ChunkPane = onDemand(() => import('@/features/playground/ChunkPane'), PanePending)
+
+/** How the middle and the right pane share the screen. */
+const SHARES = { middle: 'min-w-0', side: 'shrink-0' }
 
 export function Shell() {
   const t = useT()
-  // Not the widths: a splitter that is dragged changes them at each pixel.
-  const ui = useUi(useShallow(({ left, right, chunks, ...rest }) => rest))
+  const { set, ...ui } = useUi(
+    useShallow(({ set, pane, leftOpen, rightOpen, sheetOpen, solid }) => ({
+      ...{ set, pane, leftOpen, rightOpen, sheetOpen, solid },
+    })),
+  )
   const width = useWidth()
   const [path, navigate] = useLocation()
-  const playing = path === PLAYGROUND
-  const [, params] = useRoute<{ id: string }>('/s/:id')
-  const [, place] = useRoute<{ id: string; message: string }>('/s/:id/m/:message')
-  const sessionId = params?.id ?? place?.id ?? null
+  const { parser } = useRouter()
+  const { page, route, sessionId, message } = useMemo(() => placeAt(path, parser), [path, parser])
+  const panel = useRightPanel(page)
   const input = useRef<HTMLTextAreaElement>(null)
   const context = { sessionId, width, input, navigate }
   const run = useShortcuts(context)
@@ -57,19 +56,13 @@ export function Shell() {
   }, [sessions, sessionId, hidden])
   useEffect(() => {
     if (sessionId) ensureThread(sessionId)
-    useUi.getState().set({ view: 'chat', find: null, editing: null })
+    useUi.setState({ view: 'chat', find: null, editing: null })
   }, [sessionId])
   useEffect(() => {
-    const { set } = useUi.getState()
-    set(
-      playing
-        ? { pane: 'chat', sheetOpen: false, beside: 'chunks' }
-        : path.startsWith('/f/')
-          ? {}
-          : { lastChat: path },
-    )
-  }, [playing, path])
-  const heading = playing ? t('playground') : title
+    if (page !== CHAT) useUi.setState({ pane: 'chat', sheetOpen: false, beside: page.panels[0] })
+    else if (route !== null) useUi.setState({ lastChat: path })
+  }, [page, route, path])
+  const heading = page.title ? t(page.title) : title
   const asked = (useApprovals().data?.length ?? 0) > 0
   useEffect(() => {
     document.title = `${asked ? '(!) ' : ''}${heading ? `${heading} · miniclaw` : 'miniclaw'}`
@@ -83,13 +76,7 @@ export function Shell() {
   const showLeft = narrow ? ui.pane === 'left' : ui.leftOpen
   const showChat = !narrow || ui.pane === 'chat'
   const showRight = narrow ? ui.pane === 'right' : width === 'wide' && ui.rightOpen
-  const side = playing ? 'chunks' : 'right'
-  const beside =
-    playing && ui.beside === 'chunks' ? (
-      <ChunkPane />
-    ) : (
-      <Inspector onChunks={playing ? () => ui.set({ beside: 'chunks' }) : null} />
-    )
+  const { middle, side } = (width === 'wide' ? page.wide : undefined) ?? SHARES
   return (
     <>
       <div className="flex h-full flex-col p-2 max-md:p-0 max-md:safe-top">
@@ -123,26 +110,22 @@ export function Shell() {
             />
           )}
           {showChat && (
-            <div className={cn('flex-1', playing && width === 'wide' ? 'min-w-[420px]' : 'min-w-0')}>
-              <Guard of={playing ? PLAYGROUND : sessionId}>
-                {playing ? (
-                  <Playground width={width} onLeft={toggleSessions} onRight={toggleInspector} />
-                ) : (
-                  <ChatPane
-                    sessionId={sessionId}
-                    message={place?.message ?? null}
-                    input={input}
-                    width={width}
-                    onLeft={toggleSessions}
-                    onRight={toggleInspector}
-                  />
-                )}
+            <div className={cn('flex-1', middle)}>
+              <Guard of={`${page.id} ${sessionId}`}>
+                <page.Page
+                  sessionId={sessionId}
+                  message={message}
+                  input={input}
+                  width={width}
+                  onLeft={toggleSessions}
+                  onRight={toggleInspector}
+                />
               </Guard>
             </div>
           )}
           {showRight && !narrow && (
             <PaneSplitter
-              of={side}
+              of={page.side}
               direction={-1}
               label={t('resizeInspector')}
               controls="pane-right"
@@ -150,42 +133,23 @@ export function Shell() {
             />
           )}
           {showRight && (
-            <SizedPane
-              of={side}
-              width={width}
-              className={cn('max-md:w-full', playing && width === 'wide' ? 'min-w-[300px]' : 'shrink-0')}
-            >
-              <Guard>{beside}</Guard>
+            <SizedPane of={page.side} width={width} className={cn('max-md:w-full', side)}>
+              <RightPanel {...panel} />
             </SizedPane>
           )}
         </main>
-        {narrow && <BottomBar pane={ui.pane} playing={playing} onPane={pane => ui.set({ pane })} />}
+        {narrow && <BottomBar pane={ui.pane} page={page} onPane={pane => set({ pane })} />}
       </div>
       <Sheet
         open={width === 'medium' && ui.sheetOpen}
-        onOpenChange={sheetOpen => ui.set({ sheetOpen })}
-        title={t(playing && ui.beside === 'chunks' ? 'chunkPane' : 'inspector')}
+        onOpenChange={sheetOpen => set({ sheetOpen })}
+        title={t(panel.title)}
       >
-        <Guard>{beside}</Guard>
+        <RightPanel {...panel} />
       </Sheet>
-      <Guard of={ui.dialog}>
-        <Dialogs sessionId={sessionId} />
-      </Guard>
-      {(ui.dialog === 'palette' || ui.dialog === 'files') && (
-        <Palette only={ui.dialog === 'files' ? 'files' : null} context={context} />
-      )}
+      <Dialogs context={context} />
       <Toasts />
       <StatusRegion />
     </>
-  )
-}
-
-/** The place of a pane whose code is on its way. */
-function PanePending() {
-  const t = useT()
-  return (
-    <div className="pane h-full rounded-xl max-md:rounded-none max-md:border-0">
-      <Skeleton label={t('loading')} rows={4} />
-    </div>
   )
 }

@@ -4,7 +4,7 @@ import { Button, IconButton } from '@/components/ui/Button'
 import { Dialog } from '@/components/ui/Dialog'
 import { Kbd } from '@/components/ui/Kbd'
 import { useT } from '@/lib/i18n'
-import { chordOf, keysOf, useChords } from './chords'
+import { chordOf, keysOf, useChords, useChosenChords } from './chords'
 import type { Chord } from './command'
 import { COMMANDS, type CommandId } from './commands'
 import { WRITING_KEYS } from './shortcuts'
@@ -18,10 +18,10 @@ interface Props {
 /** All keys, and a way to have others: they are pressed, not written. */
 export default function ShortcutSheet({ open, onOpenChange }: Props) {
   const t = useT()
-  const chosen = useChords()
+  const chosen = useChosenChords()
   const [changing, setChanging] = useState<CommandId | null>(null)
   const set = (command: CommandId, chord: Chord | null) =>
-    useChords.setState({ chosen: { ...chosen.chosen, [command]: chord } })
+    useChords.setState({ chosen: { ...chosen, [command]: chord } })
   const problem = useRecording(changing, chord => {
     if (changing && chord) set(changing, chord)
     setChanging(null)
@@ -76,7 +76,7 @@ export default function ShortcutSheet({ open, onOpenChange }: Props) {
       <Button
         size="small"
         className="mt-3"
-        disabled={Object.keys(chosen.chosen).length === 0}
+        disabled={Object.keys(chosen).length === 0}
         onClick={() => useChords.setState({ chosen: {} })}
       >
         {t('keysReset')}

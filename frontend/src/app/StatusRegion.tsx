@@ -2,7 +2,9 @@ import { useAnnouncer } from '@/stores/announcer'
 
 /** The one place that a screen reader hears events from, and the one for what went wrong. */
 export function StatusRegion() {
-  const { text, urgent, n } = useAnnouncer()
+  const text = useAnnouncer(said => said.text)
+  const urgent = useAnnouncer(said => said.urgent)
+  const n = useAnnouncer(said => said.n)
   const words = <span key={n}>{text}</span>
   return (
     <>

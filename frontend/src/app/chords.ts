@@ -20,8 +20,11 @@ function kept(): Chosen {
 export const useChords = create<{ chosen: Chosen }>(() => ({ chosen: kept() }))
 useChords.subscribe(({ chosen }) => store('keys', JSON.stringify(chosen)))
 
+/** For a component that shows keys. */
+export const useChosenChords = (): Chosen => useChords(({ chosen }) => chosen)
+
 /** The keys of a command as they are now; null where it has none. */
-export function chordOf(command: Command<CommandId>, { chosen } = useChords.getState()): Chord | null {
+export function chordOf(command: Command<CommandId>, chosen = useChords.getState().chosen): Chord | null {
   const own = chosen[command.id]
   return own === undefined ? command.keys : own
 }

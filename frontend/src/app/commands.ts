@@ -1,6 +1,7 @@
 /** All commands. Keys, tooltips, the help sheet and the palette read this table, in its order. */
 import { approvalCommands } from '@/features/approvals/commands'
 import { archiveCommands } from '@/features/archive/commands'
+import { authCommands } from '@/features/auth/commands'
 import { chatCommands, messageCommands } from '@/features/chat/commands'
 import { compressCommands } from '@/features/compress/commands'
 import { editorCommands } from '@/features/editor/commands'
@@ -33,6 +34,7 @@ const ALL = [
   ...exportCommands,
   ...retrievalCommands,
   ...appearanceCommands,
+  ...authCommands,
 ]
 
 export type CommandId = (typeof ALL)[number]['id']

@@ -10,11 +10,11 @@ import {
   putApproval,
   refresh,
 } from '@/api/queries'
-import { folderNamed } from '@/api/retrieval'
+import { folderNamed, testsOf } from '@/api/retrieval'
 import type { Frame, IndexNotice, Notice } from '@/api/types'
 import { diskChanged } from '@/features/editor/actions'
 import { t } from '@/lib/i18n'
-import { rootOf, traitsOf } from '@/lib/roots'
+import { FileRef } from '@/lib/roots'
 import { announce } from '@/stores/announcer'
 import { type Connection, deliver, forgetSent, setConnection, useLive } from '@/stores/live'
 import { useUi } from '@/stores/ui'
@@ -87,14 +87,20 @@ function onIndex(notice: IndexNotice): void {
 function onFile(path: string): void {
   refresh(keys.files)
   refresh(keys.text(path))
-  if (traitsOf(path)?.trust) refresh(keys.skills)
-  if (!traitsOf(path)?.searched) return
-  const folder = folderNamed(rootOf(path))
+  const file = FileRef.parse(path)
+  if (file?.traits.trust) refresh(keys.skills)
+  if (!file?.traits.searched) return
+  const folder = folderNamed(file.root)
   const old =
-    path === `${folder}/tests.jsonl`
+    file === testsOf(folder)
       ? [keys.tests(folder)]
       : [keys.index, keys.searches(folder), [...keys.chunks, path]]
   for (const key of old) refresh(key)
+}
+
+function onDisk({ path, etag, by }: Extract<Notice, { type: 'file_changed' }>): void {
+  const file = FileRef.parse(path)
+  if (file) void diskChanged(file, etag ?? null, by)
 }
 
 /** A reply as a screen reader is given it, where that is wanted and the conversation is the one that is open. */
@@ -175,7 +181,7 @@ function handle(notice: Notice, id: string | null): void {
       break
     case 'file_changed':
       onFile(notice.path)
-      void diskChanged(notice.path, notice.etag ?? null, notice.by)
+      onDisk(notice)
       break
     case 'skills_changed':
       refresh(keys.skills)

@@ -1,9 +1,9 @@
-import { chordOf, keysOf, useChords } from './chords'
+import { chordOf, keysOf, useChosenChords } from './chords'
 import { type CommandId, commandOf } from './commands'
 
 /** A tooltip: words, and the keys that do the same. */
 export function useHint(): (words: string, id: CommandId) => string {
-  const chosen = useChords()
+  const chosen = useChosenChords()
   return (words, id) => {
     const chord = chordOf(commandOf(id), chosen)
     return chord ? `${words} (${keysOf(chord).join(' ')})` : words

@@ -1,11 +1,9 @@
 import { useUi } from '@/stores/ui'
 import { type CommandContext, defineCommands } from './command'
 
-const PANES = ['pane-left', 'pane-chat', 'pane-play', 'pane-right'] as const
-
 /** Moves the focus to the next pane that is on the screen. */
 function cyclePane(step: 1 | -1): void {
-  const shown = PANES.map(id => document.getElementById(id)).filter(pane => pane !== null)
+  const shown = [...document.querySelectorAll<HTMLElement>('[data-pane]')]
   const at = shown.findIndex(pane => pane.contains(document.activeElement))
   shown[(at + step + shown.length) % shown.length]?.focus()
 }

@@ -1,5 +1,5 @@
 /** What a person can do with a conversation. */
-import { ApiError } from '@/api/client'
+import { ApiError, hasCode } from '@/api/client'
 import * as api from '@/api/endpoints'
 import { editSessions, keys, patchList, patchSession, queryClient, refresh } from '@/api/queries'
 import { signedIn } from '@/api/signedOut'
@@ -218,8 +218,7 @@ export async function acceptSummary(
     await changed(session)
     return null
   } catch (error) {
-    const since = error instanceof ApiError && error.code === 'changed_since'
-    return since ? t('compressChanged') : t('notDone', { reason: reasonOf(error) })
+    return hasCode(error, 'changed_since') ? t('compressChanged') : t('notDone', { reason: reasonOf(error) })
   }
 }
 

@@ -1,7 +1,7 @@
 import { useEffect } from 'react'
 import { useLocation, useRoute, useSearchParams } from 'wouter'
 import { isHomePath } from '@/lib/citation'
-import { openFile, useUi } from '@/stores/ui'
+import { openPath, useUi } from '@/stores/ui'
 
 function plain(path: string): string {
   try {
@@ -22,7 +22,7 @@ export function useFileAddress(): void {
   useEffect(() => {
     if (path === null) return
     navigate(useUi.getState().lastChat, { replace: true })
-    if (isHomePath(path)) openFile(path, first && last ? [first, Math.max(first, last)] : null)
+    if (isHomePath(path)) openPath(path, first && last ? [first, Math.max(first, last)] : null)
   }, [path, first, last, navigate])
 }
 

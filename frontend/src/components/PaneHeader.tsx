@@ -3,21 +3,24 @@ import type { ReactNode } from 'react'
 import { useHint } from '@/app/hint'
 import { IconButton } from '@/components/ui/Button'
 import { useT } from '@/lib/i18n'
+import type { Width } from '@/lib/useMedia'
+import { useUi } from '@/stores/ui'
 
 interface Props {
   id: string
   title: string
   /** Shown before the title. */
   children?: ReactNode
-  leftOpen: boolean
-  rightOpen: boolean
+  width: Width
   onLeft: () => void
   onRight: () => void
 }
 
 /** The top of the middle pane: what it shows, and the switches of the panes beside it. */
-export function PaneHeader({ id, title, children, leftOpen, rightOpen, onLeft, onRight }: Props) {
+export function PaneHeader({ id, title, children, width, onLeft, onRight }: Props) {
   const t = useT()
+  const leftOpen = useUi(ui => width !== 'narrow' && ui.leftOpen)
+  const rightOpen = useUi(ui => (width === 'wide' ? ui.rightOpen : width === 'medium' && ui.sheetOpen))
   const hint = useHint()
   return (
     <header className="flex h-11 shrink-0 items-center gap-1 border-b px-2 max-md:h-12">

@@ -3,6 +3,8 @@
  * and only with a line: a path alone is a word like any other.
  */
 
+import { FileRef, ROOTS } from './roots'
+
 export type Lines = readonly [first: number, last: number]
 
 export interface Place {
@@ -14,11 +16,10 @@ export interface Place {
 /** A stretch of plain text, or a citation with the very characters it was written in. */
 export type Piece = string | { text: string; place: Place }
 
-const ROOT = '(?:memory|skills|workspace|knowledge)/'
+const ROOT = `(?:${ROOTS.join('|')})/`
 const LINES = ':(\\d{1,7})(?:[-–](\\d{1,7}))?'
 /** What may stand in a path that nothing encloses. A folder's name after anything but `/` begins another path. */
-const BARE =
-  '(?:(?!(?<=[^/\\w.-])(?:memory|skills|workspace|knowledge)/)[^\\s:;,!?|*<>()[\\]{}"\'`\\\\，。；：、！？（）【】《》「」“”‘’…])+'
+const BARE = `(?:(?!(?<=[^/\\w.-])${ROOT})[^\\s:;,!?|*<>()[\\]{}"'\`\\\\，。；：、！？（）【】《》「」“”‘’…])+`
 const CITATION = new RegExp(
   `\\[ ?(?:\\./)?(${ROOT}[^[\\]\\n:]+)${LINES} ?\\]` +
     `|(?<![\\w./\\\\:@~-])(?:\\./)?(${ROOT}${BARE})${LINES}(?!\\d|[-–]\\d|[A-Za-z_])`,
@@ -32,7 +33,7 @@ export function isHomePath(path: string): boolean {
   const names = path.split('/')
   const plain = Array.from(path).every(char => char >= ' ' && char !== '\\' && char !== '\u007f')
   const climbs = names.some(name => name === '' || name === '.' || name === '..')
-  return plain && !climbs && names.length > 1 && path.length <= LONGEST && new RegExp(`^${ROOT}`).test(path)
+  return plain && !climbs && names.length > 1 && path.length <= LONGEST && FileRef.parse(path) !== null
 }
 
 function placeFrom(path: string | undefined, from?: string, to?: string): Place | null {

@@ -1,11 +1,15 @@
 /** Why something did not work, in the person's language where the page knows the case. */
 import { ApiError } from '@/api/client'
-import { say, t } from './i18n'
+import { type Key, say, t } from './i18n'
 import { failureIn } from './server'
 
+/** Codes that the page has words for in every language. */
+const OWN: Partial<Record<string, Key>> = { disk_full: 'diskFull', no_answer: 'noAnswer' }
+
 export function reasonOf(error: unknown): string {
-  if (error instanceof ApiError && error.code === 'disk_full') return t('diskFull')
   if (error instanceof ApiError) {
+    const own = OWN[error.code]
+    if (own) return t(own)
     const { about } = error.body
     const told = failureIn(say, error.code, isTexts(about) ? about : {})
     if (told !== null) return told

@@ -1,17 +1,11 @@
 /** The folders of the home that people see, and what each of them allows. Nothing else asks how a path begins. */
 import type { Root } from '@/api/endpoints'
 
-/** A file, by the folder it belongs to and its path below that folder. */
-export interface FileRef {
-  root: Root
-  path: string
-}
-
-interface RootTraits {
+export interface RootTraits {
+  /** What a person makes in it: files, or skills, each a folder with a SKILL.md. */
+  holds: 'files' | 'skills'
   /** Its files are saved by themselves, unless a person chose otherwise. */
   autosave: boolean
-  /** Files from outside: each becomes a file of its name, or a skill. */
-  upload: 'file' | 'skill'
   /** Versions of its files count only when a person has trusted them. */
   trust: boolean
   /** What is in it is found by a search. */
@@ -22,26 +16,50 @@ interface RootTraits {
 
 /** In the order of the tabs. What shapes the agent itself is saved when a person says so. */
 export const ROOT_TRAITS: Readonly<Record<Root, RootTraits>> = {
-  memory: { autosave: true, upload: 'file', trust: false, searched: true, approval: 'each' },
-  skills: { autosave: false, upload: 'skill', trust: true, searched: false, approval: 'each' },
-  workspace: { autosave: false, upload: 'file', trust: false, searched: false, approval: 'each' },
-  knowledge: { autosave: true, upload: 'file', trust: false, searched: true, approval: 'rule' },
+  memory: { holds: 'files', autosave: true, trust: false, searched: true, approval: 'each' },
+  skills: { holds: 'skills', autosave: false, trust: true, searched: false, approval: 'each' },
+  workspace: { holds: 'files', autosave: false, trust: false, searched: false, approval: 'each' },
+  knowledge: { holds: 'files', autosave: true, trust: false, searched: true, approval: 'rule' },
 }
 
 export const ROOTS = Object.keys(ROOT_TRAITS) as readonly Root[]
 
-/** Null for a path that is in none of the roots. */
-export function parseFileRef(path: string): FileRef | null {
-  const slash = path.indexOf('/')
-  const root = ROOTS.find(name => name === path.slice(0, slash))
-  return root ? { root, path: path.slice(slash + 1) } : null
+/** A file, by the root it belongs to and its path below that root. The same file is always the same object. */
+export class FileRef {
+  static readonly #known = new Map<string, FileRef>()
+  readonly root: Root
+  readonly path: string
+
+  private constructor(root: Root, path: string) {
+    this.root = root
+    this.path = path
+  }
+
+  static of(root: Root, path: string): FileRef {
+    const name = `${root}/${path}`
+    const known = FileRef.#known.get(name)
+    if (known) return known
+    const file = new FileRef(root, path)
+    FileRef.#known.set(name, file)
+    return file
+  }
+
+  /** The file that the server, a text or an address names; null for one in none of the roots. */
+  static parse(name: string): FileRef | null {
+    const slash = name.indexOf('/')
+    const root = ROOTS.find(root => root === name.slice(0, slash))
+    return root && slash < name.length - 1 ? FileRef.of(root, name.slice(slash + 1)) : null
+  }
+
+  get traits(): RootTraits {
+    return ROOT_TRAITS[this.root]
+  }
+
+  /** As the server names it. */
+  toString(): string {
+    return `${this.root}/${this.path}`
+  }
 }
 
-/** The root whose tab shows the file. */
-export const rootOf = (path: string): Root => parseFileRef(path)?.root ?? 'workspace'
-
-/** The traits of the root that a path is in; null where it is in none. */
-export function traitsOf(path: string): RootTraits | null {
-  const ref = parseFileRef(path)
-  return ref && ROOT_TRAITS[ref.root]
-}
+/** Whether a path is that of something in a folder, at any depth. */
+export const isBelow = (folder: string, path: string): boolean => path.startsWith(`${folder}/`)

@@ -38,6 +38,16 @@ export function stored(name: string): string | null {
   }
 }
 
+/** Removes all that is stored under the person, for whoever uses this browser next. */
+export function clearPersonalStorage(): void {
+  try {
+    const own = Object.keys(localStorage).filter(key => key.startsWith(`mc:${PERSON}:`))
+    for (const key of own) localStorage.removeItem(key)
+  } catch {
+    // storage is blocked: nothing was stored
+  }
+}
+
 /** False where it could not be kept. */
 export function store(name: string, value: string | null): boolean {
   try {

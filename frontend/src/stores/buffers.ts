@@ -1,34 +1,44 @@
 import { create } from 'zustand'
 import { advanceBuffer, type Buffer, type BufferEvent } from '@/features/editor/buffer'
+import type { FileRef } from '@/lib/roots'
 
 export type OpenFile =
   | { phase: 'loading' }
   | { phase: 'failed'; reason: string; missing: boolean }
   | { phase: 'open'; buffer: Buffer }
 
+export interface Comparing {
+  file: FileRef
+  /** The text beside that of the editor. */
+  disk: string
+}
+
 interface Buffers {
+  /** By the server's names of the files. */
   files: Record<string, OpenFile>
   /** The disk's version beside the text, while the two are compared. */
-  comparing: { path: string; disk: string } | null
+  comparing: Comparing | null
 }
 
 export const useBuffers = create<Buffers>(() => ({ files: {}, comparing: null }))
 
-export const putFile = (path: string, file: OpenFile): void =>
-  useBuffers.setState(s => ({ files: { ...s.files, [path]: file } }))
+export const openFileOf = (file: FileRef): OpenFile | undefined => useBuffers.getState().files[`${file}`]
 
-export const dropFile = (path: string): void =>
+export const putFile = (file: FileRef, state: OpenFile): void =>
+  useBuffers.setState(s => ({ files: { ...s.files, [`${file}`]: state } }))
+
+export const dropFile = (file: FileRef): void =>
   useBuffers.setState(s => {
-    const { [path]: _, ...files } = s.files
+    const { [`${file}`]: _, ...files } = s.files
     return { files }
   })
 
-export const bufferOf = (path: string): Buffer | null => {
-  const file = useBuffers.getState().files[path]
-  return file?.phase === 'open' ? file.buffer : null
+export const bufferOf = (file: FileRef): Buffer | null => {
+  const state = openFileOf(file)
+  return state?.phase === 'open' ? state.buffer : null
 }
 
-export function dispatchBuffer(path: string, event: BufferEvent): void {
-  const buffer = bufferOf(path)
-  if (buffer) putFile(path, { phase: 'open', buffer: advanceBuffer(buffer, event) })
+export function dispatchBuffer(file: FileRef, event: BufferEvent): void {
+  const buffer = bufferOf(file)
+  if (buffer) putFile(file, { phase: 'open', buffer: advanceBuffer(buffer, event) })
 }

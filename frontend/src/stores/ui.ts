@@ -1,29 +1,19 @@
 /** Where the panes are and what is open. Widths and the two pane switches outlive the page. */
 import { create } from 'zustand'
-import type { Root } from '@/api/endpoints'
+import type { DialogName } from '@/app/dialogTable'
+import type { PanelId } from '@/app/panels'
 import type { Lines } from '@/lib/citation'
-import { rootOf } from '@/lib/roots'
+import { FileRef } from '@/lib/roots'
 import { store, stored } from '@/lib/storage'
 
 export type Pane = 'left' | 'chat' | 'right'
-export type DialogName =
-  | 'palette'
-  | 'files'
-  | 'shortcuts'
-  | 'usage'
-  | 'model'
-  | 'compress'
-  | 'settings'
-  | 'archive'
-  | 'xray'
-  | 'undo'
 export const LEFT = { min: 200, max: 420, start: 268 } as const
 export const RIGHT = { min: 300, max: 720, start: 400 } as const
 /** The right pane beside the playground, which needs more room to show a file. */
 export const CHUNKS = { min: 300, max: 900, start: 520 } as const
 
 export interface Reveal {
-  path: string
+  file: FileRef
   lines: Lines
   nonce: number
 }
@@ -53,12 +43,13 @@ interface Ui {
   /** The inspector over the chat, on screens too small for three panes. */
   sheetOpen: boolean
   pane: Pane
-  tab: Root
-  file: string | null
+  /** The inspector's tab (features/inspector/tabs.tsx). */
+  tab: string
+  file: FileRef | null
   /** Lines to show in the open file, with a number that makes asking twice two requests. */
   reveal: Reveal | null
-  /** What stands beside the playground: a passage in its file, or the inspector. */
-  beside: 'chunks' | 'files'
+  /** The panel in the right pane, where the page has it: a passage in its file, or the inspector. */
+  beside: PanelId
   passage: Passage | null
   /** Where the conversation is, for the way back from the playground. */
   lastChat: string
@@ -125,17 +116,23 @@ useUi.subscribe((now, before) => {
 })
 
 /** Shows a file in the inspector, whatever the screen's width. */
-export function openFile(path: string, lines?: Lines | null): void {
+export function openFile(file: FileRef, lines?: Lines | null): void {
   const { reveal } = useUi.getState()
   useUi.setState({
-    tab: rootOf(path),
-    file: path,
+    tab: file.root,
+    file,
     rightOpen: true,
     sheetOpen: true,
     pane: 'right',
     beside: 'files',
-    reveal: lines ? { path, lines, nonce: (reveal?.nonce ?? 0) + 1 } : null,
+    reveal: lines ? { file, lines, nonce: (reveal?.nonce ?? 0) + 1 } : null,
   })
+}
+
+/** The same for a file that the server, a text or an address names. */
+export function openPath(path: string, lines?: Lines | null): void {
+  const file = FileRef.parse(path)
+  if (file) openFile(file, lines)
 }
 
 /** Shows the selected passage in its file, whatever the screen's width. */

@@ -7,6 +7,7 @@ import { putAllAway, removeAll } from '@/features/sessions/bulk'
 import ChooseList from '@/features/sessions/ChooseList'
 import type { Group } from '@/features/sessions/groups'
 import { useToasts } from '@/stores/toasts'
+import { serve as serveCalls } from '../fetch'
 
 const session = (id: string): SessionSummary => ({
   ...{ id, title: `The ${id}`, created_at: 0, updated_at: 0, message_count: 2, tokens: 0, state: 'idle' },
@@ -80,12 +81,11 @@ it('what is put away already can only be put back', () => {
 /** Answers each call by its method and the session's id. */
 function serve(answers: Record<string, [number, unknown]>): string[] {
   const asked: string[] = []
-  vi.stubGlobal('fetch', async (path: string, init: RequestInit) => {
-    const name = `${init.method ?? 'GET'} ${path.replace('/api/sessions/', '')}`
-    if (name.startsWith('GET')) return new Response('{}')
+  serveCalls(({ method, path }) => {
+    const name = `${method} ${path.replace('/api/sessions/', '')}`
+    if (method === 'GET') return [200, {}]
     asked.push(name)
-    const [status, body] = answers[name] ?? [200, {}]
-    return new Response(JSON.stringify(body), { status })
+    return answers[name] ?? [200, {}]
   })
   return asked
 }

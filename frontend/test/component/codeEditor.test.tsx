@@ -7,13 +7,14 @@ import { openBuffer } from '@/features/editor/buffer'
 import CodeEditor from '@/features/editor/CodeEditor'
 import { EditorBar } from '@/features/editor/EditorBar'
 import { setLang } from '@/lib/i18n'
+import { file } from '../file'
 
 afterEach(() => act(() => setLang('en')))
 
 const nothing = () => {}
 const editor = (compareWith: string | null, other: 'disk' | 'earlier' = 'disk') => (
   <CodeEditor
-    path="workspace/a.txt"
+    file={file('workspace/a.txt')}
     model={{}}
     text={'one\ntwo\n'}
     revision={0}
@@ -58,7 +59,7 @@ it('the panel that finds is said in the language of the page, and follows it', a
 it('what the text costs is told once', () => {
   const bar = (tokensBelow: boolean) => (
     <EditorBar
-      buffer={openBuffer('memory/a.md', 'x', 'e', 42)}
+      buffer={openBuffer(file('memory/a.md'), 'x', 'e', 42)}
       comparing={false}
       onCompare={nothing}
       onSave={nothing}

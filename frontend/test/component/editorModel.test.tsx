@@ -7,6 +7,7 @@ import { advanceBuffer, openBuffer } from '@/features/editor/buffer'
 import CodeEditor from '@/features/editor/CodeEditor'
 import { registerEditorExtension } from '@/features/editor/extensions'
 import { changeTo, type ModelKey } from '@/features/editor/models'
+import { file } from '../file'
 
 interface Shown {
   model: ModelKey
@@ -18,7 +19,7 @@ const nothing = () => {}
 const editor = ({ model, text, path = 'workspace/a.txt', onEdit = nothing }: Shown) => (
   <CodeEditor
     key={path}
-    path={path}
+    file={file(path)}
     model={model}
     text={text}
     revision={0}
@@ -67,10 +68,10 @@ test('text_replaced_while_hidden_is_one_more_step_to_undo', () => {
 })
 
 test('renamed_and_reloaded_buffers_keep_their_model', () => {
-  const buffer = openBuffer('memory/a.md', 'x', 'e1', 1)
+  const buffer = openBuffer(file('memory/a.md'), 'x', 'e1', 1)
   const loaded = advanceBuffer(buffer, { type: 'disk_loaded', content: 'y', etag: 'e2', tokens: 1 })
   expect(loaded.model).toBe(buffer.model)
-  expect(openBuffer('memory/a.md', 'x', 'e1', 1).model).not.toBe(buffer.model)
+  expect(openBuffer(file('memory/a.md'), 'x', 'e1', 1).model).not.toBe(buffer.model)
 })
 
 test('other_line_breaks_are_no_change', () => {
@@ -82,15 +83,15 @@ test('other_line_breaks_are_no_change', () => {
 test('registered_extensions_reach_open_editors_and_leave_them', async () => {
   const seen = Facet.define<string>()
   const words = () => view().state.facet(seen)
-  const remove = registerEditorExtension({ id: 'early', extensionOf: path => seen.of(`early ${path}`) })
+  const remove = registerEditorExtension({ id: 'early', extensionOf: ({ path }) => seen.of(`early ${path}`) })
   render(editor({ model: {}, text: 'one' }))
-  expect(words()).toEqual(['early workspace/a.txt'])
+  expect(words()).toEqual(['early a.txt'])
   let removeLate = nothing
   act(() => {
     removeLate = registerEditorExtension({ id: 'late', extensionOf: async () => seen.of('late') })
     registerEditorExtension({ id: 'broken', extensionOf: () => Promise.reject(new Error('gone')) })
   })
-  await waitFor(() => expect(words()).toEqual(['early workspace/a.txt', 'late']))
+  await waitFor(() => expect(words()).toEqual(['early a.txt', 'late']))
   act(remove)
   act(removeLate)
   await waitFor(() => expect(words()).toEqual([]))

@@ -6,6 +6,7 @@ import Palette from '@/features/palette/Palette'
 import { getLang, setLang } from '@/lib/i18n'
 import { getTheme, setTheme } from '@/lib/theme'
 import { useUi } from '@/stores/ui'
+import { serve } from '../fetch'
 
 function show(path = '/', rag_mode: boolean | null = true) {
   history.replaceState(null, '', path)
@@ -38,9 +39,9 @@ beforeEach(() => {
   asked.length = 0
   queryClient.clear()
   queryClient.setDefaultOptions({ queries: { staleTime: Number.POSITIVE_INFINITY, retry: false } })
-  vi.stubGlobal('fetch', async (path: string, init?: RequestInit) => {
-    asked.push(`${path} ${init?.body ?? ''}`)
-    return new Response('{"sessions":[],"files":[]}')
+  serve(({ path, body }) => {
+    asked.push(`${path} ${body === undefined ? '' : JSON.stringify(body)}`)
+    return [200, { sessions: [], files: [] }]
   })
   vi.useFakeTimers()
 })

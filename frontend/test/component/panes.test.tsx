@@ -1,15 +1,54 @@
 import { QueryClientProvider } from '@tanstack/react-query'
 import { act, fireEvent, render, screen } from '@testing-library/react'
-import { createRef, Profiler } from 'react'
+import { createRef, Profiler, type ReactNode } from 'react'
 import { afterEach, expect, it, vi } from 'vitest'
 import { queryClient } from '@/api/queries'
 import { PaneSplitter, SizedPane } from '@/app/SizedPane'
 import { ChatPane } from '@/features/chat/ChatPane'
 import Inspector from '@/features/inspector/Inspector'
+import Playground from '@/features/playground/Playground'
 import Sidebar from '@/features/sessions/Sidebar'
 import { useUi } from '@/stores/ui'
 
 afterEach(() => vi.unstubAllGlobals())
+
+it('a change that a pane does not show does not render it again', async () => {
+  vi.stubGlobal('fetch', () => new Promise(() => {}))
+  const rendered: string[] = []
+  const counted = (id: string, pane: ReactNode) => (
+    <Profiler id={id} onRender={() => rendered.push(id)}>
+      {pane}
+    </Profiler>
+  )
+  const nothing = () => {}
+  const props = {
+    sessionId: null,
+    message: null,
+    input: createRef<HTMLTextAreaElement>(),
+    width: 'wide' as const,
+  }
+  render(
+    <QueryClientProvider client={queryClient}>
+      {counted('chat', <ChatPane {...props} onLeft={nothing} onRight={nothing} />)}
+      {counted('playground', <Playground width="wide" onLeft={nothing} onRight={nothing} />)}
+      {counted('files', <Inspector back={null} />)}
+    </QueryClientProvider>,
+  )
+  await act(async () => {})
+  expect(new Set(rendered)).toEqual(new Set(['chat', 'playground', 'files']))
+  const after = (patch: Partial<ReturnType<typeof useUi.getState>>) => {
+    rendered.length = 0
+    act(() => useUi.setState(patch))
+    return [...rendered]
+  }
+  expect(after({ dialog: 'settings' })).toEqual([])
+  expect(after({ pane: 'left', lastChat: '/s/a', xrayOf: 'w', undoOf: 'w' })).toEqual([])
+  expect(after({ tab: 'workspace' })).toEqual(['files'])
+  expect(after({ editing: 'm1' })).toEqual(['chat'])
+  expect(after({ rightOpen: false }).sort()).toEqual(['chat', 'playground'])
+  act(() => useUi.setState({ dialog: null, pane: 'chat', lastChat: '/', xrayOf: null, undoOf: null }))
+  act(() => useUi.setState({ editing: null, rightOpen: true, tab: 'memory' }))
+})
 
 it('a splitter that is moved renders no pane again', async () => {
   vi.stubGlobal('fetch', () => new Promise(() => {}))
@@ -29,7 +68,7 @@ it('a splitter that is moved renders no pane again', async () => {
             onLeft={nothing}
             onRight={nothing}
           />
-          <Inspector onChunks={null} />
+          <Inspector back={null} />
         </Profiler>
       </SizedPane>
     </QueryClientProvider>,

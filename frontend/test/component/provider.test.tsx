@@ -2,6 +2,7 @@ import { render, screen } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { afterEach, expect, it, vi } from 'vitest'
 import { ConnectProvider } from '@/features/model/ConnectProvider'
+import { serve } from '../fetch'
 
 afterEach(() => vi.unstubAllGlobals())
 
@@ -12,10 +13,10 @@ it('a key is checked before it is kept, and a refusal is said where it was typed
     { status: 200, body: { models: ['small', 'large'] } },
     { status: 200, body: { model: 'large', label: 'Large', state: 'ready' } },
   ]
-  vi.stubGlobal('fetch', async (path: string, init: RequestInit) => {
-    asked.push([path, JSON.parse(String(init.body))])
+  serve(({ path, body: sent }) => {
+    asked.push([path, sent])
     const { status, body } = answers[asked.length - 1] ?? { status: 500, body: {} }
-    return new Response(JSON.stringify(body), { status })
+    return [status, body]
   })
   const onDone = vi.fn()
   render(<ConnectProvider onDone={onDone} />)

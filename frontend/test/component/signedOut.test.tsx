@@ -1,6 +1,6 @@
 import { renderHook } from '@testing-library/react'
 import { afterEach, expect, it, vi } from 'vitest'
-import { call } from '@/api/client'
+import { getStatus, signIn } from '@/api/endpoints'
 import { openEvents } from '@/api/events'
 import { signedIn, useSignedOut } from '@/api/signedOut'
 
@@ -15,7 +15,7 @@ const answer = (status: number) => new Response('{"code":"signed_out","message":
 
 it('shows the sign-in after a 401 of any call, until a person signs in', async () => {
   vi.stubGlobal('fetch', async () => answer(401))
-  await expect(call('/api/files')).rejects.toMatchObject({ status: 401 })
+  await expect(getStatus()).rejects.toMatchObject({ status: 401 })
   expect(isSignedOut()).toBe(true)
   signedIn()
   expect(isSignedOut()).toBe(false)
@@ -23,18 +23,19 @@ it('shows the sign-in after a 401 of any call, until a person signs in', async (
 
 it('shows no sign-in after another refusal or a wrong token', async () => {
   vi.stubGlobal('fetch', async () => answer(403))
-  await expect(call('/api/files')).rejects.toThrow()
+  await expect(getStatus()).rejects.toThrow()
   vi.stubGlobal('fetch', async () => answer(401))
-  await expect(call('/api/login', { method: 'POST' })).rejects.toThrow()
+  await expect(signIn('wrong')).rejects.toThrow()
   expect(isSignedOut()).toBe(false)
 })
 
 it('ignores a 401 of a call from before the sign-in', async () => {
-  let finish = (_: Response) => {}
-  vi.stubGlobal('fetch', () => new Promise<Response>(resolve => (finish = resolve)))
-  const asked = call('/api/files')
+  const waiting: ((answer: Response) => void)[] = []
+  vi.stubGlobal('fetch', () => new Promise<Response>(resolve => waiting.push(resolve)))
+  const asked = getStatus()
+  await vi.waitFor(() => expect(waiting).toHaveLength(1))
   signedIn()
-  finish(answer(401))
+  waiting[0]?.(answer(401))
   await expect(asked).rejects.toThrow()
   expect(isSignedOut()).toBe(false)
 })

@@ -5,6 +5,8 @@ import { Files } from '@/features/inspector/Files'
 import { isSkill } from '@/features/inspector/names'
 import { MOST_FILES, removeSkill, renameSkill } from '@/features/inspector/skill'
 import { useToasts } from '@/stores/toasts'
+import { serve as serveCalls } from '../fetch'
+import { file } from '../file'
 
 const entry = (path: string, tokens: number | null = 7): FileEntry => ({
   path,
@@ -22,16 +24,15 @@ const other = entry('skills/teapot/SKILL.md')
 function serve(files: FileEntry[], refused?: string): string[] {
   const asked: string[] = []
   useToasts.setState({ list: [] })
-  vi.stubGlobal('fetch', async (url: string, init: RequestInit = {}) => {
+  serveCalls(({ method, path: url, body }) => {
     const { pathname, searchParams } = new URL(url, 'http://x')
-    const body = init.body ? JSON.parse(String(init.body)) : {}
-    const answer = (value: unknown, status = 200) => new Response(JSON.stringify(value), { status })
-    if (pathname === '/api/files/list') return answer({ root: 'skills', files })
-    const path = body.from ?? body.trash ?? searchParams.get('path')
-    if (!init.method || init.method === 'GET') return answer({ path, content: '', etag: 'e' })
-    asked.push([init.method, path, body.to].filter(Boolean).join(' '))
-    if (path === refused) return answer({ code: 'exists', error: 'taken' }, 409)
-    return answer({ path: body.to ?? path, etag: 'e', trash: path })
+    if (pathname === '/api/files/list') return [200, { root: 'skills', files }]
+    const { from, to, trash } = (body ?? {}) as Record<string, string | undefined>
+    const path = from ?? trash ?? searchParams.get('path')
+    if (method === 'GET') return [200, { path, content: '', etag: 'e' }]
+    asked.push([method, path, to].filter(Boolean).join(' '))
+    if (path === refused) return [409, { code: 'exists', error: 'taken' }]
+    return [200, { path: to ?? path, etag: 'e', trash: path }]
   })
   return asked
 }
@@ -39,7 +40,7 @@ const toasts = () => useToasts.getState().list
 
 it('a skill is renamed with the files beside its SKILL.md, and no other skill is touched', async () => {
   const asked = serve([entry(TEA), script, picture, other])
-  expect(await renameSkill(TEA, 'skills/chai/SKILL.md')).toBeNull()
+  expect(await renameSkill(file(TEA), file('skills/chai/SKILL.md'))).toBeNull()
   expect(asked).toEqual([
     `POST ${TEA} skills/chai/SKILL.md`,
     'POST skills/tea/scripts/brew.py skills/chai/scripts/brew.py',
@@ -50,17 +51,17 @@ it('a skill is renamed with the files beside its SKILL.md, and no other skill is
 
 it('nothing moves where SKILL.md may not, and what stays is named', async () => {
   const asked = serve([entry(TEA), script], TEA)
-  expect(await renameSkill(TEA, 'skills/chai/SKILL.md')).not.toBeNull()
+  expect(await renameSkill(file(TEA), file('skills/chai/SKILL.md'))).not.toBeNull()
   expect(asked).toHaveLength(1)
   serve([entry(TEA), script, picture], script.path)
-  expect(await renameSkill(TEA, 'skills/chai/SKILL.md')).toBeNull()
+  expect(await renameSkill(file(TEA), file('skills/chai/SKILL.md'))).toBeNull()
   expect(toasts().map(({ tone }) => tone)).toEqual(['bad'])
   expect(toasts()[0]?.text).toContain(script.path)
 })
 
 it('a skill is deleted with all its files, and one toast brings all of them back', async () => {
   const asked = serve([entry(TEA), script, picture, other])
-  await removeSkill(TEA)
+  await removeSkill(file(TEA))
   expect(asked).toEqual([TEA, script.path, picture.path].map(path => `DELETE ${path}`))
   expect(toasts().map(({ text }) => text)).toEqual(['Deleted the skill tea: 3 files'])
   toasts()[0]?.action?.run()
@@ -71,11 +72,11 @@ it('a skill is deleted with all its files, and one toast brings all of them back
 
 it('a skill of one file is deleted as any file is, and one of too many not at all', async () => {
   const asked = serve([entry(TEA), other])
-  await removeSkill(TEA)
+  await removeSkill(file(TEA))
   expect([asked, toasts()[0]?.text]).toEqual([[`DELETE ${TEA}`], `Deleted ${TEA}`])
   const many = Array.from({ length: MOST_FILES }, (_, i) => entry(`skills/tea/${i}.md`))
   const none = serve([entry(TEA), ...many])
-  await removeSkill(TEA)
+  await removeSkill(file(TEA))
   expect([none, toasts()[0]?.tone]).toEqual([[], 'bad'])
 })
 
@@ -93,5 +94,5 @@ it('a skill tells what its SKILL.md costs', () => {
     />,
   )
   expect(screen.getByTitle(TEA).textContent).toContain('1,234 tokens')
-  expect(isSkill(TEA) && !isSkill(script.path)).toBe(true)
+  expect(isSkill(file(TEA)) && !isSkill(file(script.path))).toBe(true)
 })

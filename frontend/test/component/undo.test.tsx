@@ -4,6 +4,7 @@ import userEvent from '@testing-library/user-event'
 import { afterEach, expect, it, vi } from 'vitest'
 import { queryClient } from '@/api/queries'
 import UndoWork from '@/features/undo/UndoWork'
+import { serve } from '../fetch'
 
 afterEach(() => {
   vi.unstubAllGlobals()
@@ -12,9 +13,9 @@ afterEach(() => {
 
 function show(status: number, body: unknown) {
   const asked: string[] = []
-  vi.stubGlobal('fetch', async (path: string) => {
+  serve(({ path }) => {
     asked.push(path)
-    return new Response(JSON.stringify(body), { status })
+    return [status, body]
   })
   const onUndo = vi.fn()
   const dialog = <UndoWork open onOpenChange={() => {}} sessionId="s" work="w 1" onUndo={onUndo} />

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { act, render, screen } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -9,16 +7,14 @@ import { ModelPicker } from '@/features/model/ModelPicker'
 import { levelWord, sandboxNote } from '@/features/settings/sandbox'
 import { sayOfServer, setLang } from '@/lib/i18n'
 import type { Say } from '@/lib/server'
+import { rustStrings } from '../rust'
 
 const zh: Say = (key, about) => sayOfServer('zh', key, about)
-/** A Rust file, with the strings that go on in the next line in one. */
-const source = (path: string): string =>
-  readFileSync(join(process.cwd(), '../src', path), 'utf8').replace(/\\\n\s*/g, '')
 
 afterEach(() => act(() => setLang('en')))
 
 describe('the sandbox', () => {
-  const rust = source('sandbox/mod.rs')
+  const rust = rustStrings('sandbox/mod.rs')
   const told = (code: string, about: Record<string, string> = {}) =>
     sandboxNote(zh, { level: 'standard', note: 'in English', code, about })
 
@@ -30,7 +26,7 @@ describe('the sandbox', () => {
   })
 
   it('has a sentence for every code of the server', () => {
-    const codes = [...source('sandbox/holds.rs').matchAll(/Self::\w+[^=]*=> "(\w+)"/g)].map(
+    const codes = [...rustStrings('sandbox/status.rs').matchAll(/Self::\w+[^=]*=> "(\w+)"/g)].map(
       ([, code]) => code,
     )
     expect(codes).toEqual(['off', 'standard', 'strict', 'no_landlock', 'no_bubblewrap'])
@@ -68,7 +64,7 @@ const status = (given: Partial<ModelStatus>): ModelStatus => ({
 
 describe('the dialog of the model', () => {
   const show = (model: ModelStatus) => render(<ModelDialog model={model} open onOpenChange={() => {}} />)
-  const [none] = /No model is connected[^"]*/.exec(source('engine/models.rs')) ?? ['']
+  const [none] = /No model is connected[^"]*/.exec(rustStrings('engine')) ?? ['']
 
   it('says once that there is none, in either language', async () => {
     expect(none.length).toBeGreaterThan(100)
@@ -92,7 +88,7 @@ it('where a model was set up is said in the language of the page, names stay', a
     'environment',
     '.env',
     'config.yml',
-    /\("?(found [^"]+)"\.to_owned/.exec(source('cli/serve.rs').replace('endpoint, ', ''))?.[1] ?? '',
+    /"(found [^"]+)"\.to_owned/.exec(rustStrings('engine'))?.[1] ?? '',
     'the moon',
   ]
   const available = from.map((from, i): Candidate => {

@@ -7,6 +7,7 @@ import { setAutosave, useAutosave } from '@/stores/autosave'
 import { bufferOf, useBuffers } from '@/stores/buffers'
 import { useToasts } from '@/stores/toasts'
 import { useUi } from '@/stores/ui'
+import { file } from '../file'
 
 vi.mock('@/api/endpoints', async original => ({
   ...(await original<typeof import('@/api/endpoints')>()),
@@ -17,7 +18,13 @@ vi.mock('@/api/endpoints', async original => ({
 const usual = useAutosave.getState()
 beforeEach(() => {
   vi.useFakeTimers()
-  vi.mocked(readFile).mockImplementation(async path => ({ path, content: 'old', etag: 'e1', tokens: 1 }))
+  vi.mocked(readFile).mockImplementation(async path => ({
+    path,
+    content: 'old',
+    etag: 'e1',
+    size: 3,
+    tokens: 1,
+  }))
   vi.mocked(writeFile).mockImplementation(async path => ({ path, etag: 'e2', tokens: 1 }) as never)
 })
 afterEach(() => {
@@ -32,18 +39,18 @@ const written = () => vi.mocked(writeFile).mock.calls.map(([path, content]) => [
 const wait = (ms: number) => vi.advanceTimersByTimeAsync(ms)
 
 it('saves memory when nobody has typed for a while, and skills when somebody says so', async () => {
-  await open('memory/a.md')
-  edit('memory/a.md', 'new')
+  await open(file('memory/a.md'))
+  edit(file('memory/a.md'), 'new')
   await wait(IDLE_MS - 1)
-  edit('memory/a.md', 'newer')
+  edit(file('memory/a.md'), 'newer')
   await wait(IDLE_MS - 1)
   expect(written()).toEqual([])
   await wait(1)
   expect(written()).toEqual([['memory/a.md', 'newer']])
-  await open('skills/x/SKILL.md')
-  edit('skills/x/SKILL.md', 'new')
+  await open(file('skills/x/SKILL.md'))
+  edit(file('skills/x/SKILL.md'), 'new')
   await wait(10 * IDLE_MS)
-  saveUnasked('skills/x/SKILL.md')
+  saveUnasked(file('skills/x/SKILL.md'))
   expect(written()).toHaveLength(1)
 })
 
@@ -56,79 +63,79 @@ it('follows the choice for each kind, and keeps it', async () => {
     skills: true,
   })
   for (const path of ['memory/a.md', 'skills/x/SKILL.md']) {
-    await open(path)
-    edit(path, 'new')
+    await open(file(path))
+    edit(file(path), 'new')
   }
   await wait(IDLE_MS)
   expect(written()).toEqual([['skills/x/SKILL.md', 'new']])
 })
 
 it('waits while a question is open or somebody looks at the difference', async () => {
-  await open('memory/a.md')
-  edit('memory/a.md', 'new')
-  await compare('memory/a.md')
+  await open(file('memory/a.md'))
+  edit(file('memory/a.md'), 'new')
+  await compare(file('memory/a.md'))
   await wait(10 * IDLE_MS)
   expect(written()).toEqual([])
   useBuffers.setState({ comparing: null })
   vi.mocked(writeFile).mockRejectedValueOnce(new TypeError('offline'))
-  saveUnasked('memory/a.md')
+  saveUnasked(file('memory/a.md'))
   await wait(10 * IDLE_MS)
   expect(written()).toHaveLength(1)
-  expect(bufferOf('memory/a.md')?.state.kind).toBe('dirty')
+  expect(bufferOf(file('memory/a.md'))?.state.kind).toBe('dirty')
 })
 
 it('saves what was typed while a save was on its way', async () => {
-  await open('memory/a.md')
-  edit('memory/a.md', 'one')
+  await open(file('memory/a.md'))
+  edit(file('memory/a.md'), 'one')
   vi.mocked(writeFile).mockImplementationOnce(async () => {
-    edit('memory/a.md', 'one two')
+    edit(file('memory/a.md'), 'one two')
     return { etag: 'e2', tokens: 1 } as never
   })
-  await save('memory/a.md')
+  await save(file('memory/a.md'))
   await wait(IDLE_MS)
   expect(written().map(([, content]) => content)).toEqual(['one', 'one two'])
 })
 
 it('does not save by itself what cannot be read, and by hand only the second time', async () => {
-  const path = 'knowledge/a.json'
-  await open(path)
-  edit(path, '{"a": ')
+  const json = file('knowledge/a.json')
+  await open(json)
+  edit(json, '{"a": ')
   await wait(IDLE_MS)
-  expect(bufferOf(path)?.problem).toContain('by itself once that is right')
-  await save(path)
-  expect(bufferOf(path)?.problem).toContain('Save again')
+  expect(bufferOf(json)?.problem).toContain('by itself once that is right')
+  await save(json)
+  expect(bufferOf(json)?.problem).toContain('Save again')
   expect(written()).toEqual([])
-  edit(path, '{"a":')
-  await save(path)
+  edit(json, '{"a":')
+  await save(json)
   expect(written()).toEqual([])
-  await save(path)
-  expect(written()).toEqual([[path, '{"a":']])
+  await save(json)
+  expect(written()).toEqual([[`${json}`, '{"a":']])
 })
 
 it('finds the fault in JSON, YAML and the head of a skill, and none where no program reads', async () => {
-  expect(await faultIn('knowledge/a.json', '{"a": 1}')).toBeNull()
-  expect(await faultIn('knowledge/a.json', '')).toBeNull()
-  expect(await faultIn('knowledge/a.json', '{a}')).toMatch(/JSON/)
-  expect(await faultIn('knowledge/a.yaml', 'a: 1\n---\nb: [2]\n')).toBeNull()
-  expect(await faultIn('knowledge/a.yml', 'a: [1\nb: 2\n')).toMatch(/line 2/)
-  expect(await faultIn('skills/x/SKILL.md', '---\nname: x\n---\n: [ not YAML\n')).toBeNull()
-  expect(await faultIn('skills/x/SKILL.md', '---\nname: "x\n---\nText.\n')).not.toBeNull()
-  expect(await faultIn('memory/a.md', '---\nname: "x\n---\n')).toBeNull()
+  expect(await faultIn(file('knowledge/a.json'), '{"a": 1}')).toBeNull()
+  expect(await faultIn(file('knowledge/a.json'), '')).toBeNull()
+  expect(await faultIn(file('knowledge/a.json'), '{a}')).toMatch(/JSON/)
+  expect(await faultIn(file('knowledge/a.yaml'), 'a: 1\n---\nb: [2]\n')).toBeNull()
+  expect(await faultIn(file('knowledge/a.yml'), 'a: [1\nb: 2\n')).toMatch(/line 2/)
+  expect(await faultIn(file('skills/x/SKILL.md'), '---\nname: x\n---\n: [ not YAML\n')).toBeNull()
+  expect(await faultIn(file('skills/x/SKILL.md'), '---\nname: "x\n---\nText.\n')).not.toBeNull()
+  expect(await faultIn(file('memory/a.md'), '---\nname: "x\n---\n')).toBeNull()
 })
 
 it('shows what miniclaw made of the open file, and says nothing of what others did', async () => {
   const path = 'memory/a.md'
-  await open(path)
-  useUi.setState({ file: path })
+  await open(file(path))
+  useUi.setState({ file: file(path) })
   for (const by of ['disk', 'run'] as const) {
     const content = `by ${by}`
-    vi.mocked(readFile).mockImplementation(async () => ({ path, content, etag: by, tokens: 1 }))
-    await diskChanged(path, by, by)
-    expect(bufferOf(path)?.text).toBe(content)
+    vi.mocked(readFile).mockImplementation(async () => ({ path, content, etag: by, size: 7, tokens: 1 }))
+    await diskChanged(file(path), by, by)
+    expect(bufferOf(file(path))?.text).toBe(content)
   }
   const told = useToasts.getState().list
   expect(told.map(toast => toast.text)).toEqual(['memory/a.md was changed by miniclaw.'])
   told[0]?.action?.run()
-  expect(useBuffers.getState().comparing).toEqual({ path, disk: 'by disk' })
+  expect(useBuffers.getState().comparing).toEqual({ file: file(path), disk: 'by disk' })
   useToasts.setState({ list: [] })
 })

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { advanceBuffer, type Buffer, type BufferEvent, openBuffer } from '@/features/editor/buffer'
 import { smallestChange } from '@/features/editor/replace'
+import { file } from '../file'
 
-const opened = openBuffer('memory/USER.md', 'one', 'e1', 1)
+const opened = openBuffer(file('memory/USER.md'), 'one', 'e1', 1)
 const run = (...events: BufferEvent[]): Buffer => events.reduce(advanceBuffer, opened)
 const edited: BufferEvent = { type: 'edited', text: 'two' }
 const changed: BufferEvent = { type: 'disk_changed', etag: 'e2', by: 'disk' }

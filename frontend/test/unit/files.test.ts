@@ -4,29 +4,30 @@ import { ApiError } from '@/api/client'
 import type { TextTokens } from '@/api/types'
 import { budgetOf } from '@/features/editor/budget'
 import { cutAt } from '@/features/editor/cut'
-import { draftOf, nameIn, renamed, uploadPath } from '@/features/inspector/names'
+import { draftOf, nameIn, renamed, uploadTo } from '@/features/inspector/names'
 import { MOST_BYTES, uploadOne } from '@/features/inspector/upload'
+import { file } from '../file'
 
 it('a name stands for a path of its folder, or for none', () => {
-  expect(draftOf('memory', 'plans/autumn')?.path).toBe('memory/plans/autumn.md')
+  expect(draftOf('memory', 'plans/autumn')?.file).toBe(file('memory/plans/autumn.md'))
   expect(['../x', '.env', 'a/.b', '', 'a//b', 'a/..'].map(name => draftOf('memory', name))).toEqual(
     Array(6).fill(null),
   )
-  expect(nameIn('skills/tea/SKILL.md')).toBe('tea')
-  expect(nameIn('knowledge/a/b.md')).toBe('a/b.md')
-  expect(renamed('skills/tea/SKILL.md', 'green-tea')).toBe('skills/green-tea/SKILL.md')
-  expect(renamed('skills/tea/SKILL.md', 'Green Tea')).toBeNull()
-  expect(renamed('knowledge/a/b.md', ' 茶/c.md ')).toBe('knowledge/茶/c.md')
-  expect(renamed('knowledge/a/b.md', '../c.md')).toBeNull()
-  expect(uploadPath('skills', 'Weather.md')).toBe('skills/weather/SKILL.md')
-  expect([uploadPath('skills', 'SKILL.md'), uploadPath('skills', 'a.txt')]).toEqual([null, null])
-  expect([uploadPath('memory', '.env'), uploadPath('memory', 'a.txt')]).toEqual([null, 'memory/a.txt'])
+  expect(nameIn(file('skills/tea/SKILL.md'))).toBe('tea')
+  expect(nameIn(file('knowledge/a/b.md'))).toBe('a/b.md')
+  expect(renamed(file('skills/tea/SKILL.md'), 'green-tea')).toBe(file('skills/green-tea/SKILL.md'))
+  expect(renamed(file('skills/tea/SKILL.md'), 'Green Tea')).toBeNull()
+  expect(renamed(file('knowledge/a/b.md'), ' 茶/c.md ')).toBe(file('knowledge/茶/c.md'))
+  expect(renamed(file('knowledge/a/b.md'), '../c.md')).toBeNull()
+  expect(uploadTo('skills', 'Weather.md')).toBe(file('skills/weather/SKILL.md'))
+  expect([uploadTo('skills', 'SKILL.md'), uploadTo('skills', 'a.txt')]).toEqual([null, null])
+  expect([uploadTo('memory', '.env'), uploadTo('memory', 'a.txt')]).toEqual([null, file('memory/a.txt')])
 })
 
 it('an upload takes texts, overwrites nothing, and says what was wrong', async () => {
   const write = vi.fn(async (_: string, __: string) => ({}))
   const put = (name: string, content: BlobPart) => uploadOne('memory', new File([content], name), write)
-  expect(await put('a.md', '茶')).toEqual({ kind: 'done', path: 'memory/a.md' })
+  expect(await put('a.md', '茶')).toEqual({ kind: 'done', file: file('memory/a.md') })
   expect(write).toHaveBeenLastCalledWith('memory/a.md', '茶')
   const reasons = [
     await put('.env', 'KEY=1'),

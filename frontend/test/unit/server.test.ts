@@ -1,18 +1,17 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
-import { ApiError } from '@/api/client'
-import { sayOfServer, setLang } from '@/lib/i18n'
+import { describe, expect, it, vi } from 'vitest'
+import { ApiError, hasCode } from '@/api/client'
+import { getStatus } from '@/api/endpoints'
+import { sayOfServer, setLang, t } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
 import { becauseIn, failureIn, type Say, unreadableIn } from '@/lib/server'
 import { server } from '@/locales/zh/server'
 import { advance } from '@/thread/advance'
 import { fromHistory } from '@/thread/history'
 import { emptyThread } from '@/thread/model'
+import { rustSource } from '../rust'
 import { FRAMES, historyAt } from './frames'
 
 const zh: Say = (key, about) => sayOfServer('zh', key, about)
-const source = (path: string): string => readFileSync(join(process.cwd(), '../src', path), 'utf8')
 const inQuotes = (text: string): string[] => [...text.matchAll(/"([a-z_]+)"/g)].map(([, word]) => word ?? '')
 const bodyOf = (text: string, head: string): string => {
   const from = text.indexOf(head)
@@ -22,7 +21,7 @@ const bodyOf = (text: string, head: string): string => {
 
 describe('why a file cannot be read', () => {
   it('has a sentence for every code of the server', () => {
-    const codes = inQuotes(bodyOf(source('retrieval/extract/mod.rs'), 'pub fn code(&self)'))
+    const codes = inQuotes(bodyOf(rustSource('retrieval/extract/mod.rs'), 'pub fn code(&self)'))
     expect(codes.length).toBeGreaterThan(10)
     for (const code of codes) expect(server, code).toHaveProperty([`unreadable.${code}`])
   })
@@ -62,14 +61,14 @@ describe('why a work failed', () => {
 
   it('has a sentence for every code of the server', () => {
     const keys = Object.keys(server).map(key => key.split('.')[0])
-    const codes = inQuotes(bodyOf(source('provider/error.rs'), 'pub fn code(&self)'))
+    const codes = inQuotes(bodyOf(rustSource('provider/error.rs'), 'pub fn code(&self)'))
     expect(codes.length).toBeGreaterThan(10)
     for (const code of codes) expect(keys, code).toContain(code)
-    const about = source('provider/about.rs')
+    const about = rustSource('provider/about.rs')
     for (const [type, code] of [
       ['Key', 'auth'],
       ['Phase', 'timeout'],
-      ['Trouble', 'unreachable'],
+      ['ConnectionFailure', 'unreachable'],
     ]) {
       const words = inQuotes(bodyOf(about, `impl ${type} {`))
       expect(words.length, type).toBeGreaterThan(1)
@@ -108,8 +107,40 @@ it('an answer of the server is said in the language of the page, where that has 
   await setLang('zh')
   expect(reasonOf(answered)).toMatch(/^Ollama 的模型 m /)
   expect(reasonOf(new ApiError(502, { ...body, about: { provider: 7 } }))).toBe('It returned nothing.')
-  expect(reasonOf(new ApiError(404, { code: 'not_found', message: 'Gone.' }))).toBe('Gone.')
+  expect(reasonOf(new ApiError(404, { code: 'not_found', message: 'Gone.' }))).toBe(server.not_found)
+  expect(reasonOf(new ApiError(400, { code: 'bad_path', message: 'No .. in it.' }))).toBe('No .. in it.')
   await setLang('en')
+  expect(reasonOf(new ApiError(404, { code: 'not_found', message: 'Gone.' }))).toBe('Gone.')
+})
+
+it('a code of the API has a sentence, or its message alone says what is wrong', () => {
+  const source = rustSource('api/error.rs')
+  const codes = [...source.matchAll(/(?:StatusCode::\w+,|bad_request\()\s*"(\w+)"/g)].map(([, code]) => code)
+  expect(codes.length).toBeGreaterThan(25)
+  const inMessage = [
+    'bad_arguments',
+    'bad_path',
+    'bad_session_id',
+    'io',
+    'refused',
+    'stays_archived',
+    'too_large',
+  ]
+  const inPage = ['disk_full', 'unknown_model']
+  for (const code of new Set(codes)) {
+    const isSaid = sayOfServer('zh', code ?? '') !== null
+    expect(isSaid, code).toBe(!inMessage.includes(code ?? '') && !inPage.includes(code ?? ''))
+  }
+})
+
+it('a call without an answer is said in the words of the page', async () => {
+  vi.stubGlobal('fetch', async () => {
+    throw new TypeError('Failed to fetch')
+  })
+  const error: unknown = await getStatus().catch((error: unknown) => error)
+  vi.unstubAllGlobals()
+  expect(hasCode(error, 'no_answer')).toBe(true)
+  expect(reasonOf(error)).toBe(t('noAnswer'))
 })
 
 describe('why a person is asked', () => {
@@ -129,7 +160,7 @@ describe('why a person is asked', () => {
   })
 
   it('has words for every reason of the server', () => {
-    const policy = source('tools/policy.rs')
+    const policy = rustSource('tools/policy.rs')
     const codes = [...policy.matchAll(/\basks\(\s*"(\w+)"/g)].map(([, code]) => code)
     expect(new Set(codes)).toEqual(
       new Set(['persona', 'network', 'reads', 'outside', 'unfenced', 'configured']),

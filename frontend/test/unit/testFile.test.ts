@@ -1,6 +1,8 @@
-import { expect, it, vi } from 'vitest'
+import { expect, it } from 'vitest'
 import type { Hit } from '@/api/types'
 import { addTest, appended, testLine } from '@/features/playground/testFile'
+import { t } from '@/lib/i18n'
+import { serve } from '../fetch'
 
 const found: Hit = {
   text: 'Put it into .env.',
@@ -15,32 +17,28 @@ const LINE = '{"query":"Where?","file":"setup/keys.md","heading":"Keys"}'
 function disk(content: string | null, interfere?: string) {
   let now = content
   let meddling = interfere
-  const answer = (status: number, body: object) => new Response(JSON.stringify(body), { status })
-  vi.stubGlobal('fetch', async (_url: string, init: RequestInit) => {
-    if (init.method === 'GET') {
+  serve(({ method, headers, body }) => {
+    if (method === 'GET') {
       return now === null
-        ? answer(404, { code: 'not_found', message: 'no' })
-        : answer(200, { path: 'knowledge/tests.jsonl', content: now, etag: `v${now.length}` })
+        ? [404, { code: 'not_found', message: 'no' }]
+        : [200, { path: 'knowledge/tests.jsonl', content: now, etag: `v${now.length}` }]
     }
     if (meddling !== undefined) {
       now = meddling
       meddling = undefined
     }
-    const headers = new Headers(init.headers)
     const fits =
       now === null ? headers.get('If-None-Match') === '*' : headers.get('If-Match') === `"v${now.length}"`
-    if (!fits) return answer(412, { code: 'changed', message: 'changed' })
-    now = JSON.parse(String(init.body)).content
-    return answer(200, { path: '', etag: 'new' })
+    if (!fits) return [412, { code: 'changed_on_disk', message: 'changed' }]
+    now = (body as { content: string }).content
+    return [200, { path: '', etag: 'new' }]
   })
   return () => now
 }
 
 it('a test names the question, the file below its folder, and the last heading', () => {
-  expect(testLine('Where?', 'knowledge', found)).toBe(LINE)
-  expect(testLine('Where?', 'memory', { source: 'memory/MEMORY.md' })).toBe(
-    '{"query":"Where?","file":"MEMORY.md"}',
-  )
+  expect(testLine('Where?', found)).toBe(LINE)
+  expect(testLine('Where?', { source: 'memory/MEMORY.md' })).toBe('{"query":"Where?","file":"MEMORY.md"}')
 })
 
 it('is a line of its own, also after a line without an end', () => {
@@ -65,4 +63,9 @@ it('adds nothing twice', async () => {
   const read = disk(`{"query":"a"}\n${LINE}\n`)
   expect(await addTest('knowledge', 'Where?', found)).toEqual({ kind: 'known', line: 2 })
   expect(read()).toBe(`{"query":"a"}\n${LINE}\n`)
+})
+
+it('says why nothing was added by the code of the answer', async () => {
+  serve(() => [507, { code: 'disk_full', message: 'ENOSPC' }])
+  expect(await addTest('knowledge', 'Where?', found)).toEqual({ kind: 'failed', reason: t('diskFull') })
 })

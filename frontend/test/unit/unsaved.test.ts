@@ -2,22 +2,21 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { compare, keepMine, save } from '@/features/editor/actions'
 import { advanceBuffer, type Buffer, type BufferEvent, isOfDisk, openBuffer } from '@/features/editor/buffer'
 import { bufferOf, putFile, useBuffers } from '@/stores/buffers'
+import { serve as serveCalls } from '../fetch'
+import { file } from '../file'
 
 const PATH = 'workspace/a.txt'
-const opened = openBuffer(PATH, 'one', 'e1', 1)
+const FILE = file(PATH)
+const opened = openBuffer(FILE, 'one', 'e1', 1)
 const run = (...events: BufferEvent[]): Buffer => events.reduce(advanceBuffer, opened)
 const edited: BufferEvent = { type: 'edited', text: 'two' }
 const changed: BufferEvent = { type: 'disk_changed', etag: 'e2', by: 'run' }
 const failed: BufferEvent = { type: 'save_failed', reason: 'no room' }
-const open = (buffer: Buffer) => putFile(PATH, { phase: 'open', buffer })
+const open = (buffer: Buffer) => putFile(FILE, { phase: 'open', buffer })
 
 /** What each request is answered with, by its method. */
-function serve(answers: Record<string, [number, unknown]>): void {
-  vi.stubGlobal('fetch', async (_: string, init: RequestInit = {}) => {
-    const [status, body] = answers[init.method ?? 'GET'] ?? [500, {}]
-    return new Response(JSON.stringify(body), { status })
-  })
-}
+const serve = (answers: Record<string, [number, unknown]>): void =>
+  serveCalls(({ method }) => answers[method] ?? [500, {}])
 afterEach(() => {
   vi.unstubAllGlobals()
   useBuffers.setState({ files: {}, comparing: null })
@@ -40,30 +39,30 @@ describe('a text that could not be saved', () => {
   it('can be saved again where the file is gone, though nothing was typed', async () => {
     open(run({ type: 'disk_deleted' }))
     serve({ POST: [507, { code: 'disk_full', error: 'full' }] })
-    await save(PATH)
-    expect(bufferOf(PATH)?.state.kind).toBe('deleted')
+    await save(FILE)
+    expect(bufferOf(FILE)?.state.kind).toBe('deleted')
     serve({ POST: [200, { path: PATH, etag: 'e9' }] })
-    await save(PATH)
-    expect(bufferOf(PATH)?.state.kind).toBe('clean')
+    await save(FILE)
+    expect(bufferOf(FILE)?.state.kind).toBe('clean')
   })
 
   it('is still in question where the other version could not be read', async () => {
     open(run(edited, changed))
     serve({})
-    await compare(PATH)
-    expect(bufferOf(PATH)).toMatchObject({ state: { kind: 'conflict', etag: 'e2' } })
-    expect(bufferOf(PATH)?.problem).not.toBeNull()
+    await compare(FILE)
+    expect(bufferOf(FILE)).toMatchObject({ state: { kind: 'conflict', etag: 'e2' } })
+    expect(bufferOf(FILE)?.problem).not.toBeNull()
     serve({ POST: [200, { path: PATH, etag: 'e3' }] })
-    await keepMine(PATH)
-    expect(bufferOf(PATH)?.state.kind).toBe('clean')
+    await keepMine(FILE)
+    expect(bufferOf(FILE)?.state.kind).toBe('clean')
   })
 })
 
 it('a comparison that finds another version on disk raises the question', async () => {
   open(run(edited))
   serve({ GET: [200, { path: PATH, content: 'theirs', etag: '"e5"' }] })
-  await compare(PATH)
-  expect(bufferOf(PATH)?.state).toEqual({ kind: 'conflict', etag: '"e5"', by: 'disk' })
+  await compare(FILE)
+  expect(bufferOf(FILE)?.state).toEqual({ kind: 'conflict', etag: '"e5"', by: 'disk' })
   expect(useBuffers.getState().comparing?.disk).toBe('theirs')
 })
 

@@ -1,20 +1,18 @@
 //! What waits for a person, their answers, and what they allowed for good.
 
 use axum::Json;
+use axum::extract::Path;
 use axum::extract::rejection::JsonRejection;
-use axum::extract::{Path, State};
-use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::api::app::App;
 use crate::api::error::{ApiError, ErrorBody};
-use crate::domain::{Approval, Decision, Remembered, Scope};
-use crate::engine::approvals::Wish;
+use crate::api::security::caller::Caller;
+use crate::domain::{Approval, Decision, RememberedCall, Scope};
+use crate::engine::approvals::ApprovalResponse;
 use crate::engine::blocking;
 
-/// Proves that the answer comes from the page: only that was given it.
-pub const SECRET_HEADER: HeaderName = HeaderName::from_static("x-miniclaw-secret");
 /// The longest reason for a denial, in characters.
 const MAX_REASON: usize = 2_000;
 
@@ -71,8 +69,8 @@ pub struct Removed {
 
 /// The calls that wait for a person, of all sessions.
 #[utoipa::path(get, path = "/api/approvals", tag = "approvals", responses((status = 200, body = ApprovalList)))]
-pub async fn list(State(app): State<App>) -> Json<ApprovalList> {
-    Json(ApprovalList { approvals: app.engine.services().approvals.list() })
+pub async fn list(caller: Caller) -> Json<ApprovalList> {
+    Json(ApprovalList { approvals: caller.tenant().approvals.list() })
 }
 
 /// Answers. It counts once, for what was shown, and only with the secret that the page was given.
@@ -82,12 +80,11 @@ pub async fn list(State(app): State<App>) -> Json<ApprovalList> {
               (status = 404, body = ErrorBody),
               (status = 409, description = "already_answered, expired, hash_differs or never_always", body = ErrorBody)))]
 pub async fn answer(
-    State(app): State<App>,
+    caller: Caller,
     Path(id): Path<String>,
-    headers: HeaderMap,
     request: Result<Json<AnswerRequest>, JsonRejection>,
 ) -> Result<Json<AnswerGiven>, ApiError> {
-    is_the_page(&app, &headers)?;
+    caller.require_page()?;
     let Json(request) = request.map_err(|rejection| ApiError::bad_request("bad_json", rejection.body_text()))?;
     let AnswerRequest { decision, hash, arguments, reason } = request;
     let reason = reason.map(|reason| reason.trim().to_owned()).filter(|reason| !reason.is_empty());
@@ -95,24 +92,24 @@ pub async fn answer(
         return Err(ApiError::bad_request("too_long", format!("a reason has at most {MAX_REASON} characters")));
     }
     let wish = match decision {
-        Verdict::Approve => Wish::Approve(arguments),
+        Verdict::Approve => ApprovalResponse::Approve(arguments),
         Verdict::Deny | Verdict::Always if arguments.is_some() => {
             return Err(ApiError::bad_request("bad_arguments", "changed arguments go with \"approve\" only"));
         }
-        Verdict::Deny => Wish::Deny(reason),
-        Verdict::Always => Wish::Always,
+        Verdict::Deny => ApprovalResponse::Deny(reason),
+        Verdict::Always => ApprovalResponse::Always,
     };
-    let given = app.engine.answer(&id, &hash, wish).await?;
+    let given = caller.engine.answer(&id, &hash, wish).await?;
     Ok(Json(AnswerGiven { decision: given.decision, scope: given.scope }))
 }
 
 /// The calls that are not asked about any more.
 #[utoipa::path(get, path = "/api/approvals/always", tag = "approvals", responses((status = 200, body = AlwaysRules)))]
-pub async fn rules(State(app): State<App>) -> Result<Json<AlwaysRules>, ApiError> {
-    let home = app.engine.services().home.clone();
+pub async fn rules(caller: Caller) -> Result<Json<AlwaysRules>, ApiError> {
+    let home = caller.tenant().home.clone();
     let rules = blocking(move || Ok(home.remembered())).await?;
     let rules = rules.into_iter().map(|rule| {
-        let Remembered { id, tool, arguments, added_at, .. } = rule;
+        let RememberedCall { id, tool, arguments, added_at, .. } = rule;
         AlwaysRule { id, tool, arguments, added_at }
     });
     Ok(Json(AlwaysRules { rules: rules.collect() }))
@@ -122,26 +119,11 @@ pub async fn rules(State(app): State<App>) -> Result<Json<AlwaysRules>, ApiError
 #[utoipa::path(delete, path = "/api/approvals/always/{id}", tag = "approvals",
     params(("id" = String, Path), ("X-Miniclaw-Secret" = String, Header)),
     responses((status = 200, body = Removed), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
-pub async fn remove_rule(
-    State(app): State<App>,
-    Path(id): Path<String>,
-    headers: HeaderMap,
-) -> Result<Json<Removed>, ApiError> {
-    is_the_page(&app, &headers)?;
-    let home = app.engine.services().home.clone();
-    if blocking(move || home.forget_remembered(&id)).await? {
+pub async fn remove_rule(caller: Caller, Path(id): Path<String>) -> Result<Json<Removed>, ApiError> {
+    caller.require_page()?;
+    let tenant = caller.tenant();
+    if tenant.tree.forget_remembered(tenant.claim, id).await? {
         return Ok(Json(Removed { removed: true }));
     }
     Err(ApiError::new(StatusCode::NOT_FOUND, "not_found", "there is no such rule"))
-}
-
-pub(in crate::api) fn is_the_page(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
-    let mut given = headers.get_all(SECRET_HEADER).iter();
-    match (given.next(), given.next()) {
-        (Some(secret), None) if secret.to_str().is_ok_and(|secret| app.secret.is(secret)) => Ok(()),
-        _ => {
-            let message = "only the page of this server may answer; load it again if the server was started anew";
-            Err(ApiError::new(StatusCode::FORBIDDEN, "no_secret", message))
-        }
-    }
 }

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use axum::Json;
+use axum::extract::Path;
 use axum::extract::rejection::JsonRejection;
-use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
-use crate::api::app::App;
 use crate::api::error::{ApiError, ErrorBody};
+use crate::api::security::caller::Caller;
 use crate::domain::attachment::{MOST_FILES, NotAttached, checked_together};
 use crate::domain::picture::head;
 use crate::domain::{Attachment, NewPicture, Prompt, SessionId};
@@ -64,11 +64,11 @@ pub struct AttachmentTokens {
 #[utoipa::path(post, path = "/api/tokens/attachment", tag = "tokens", request_body = Attached,
     responses((status = 200, body = AttachmentTokens), (status = 413, body = ErrorBody), (status = 422, body = ErrorBody)))]
 pub async fn attachment_tokens(
-    State(app): State<App>,
+    caller: Caller,
     request: Result<Json<Attached>, JsonRejection>,
 ) -> Result<Json<AttachmentTokens>, ApiError> {
     let Json(file) = request?;
-    let services = app.engine.services().clone();
+    let tenant = caller.tenant().clone();
     let counted = blocking(move || {
         // There is no session that could have kept it.
         let (attachment, picture) = match taken(file, &|_| None) {
@@ -77,7 +77,7 @@ pub async fn attachment_tokens(
         };
         let (tokens, bytes) = match (&attachment.picture, picture) {
             (Some(picture), Some(new)) => (picture.tokens(), new.bytes.len()),
-            _ => (services.tokens.count(&attachment.block()), attachment.content.len()),
+            _ => (tenant.runtime.tokens.count(&attachment.block()), attachment.content.len()),
         };
         Ok(Ok(AttachmentTokens { name: attachment.name, extension: attachment.extension, bytes, tokens }))
     });
@@ -86,7 +86,7 @@ pub async fn attachment_tokens(
 
 /// What a person says, when it says something and is not absurdly long.
 pub(in crate::api) async fn prompt(
-    app: &App,
+    caller: &Caller,
     session: &SessionId,
     message: String,
     files: Vec<Attached>,
@@ -102,9 +102,9 @@ pub(in crate::api) async fn prompt(
     if files.len() > MOST_FILES {
         return Err(NotAttached::TooMany(files.len()).into());
     }
-    let (home, session) = (app.engine.services().home.clone(), session.clone());
+    let session_files = caller.tenant().home.session_files(session);
     let all = blocking(move || {
-        let kept = |hash: &str| home.picture(&session, hash);
+        let kept = |hash: &str| session_files.picture(hash);
         Ok(files.into_iter().map(|file| taken(file, &kept)).collect::<Result<Vec<_>, _>>())
     });
     let (attachments, pictures): (Vec<_>, Vec<_>) =
@@ -135,12 +135,12 @@ fn taken(
     params(("id" = String, Path), ("hash" = String, Path, description = "SHA-256 of its bytes, in hexadecimal")),
     responses((status = 200, description = "PNG, JPEG, WebP or GIF", body = Vec<u8>, content_type = "image/png"),
               (status = 404, body = ErrorBody)))]
-pub async fn picture(State(app): State<App>, Path((id, hash)): Path<(String, String)>) -> Result<Response, ApiError> {
+pub async fn picture(caller: Caller, Path((id, hash)): Path<(String, String)>) -> Result<Response, ApiError> {
     let id = SessionId::parse(&id)?;
-    let home = app.engine.services().home.clone();
+    let kept = caller.tenant().home.session_files(&id);
     let found = blocking(move || {
         let missing = || StoreError::NotFound { what: format!("the picture {hash} of session {id}") };
-        let bytes = home.picture(&id, &hash).ok_or_else(missing)?;
+        let bytes = kept.picture(&hash).ok_or_else(missing)?;
         let kind = head(&bytes).ok_or_else(missing)?.media.name();
         Ok((kind, bytes))
     });

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, Query};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use futures_util::{Stream, StreamExt, stream};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::api::app::App;
 use crate::api::chat::frame::{Frame, project};
 use crate::api::chat::sse::{self, respond};
 use crate::api::error::ApiError;
+use crate::api::security::caller::Caller;
 use crate::domain::SessionId;
-use crate::engine::hub::{EventId, Hub, Published, Subscription, What};
+use crate::engine::hub::{EventId, Hub, Publication, PublishedItem, Subscription};
 use crate::engine::model_status::ModelStatus;
 use crate::engine::{self, ChangedBy};
 use crate::library::{IndexState, Progress};
@@ -87,22 +87,22 @@ impl Notice {
 /// One multiplexed stream for a tab: the frames of all sessions, and notices.
 #[utoipa::path(get, path = "/api/events", params(After), tag = "events",
     responses((status = 200, description = "SSE of Notice", content_type = "text/event-stream", body = Notice)))]
-pub async fn all_events(State(app): State<App>, Query(query): Query<After>, headers: HeaderMap) -> Response {
-    let services = app.engine.services();
+pub async fn all_events(caller: Caller, Query(query): Query<After>, headers: HeaderMap) -> Response {
+    let tenant = caller.tenant();
     // A page was opened: a model that must start can start now.
-    services.models.wake();
+    tenant.models.wake();
     let subscription = match asked(&headers, &query) {
-        Asked::FromNow => services.hub.follow_all(None),
-        Asked::After(id) => services.hub.follow_all(Some(&id)),
-        Asked::Unreadable => Subscription { gap: true, ..services.hub.follow_all(None) },
+        Asked::FromNow => tenant.hub.follow_all(None),
+        Asked::After(id) => tenant.hub.follow_all(Some(&id)),
+        Asked::Unreadable => Subscription { gap: true, ..tenant.hub.follow_all(None) },
     };
-    let hub = services.hub.clone();
+    let hub = tenant.hub.clone();
     let hello = Notice::Hello { boot_id: hub.boot().to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
     let mut first = vec![Bytes::from(sse::event(hello.name(), None, &hello))];
     if subscription.gap {
         first.push(sse::event("gap", None, &Notice::Gap {}).into());
     }
-    let events = published(subscription, app.stopping.clone()).filter_map(move |published| {
+    let events = published(subscription, caller.stopping.clone()).filter_map(move |published| {
         let id = hub.id(published.number);
         let event = || notice(&published).map(|event| sse::event(event.name(), Some(&id), &event));
         std::future::ready(published.to_all.bytes(event))
@@ -115,15 +115,15 @@ pub async fn all_events(State(app): State<App>, Query(query): Query<After>, head
     responses((status = 200, description = "SSE of Frame", content_type = "text/event-stream", body = Frame),
               (status = 404, body = crate::api::error::ErrorBody)))]
 pub async fn session_events(
-    State(app): State<App>,
+    caller: Caller,
     Path(id): Path<String>,
     Query(query): Query<After>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let id = SessionId::parse(&id)?;
-    let engine = &app.engine;
+    let engine = &caller.engine;
     engine.view(&id).await?;
-    let hub = engine.services().hub.clone();
+    let hub = engine.tenant().hub.clone();
     let subscription = match asked(&headers, &query) {
         Asked::FromNow => hub.follow(&id, None),
         Asked::After(after) => hub.follow(&id, Some(&after)),
@@ -133,10 +133,10 @@ pub async fn session_events(
     let first = subscription.gap.then(|| Bytes::from(sse::event("gap", None, &Frame::Gap {})));
     let waits_for = subscription.unsettled.clone();
     let missed_only = until_settled && waits_for.is_none();
-    let (missed, live) = parts(subscription, app.stopping.clone());
+    let (missed, live) = parts(subscription, caller.stopping.clone());
     let live = live.take_while(move |published| {
-        let settled =
-            until_settled && matches!(&published.what, What::Settled(work) if Some(work) == waits_for.as_ref());
+        let settled = until_settled
+            && matches!(&published.what, PublishedItem::Settled(work) if Some(work) == waits_for.as_ref());
         std::future::ready(!settled)
     });
     let live = stream::iter((!missed_only).then_some(live)).flatten();
@@ -145,7 +145,7 @@ pub async fn session_events(
 
 /// Frames of published events, with their ids.
 pub(in crate::api) fn frames(
-    published: impl Stream<Item = Arc<Published>>,
+    published: impl Stream<Item = Arc<Publication>>,
     hub: Arc<Hub>,
 ) -> impl Stream<Item = Bytes> {
     published.filter_map(move |published| {
@@ -159,7 +159,7 @@ pub(in crate::api) fn frames(
 pub(in crate::api) fn published(
     subscription: Subscription,
     stopping: CancellationToken,
-) -> impl Stream<Item = Arc<Published>> {
+) -> impl Stream<Item = Arc<Publication>> {
     let (missed, live) = parts(subscription, stopping);
     stream::iter(missed).chain(live)
 }
@@ -167,15 +167,15 @@ pub(in crate::api) fn published(
 fn parts(
     subscription: Subscription,
     stopping: CancellationToken,
-) -> (Vec<Arc<Published>>, impl Stream<Item = Arc<Published>>) {
+) -> (Vec<Arc<Publication>>, impl Stream<Item = Arc<Publication>>) {
     let live = tokio_stream::wrappers::ReceiverStream::new(subscription.live);
     (subscription.missed, live.take_until(stopping.cancelled_owned()))
 }
 
-fn notice(published: &Published) -> Option<Notice> {
+fn notice(published: &Publication) -> Option<Notice> {
     let told = match &published.what {
-        What::Notice(told) => told.clone(),
-        What::Event(_) | What::Settled(_) => {
+        PublishedItem::Notice(told) => told.clone(),
+        PublishedItem::Event(_) | PublishedItem::Settled(_) => {
             let session_id = published.session.as_ref()?.to_string();
             return project(published).map(|frame| Notice::Frame { session_id, frame });
         }

@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::domain::knowledge::Search;
 use crate::domain::{
-    About, Approval, Attachment, CallStatus, Chosen, Decision, Event, Hit, InputProgress, Outcome, Scope, SessionId,
-    StatusKind, StoppedBy, Taint, message,
+    Approval, Attachment, CallStatus, Chosen, Decision, ErrorFields, Event, Hit, InputProgress, Outcome, Scope,
+    SessionId, StatusKind, StoppedBy, Taint, message,
 };
-use crate::engine::{Published, What};
+use crate::engine::{Publication, PublishedItem};
 
 /// One frame; `type` is also the SSE event's name. Frames of the document keep their fields; more stand beside them.
 #[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
@@ -130,9 +130,9 @@ pub enum Frame {
         code: String,
         retryable: bool,
         /// What `error` speaks of, by name.
-        #[serde(skip_serializing_if = "About::is_empty")]
+        #[serde(skip_serializing_if = "ErrorFields::is_empty")]
         #[schema(value_type = HashMap<String, String>)]
-        about: About,
+        about: ErrorFields,
     },
     Title {
         session_id: String,
@@ -205,11 +205,11 @@ fn retrieval(search: &Search) -> Frame {
 }
 
 /// The frame that shows a publication, if it shows at all.
-pub fn project(published: &Published) -> Option<Frame> {
+pub fn project(published: &Publication) -> Option<Frame> {
     let session = published.session.as_ref()?;
     match &published.what {
-        What::Event(event) => project_event(session, event),
-        What::Settled(_) | What::Notice(_) => None,
+        PublishedItem::Event(event) => project_event(session, event),
+        PublishedItem::Settled(_) | PublishedItem::Notice(_) => None,
     }
 }
 

@@ -3,22 +3,21 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
 use axum::http::HeaderName;
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 
-use crate::api::app::App;
 use crate::api::chat::attachments::{Attached, prompt};
 use crate::api::chat::events::{frames, published};
 use crate::api::chat::frame::{Frame, project};
 use crate::api::chat::sse::respond;
 use crate::api::error::ApiError;
+use crate::api::security::caller::Caller;
 use crate::clock;
 use crate::domain::{Message, SessionId};
-use crate::engine::What;
+use crate::engine::PublishedItem;
 
 const SESSION_HEADER: HeaderName = HeaderName::from_static("x-session-id");
 
@@ -57,28 +56,31 @@ pub struct ChatAnswer {
     responses((status = 200, description = "SSE of Frame; with stream:false a ChatAnswer", body = ChatAnswer),
               (status = 400, body = crate::api::error::ErrorBody),
               (status = 413, body = crate::api::error::ErrorBody), (status = 422, body = crate::api::error::ErrorBody), (status = 409, body = crate::api::error::ErrorBody)))]
-pub async fn chat(
-    State(app): State<App>,
-    request: Result<Json<ChatRequest>, JsonRejection>,
-) -> Result<Response, ApiError> {
+pub async fn chat(caller: Caller, request: Result<Json<ChatRequest>, JsonRejection>) -> Result<Response, ApiError> {
     let Json(request) = request?;
     let id = match request.session_id.as_deref().filter(|id| !id.is_empty()) {
         Some(id) => SessionId::parse(id)?,
         None => SessionId::parse(&clock::new_id())?,
     };
-    let said = prompt(&app, &id, request.message, request.attachments).await?;
-    let hub = app.engine.services().hub.clone();
+    let said = prompt(&caller, &id, request.message, request.attachments).await?;
+    let hub = caller.tenant().hub.clone();
     let subscription = hub.follow(&id, None);
-    let work_id = app.engine.say(&id, said, None).await?.work_id;
+    let work_id = caller.engine.say(&id, said, None).await?.work_id;
     let header = [(SESSION_HEADER, id.to_string())];
     let mine = {
         let work_id = work_id.clone();
-        published(subscription, app.stopping.clone())
+        published(subscription, caller.stopping.clone())
             .skip_while({
                 let work_id = work_id.clone();
-                move |p| std::future::ready(!matches!(&p.what, What::Event(event) if event.work_id() == Some(&work_id)))
+                move |p| {
+                    std::future::ready(
+                        !matches!(&p.what, PublishedItem::Event(event) if event.work_id() == Some(&work_id)),
+                    )
+                }
             })
-            .take_while(move |p| std::future::ready(!matches!(&p.what, What::Settled(settled) if *settled == work_id)))
+            .take_while(move |p| {
+                std::future::ready(!matches!(&p.what, PublishedItem::Settled(settled) if *settled == work_id))
+            })
     };
     if request.stream {
         return Ok((header, respond(frames(mine, hub))).into_response());
@@ -87,7 +89,7 @@ pub async fn chat(
     while let Some(frame) = ends.next().await {
         match frame {
             Frame::Done { content, stop_reason, .. } => {
-                let view = app.engine.view(&id).await?;
+                let view = caller.engine.view(&id).await?;
                 let of_work = view.session.messages.iter().filter(|m| m.work_id.as_ref() == Some(&work_id));
                 let answer = ChatAnswer {
                     content,

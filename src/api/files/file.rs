@@ -1,18 +1,18 @@
 //! Files a person edits: read, save, list; and the skills.
 
 use axum::Json;
+use axum::extract::Query;
 use axum::extract::rejection::JsonRejection;
-use axum::extract::{Query, State};
 use axum::http::{HeaderMap, header};
 use serde::{Deserialize, Serialize};
 
-use crate::api::app::App;
 use crate::api::error::{ApiError, ErrorBody};
-use crate::domain::HomePath;
+use crate::api::security::caller::Caller;
+use crate::domain::{Place, Root};
 use crate::engine::blocking;
 use crate::engine::documents::FileVersion;
 use crate::skills::Skill;
-use crate::store::{Expect, ROOTS, StoreError, Untrusted};
+use crate::store::{Expect, StoreError, Untrusted};
 
 #[derive(Deserialize, utoipa::IntoParams)]
 pub struct FileQuery {
@@ -82,10 +82,10 @@ pub struct SkillList {
 #[utoipa::path(get, path = "/api/files", tag = "files", params(FileQuery),
     responses((status = 200, body = FileContent), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
               (status = 415, description = "not UTF-8", body = ErrorBody)))]
-pub async fn read(State(app): State<App>, Query(query): Query<FileQuery>) -> Result<Json<FileContent>, ApiError> {
-    let path = HomePath::parse(&query.path)?;
-    let services = app.engine.services();
-    let (home, tokens) = (services.home.clone(), services.tokens.clone());
+pub async fn read(caller: Caller, Query(query): Query<FileQuery>) -> Result<Json<FileContent>, ApiError> {
+    let path = Place::parse(&query.path)?;
+    let tenant = caller.tenant();
+    let (home, tokens) = (tenant.home.clone(), tenant.runtime.tokens.clone());
     let content = blocking(move || {
         let file = home.read_text(&path)?;
         let tokens = tokens.count_cached(&file.content);
@@ -107,17 +107,17 @@ pub async fn read(State(app): State<App>, Query(query): Query<FileQuery>) -> Res
     params(("If-Match" = Option<String>, Header), ("If-None-Match" = Option<String>, Header)),
     responses((status = 200, body = Saved), (status = 412, description = "changed on disk", body = ErrorBody)))]
 pub async fn save(
-    State(app): State<App>,
+    caller: Caller,
     headers: HeaderMap,
     request: Result<Json<SaveFile>, JsonRejection>,
 ) -> Result<Json<Saved>, ApiError> {
     let Json(request) = request?;
-    let path = HomePath::parse(&request.path)?;
+    let path = Place::parse(&request.path)?;
     let expect = expectation(&headers)?;
-    let services = app.engine.services();
+    let tenant = caller.tenant();
     let text: std::sync::Arc<str> = request.content.into();
-    let FileVersion { path, etag } = services.documents.save(&path, text.clone(), expect).await?;
-    let (tokens, size) = (services.tokens.clone(), text.len());
+    let FileVersion { path, etag } = tenant.documents.save(&path, text.clone(), expect).await?;
+    let (tokens, size) = (tenant.runtime.tokens.clone(), text.len());
     let tokens = blocking(move || Ok(tokens.count_cached(&text))).await?;
     Ok(Json(Saved { path: path.to_string(), etag, size, tokens, saved: true }))
 }
@@ -125,14 +125,15 @@ pub async fn save(
 /// The files under one of the four folders, with their token counts.
 #[utoipa::path(get, path = "/api/files/list", tag = "files", params(ListQuery),
     responses((status = 200, body = FileList), (status = 400, body = ErrorBody)))]
-pub async fn list(State(app): State<App>, Query(query): Query<ListQuery>) -> Result<Json<FileList>, ApiError> {
-    if !ROOTS.contains(&query.root.as_str()) {
-        return Err(ApiError::bad_request("bad_root", format!("root must be one of {}", ROOTS.join(", "))));
-    }
-    let services = app.engine.services();
-    let (home, tokens) = (services.home.clone(), services.tokens.clone());
+pub async fn list(caller: Caller, Query(query): Query<ListQuery>) -> Result<Json<FileList>, ApiError> {
+    let Some(root) = Root::parse(&query.root) else {
+        let known = Root::ALL.map(Root::name).join(", ");
+        return Err(ApiError::bad_request("bad_root", format!("root must be one of {known}")));
+    };
+    let tenant = caller.tenant();
+    let (home, tokens) = (tenant.home.clone(), tenant.runtime.tokens.clone());
     let list = blocking(move || {
-        let files = home.list(&query.root)?.into_iter().map(|file| {
+        let files = home.list(root)?.into_iter().map(|file| {
             let (counted, etag, problem) = match home.read_text(&file.path) {
                 Ok(text) => (Some(tokens.count_cached(&text.content)), Some(text.etag), None),
                 Err(StoreError::NotText { .. }) => (None, None, Some("not UTF-8 text".to_owned())),
@@ -141,7 +142,7 @@ pub async fn list(State(app): State<App>, Query(query): Query<ListQuery>) -> Res
             let path = file.path.to_string();
             FileEntry { path, size: file.size, modified: file.modified, tokens: counted, etag, problem }
         });
-        Ok(FileList { root: query.root.clone(), files: files.collect() })
+        Ok(FileList { root: root.to_string(), files: files.collect() })
     })
     .await?;
     Ok(Json(list))
@@ -149,8 +150,8 @@ pub async fn list(State(app): State<App>, Query(query): Query<ListQuery>) -> Res
 
 /// The skills, broken ones with their error.
 #[utoipa::path(get, path = "/api/skills", tag = "files", responses((status = 200, body = SkillList)))]
-pub async fn skills(State(app): State<App>) -> Json<SkillList> {
-    Json(SkillList { skills: app.skills.list(), untrusted: app.skills.untrusted() })
+pub async fn skills(caller: Caller) -> Json<SkillList> {
+    Json(SkillList { skills: caller.tenant().skills.list(), untrusted: caller.tenant().skills.untrusted() })
 }
 
 pub(in crate::api) fn expectation(headers: &HeaderMap) -> Result<Expect, ApiError> {

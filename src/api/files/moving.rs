@@ -1,15 +1,15 @@
 //! Files under another name, in the trash, and back.
 
 use axum::Json;
+use axum::extract::Query;
 use axum::extract::rejection::JsonRejection;
-use axum::extract::{Query, State};
 use axum::http::HeaderMap;
 use serde::{Deserialize, Serialize};
 
-use crate::api::app::App;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::files::file::{FileQuery, expectation};
-use crate::domain::HomePath;
+use crate::api::security::caller::Caller;
+use crate::domain::Place;
 use crate::engine::documents::FileVersion;
 
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -43,14 +43,14 @@ pub struct RestoreFile {
     responses((status = 200, body = Renamed), (status = 404, body = ErrorBody), (status = 409, body = ErrorBody),
               (status = 412, description = "changed on disk", body = ErrorBody)))]
 pub async fn rename(
-    State(app): State<App>,
+    caller: Caller,
     headers: HeaderMap,
     request: Result<Json<RenameFile>, JsonRejection>,
 ) -> Result<Json<Renamed>, ApiError> {
     let Json(request) = request?;
-    let (from, to) = (HomePath::parse(&request.from)?, HomePath::parse(&request.to)?);
+    let (from, to) = (Place::parse(&request.from)?, Place::parse(&request.to)?);
     let expect = expectation(&headers)?;
-    let FileVersion { path, etag } = app.engine.services().documents.rename(&from, &to, expect).await?;
+    let FileVersion { path, etag } = caller.tenant().documents.rename(&from, &to, expect).await?;
     Ok(Json(Renamed { path: path.to_string(), etag }))
 }
 
@@ -59,13 +59,13 @@ pub async fn rename(
     responses((status = 200, body = TrashedFile), (status = 404, body = ErrorBody),
               (status = 412, description = "changed on disk", body = ErrorBody)))]
 pub async fn delete(
-    State(app): State<App>,
+    caller: Caller,
     headers: HeaderMap,
     Query(query): Query<FileQuery>,
 ) -> Result<Json<TrashedFile>, ApiError> {
-    let path = HomePath::parse(&query.path)?;
+    let path = Place::parse(&query.path)?;
     let expect = expectation(&headers)?;
-    let trash = app.engine.services().documents.delete(&path, expect).await?;
+    let trash = caller.tenant().documents.delete(&path, expect).await?;
     Ok(Json(TrashedFile { path: path.to_string(), trash }))
 }
 
@@ -73,10 +73,10 @@ pub async fn delete(
 #[utoipa::path(post, path = "/api/files/restore", tag = "files", request_body = RestoreFile,
     responses((status = 200, body = Renamed), (status = 404, body = ErrorBody), (status = 409, body = ErrorBody)))]
 pub async fn restore(
-    State(app): State<App>,
+    caller: Caller,
     request: Result<Json<RestoreFile>, JsonRejection>,
 ) -> Result<Json<Renamed>, ApiError> {
     let Json(request) = request?;
-    let FileVersion { path, etag } = app.engine.services().documents.restore(request.trash).await?;
+    let FileVersion { path, etag } = caller.tenant().documents.restore(request.trash).await?;
     Ok(Json(Renamed { path: path.to_string(), etag }))
 }

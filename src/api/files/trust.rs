@@ -1,19 +1,17 @@
 //! Which versions of the skills' files a person has trusted.
 
 use axum::Json;
+use axum::extract::Query;
 use axum::extract::rejection::JsonRejection;
-use axum::extract::{Query, State};
-use axum::http::HeaderMap;
 use serde::{Deserialize, Serialize};
 
-use crate::api::app::App;
-use crate::api::chat::approvals::is_the_page;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::files::file::FileQuery;
-use crate::domain::HomePath;
+use crate::api::security::caller::Caller;
+use crate::domain::Place;
 use crate::engine::blocking;
 use crate::engine::documents::FileVersion;
-use crate::store::{PINNED, TrustedBy, etag, is_too_deep};
+use crate::store::{TrustedBy, etag, is_too_deep};
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct Trust {
@@ -46,9 +44,9 @@ pub struct TrustVersion {
 /// Whether a file of a skill is trusted as it is now, and what was trusted before.
 #[utoipa::path(get, path = "/api/skills/trust", tag = "files", params(FileQuery),
     responses((status = 200, body = Trust), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
-pub async fn trust_of(State(app): State<App>, Query(query): Query<FileQuery>) -> Result<Json<Trust>, ApiError> {
+pub async fn trust_of(caller: Caller, Query(query): Query<FileQuery>) -> Result<Json<Trust>, ApiError> {
     let path = pinned(&query.path)?;
-    let home = app.engine.services().home.clone();
+    let home = caller.tenant().home.clone();
     let trust = blocking(move || {
         let bytes = home.read_bytes(&path)?;
         let last = home.trusted_last(&path);
@@ -66,21 +64,20 @@ pub async fn trust_of(State(app): State<App>, Query(query): Query<FileQuery>) ->
     responses((status = 200, body = Trust), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
               (status = 412, description = "changed on disk", body = ErrorBody)))]
 pub async fn trust(
-    State(app): State<App>,
-    headers: HeaderMap,
+    caller: Caller,
     request: Result<Json<TrustVersion>, JsonRejection>,
 ) -> Result<Json<Trust>, ApiError> {
-    is_the_page(&app, &headers)?;
+    caller.require_page()?;
     let Json(TrustVersion { path, etag: seen }) = request?;
     let path = pinned(&path)?;
     let trusted = path.to_string();
-    app.engine.services().documents.trust(FileVersion { path, etag: seen }).await?;
-    trust_of(State(app), Query(FileQuery { path: trusted })).await
+    caller.tenant().documents.trust(FileVersion { path, etag: seen }).await?;
+    trust_of(caller, Query(FileQuery { path: trusted })).await
 }
 
-fn pinned(path: &str) -> Result<HomePath, ApiError> {
-    let path = HomePath::parse(path)?;
-    match path.root() == PINNED && path.parent().is_some() {
+fn pinned(path: &str) -> Result<Place, ApiError> {
+    let path = Place::parse(path)?;
+    match path.root().is_pinned() {
         true if is_too_deep(&path) => {
             let message = "this file lies deeper than the 12 folders that are looked at; move it up to trust it";
             Err(ApiError::bad_request("too_deep", message))

@@ -1,12 +1,12 @@
 //! Which model a session asks, and whether it thinks.
 
 use axum::Json;
+use axum::extract::Path;
 use axum::extract::rejection::JsonRejection;
-use axum::extract::{Path, State};
 use serde::Serialize;
 
-use crate::api::app::App;
 use crate::api::error::{ApiError, ErrorBody};
+use crate::api::security::caller::Caller;
 use crate::domain::{Chosen, SessionId};
 use crate::engine::EngineError;
 
@@ -25,19 +25,19 @@ pub struct ModelChoice {
               (status = 404, body = ErrorBody),
               (status = 409, description = "unknown_model: it is none of those in GET /api/models", body = ErrorBody)))]
 pub async fn choose(
-    State(app): State<App>,
+    caller: Caller,
     Path(id): Path<String>,
     request: Result<Json<Chosen>, JsonRejection>,
 ) -> Result<Json<ModelChoice>, ApiError> {
     let id = SessionId::parse(&id)?;
     let Json(chosen) = request?;
-    let models = &app.engine.services().models;
+    let models = &caller.tenant().models;
     models.check(&chosen).map_err(EngineError::from)?;
     if chosen.thinking.is_some() && !models.can_switch_thinking(&chosen) {
         let model = models.status_of(&chosen).label;
         let message = format!("{model} cannot be told whether to think; leave `thinking` out");
         return Err(ApiError::bad_request("no_thinking_switch", message));
     }
-    app.engine.choose(&id, chosen.clone()).await?;
+    caller.engine.choose(&id, chosen.clone()).await?;
     Ok(Json(ModelChoice { session_id: id.to_string(), chosen }))
 }

@@ -1,16 +1,14 @@
 //! Connecting a provider from the page: its key is tried, goes into the home's `.env`, and is shown to nobody again.
 
 use axum::Json;
-use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::api::app::App;
-use crate::api::chat::approvals::is_the_page;
 use crate::api::error::{ApiError, ErrorBody};
+use crate::api::security::caller::Caller;
 use crate::config::{Config, Environment};
 use crate::engine::model_status::ModelStatus;
 use crate::engine::{EngineError, blocking};
@@ -50,11 +48,10 @@ const LONGEST: usize = 500;
     responses((status = 200, body = ProviderModels), (status = 400, body = ErrorBody), (status = 403, body = ErrorBody),
               (status = 502, description = "the provider's refusal: auth, unreachable, timeout …", body = ErrorBody)))]
 pub async fn check(
-    State(app): State<App>,
-    headers: HeaderMap,
+    caller: Caller,
     request: Result<Json<ProviderAddress>, JsonRejection>,
 ) -> Result<Json<ProviderModels>, ApiError> {
-    is_the_page(&app, &headers)?;
+    caller.require_page()?;
     let Json(ProviderAddress { base_url, api_key }) = request.map_err(unshown)?;
     let endpoint = endpoint(&base_url, api_key.as_ref(), "")?;
     let models = list_models(endpoint).await.map_err(EngineError::from)?;
@@ -68,11 +65,10 @@ pub async fn check(
               (status = 409, description = "environment_wins: a variable of the process says otherwise", body = ErrorBody),
               (status = 502, body = ErrorBody)))]
 pub async fn connect(
-    State(app): State<App>,
-    headers: HeaderMap,
+    caller: Caller,
     request: Result<Json<ProviderChoice>, JsonRejection>,
 ) -> Result<Json<ModelStatus>, ApiError> {
-    is_the_page(&app, &headers)?;
+    caller.require_page()?;
     let Json(ProviderChoice { base_url, api_key, model }) = request.map_err(unshown)?;
     let model = model.trim().to_owned();
     if model.is_empty() || model.len() > LONGEST {
@@ -91,7 +87,7 @@ pub async fn connect(
         return Err(ApiError::new(StatusCode::CONFLICT, "environment_wins", message));
     }
     list_models(endpoint.clone()).await.map_err(EngineError::from)?;
-    let home = app.engine.services().home.clone();
+    let home = caller.tenant().home.clone();
     let chosen = endpoint.clone();
     let config = blocking(move || {
         let key = chosen.api_key.as_ref().map(|key| key.expose_secret().to_owned());
@@ -120,8 +116,8 @@ pub async fn connect(
                        the server again";
         return Err(refused(message.to_owned()));
     }
-    let models = &app.engine.services().models;
-    models.choose(&config.endpoints).map_err(EngineError::from)?;
+    let models = &caller.tenant().models;
+    caller.tenant().runtime.models.set(&config.endpoints).map_err(EngineError::from)?;
     Ok(Json(models.status()))
 }
 

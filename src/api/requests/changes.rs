@@ -23,13 +23,13 @@ pub struct Difference {
     kept_bytes: usize,
     kept_tokens: usize,
     /// Where they part; null when this request only goes on where the one before ended.
-    parted: Option<Parted>,
+    parted: Option<FirstDifference>,
     changes: Vec<Change>,
 }
 
 /// The first place that differs.
 #[derive(Serialize, utoipa::ToSchema)]
-pub struct Parted {
+pub struct FirstDifference {
     /// Counted among this request's pieces, from 0; their number where the one before went on and this one does not.
     piece: usize,
     /// The byte inside that piece.
@@ -72,7 +72,7 @@ pub(in crate::api) fn compare(name: &str, (before, now): (&Opened<'_>, &Opened<'
     let mut changes = settings(before, now);
     // Another model has another cache.
     let same_model = before.request.model == now.request.model && before.request.provider == now.request.provider;
-    let parted = if same_model { part(&old, pieces) } else { Some(Parted { piece: 0, byte: 0, line: None }) };
+    let parted = if same_model { part(&old, pieces) } else { Some(FirstDifference { piece: 0, byte: 0, line: None }) };
     let (kept_bytes, kept_tokens) = kept(pieces, parted.as_ref(), now);
     changes.extend(tools(before, now));
     changes.extend(parts(before, now));
@@ -85,10 +85,12 @@ fn said(pieces: &[Piece]) -> impl Iterator<Item = (usize, &str)> {
     pieces.iter().enumerate().filter_map(|(at, piece)| Some((at, piece.text.as_deref().filter(|t| !t.is_empty())?)))
 }
 
-fn part(old: &[Piece], new: &[Piece]) -> Option<Parted> {
+fn part(old: &[Piece], new: &[Piece]) -> Option<FirstDifference> {
     let mut now = said(new);
     for (_, old) in said(old) {
-        let Some((piece, text)) = now.next() else { return Some(Parted { piece: new.len(), byte: 0, line: None }) };
+        let Some((piece, text)) = now.next() else {
+            return Some(FirstDifference { piece: new.len(), byte: 0, line: None });
+        };
         if old == text {
             continue;
         }
@@ -97,12 +99,12 @@ fn part(old: &[Piece], new: &[Piece]) -> Option<Parted> {
         let first = new[piece].lines.map(|(first, _)| first);
         // The first line of a part is its label.
         let within = u32::try_from(text[..byte].matches('\n').count()).unwrap_or(u32::MAX);
-        return Some(Parted { piece, byte, line: first.map(|first| first + within.saturating_sub(1)) });
+        return Some(FirstDifference { piece, byte, line: first.map(|first| first + within.saturating_sub(1)) });
     }
     None
 }
 
-fn kept(pieces: &[Piece], parted: Option<&Parted>, now: &Opened<'_>) -> (usize, usize) {
+fn kept(pieces: &[Piece], parted: Option<&FirstDifference>, now: &Opened<'_>) -> (usize, usize) {
     let (end, byte) = parted.map_or((pieces.len(), 0), |parted| (parted.piece, parted.byte));
     let whole = &pieces[..end.min(pieces.len())];
     let begun = pieces.get(end).and_then(|piece| piece.text.as_deref()?.get(..byte)).unwrap_or_default();

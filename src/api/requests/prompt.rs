@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Query, State};
+use axum::extract::Query;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::api::app::App;
 use crate::api::error::{ApiError, ErrorBody};
+use crate::api::security::caller::Caller;
 use crate::domain::{Session, SessionId};
 use crate::engine::skills::refresh_before_request;
-use crate::engine::{Services, blocking};
+use crate::engine::{Tenant, blocking};
 use crate::prompt::budget::pictures;
-use crate::prompt::history::Sight;
+use crate::prompt::history::VisionSupport;
 use crate::prompt::request::{NextRequest, RequestLimits, RequestSources};
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -64,37 +64,38 @@ pub struct Prompt {
 /// The exact prompt of the next request.
 #[utoipa::path(get, path = "/api/prompt", tag = "prompt", params(PromptQuery),
     responses((status = 200, body = Prompt), (status = 404, body = ErrorBody)))]
-pub async fn prompt(State(app): State<App>, Query(query): Query<PromptQuery>) -> Result<Json<Prompt>, ApiError> {
+pub async fn prompt(caller: Caller, Query(query): Query<PromptQuery>) -> Result<Json<Prompt>, ApiError> {
     let session = match query.session_id.as_deref().filter(|id| !id.is_empty()) {
-        Some(id) => Some(app.engine.view(&SessionId::parse(id)?).await?.session),
+        Some(id) => Some(caller.engine.view(&SessionId::parse(id)?).await?.session),
         None => None,
     };
-    let services = app.engine.services().clone();
-    Ok(Json(blocking(move || Ok(explain(&services, session.as_ref()))).await?))
+    let tenant = caller.tenant().clone();
+    Ok(Json(blocking(move || Ok(explain(&tenant, session.as_ref()))).await?))
 }
 
 /// The request that a run of this session would send now, with nothing retrieved.
-pub(in crate::api) fn next_request(services: &Services, session: Option<&Arc<Session>>) -> NextRequest {
+pub(in crate::api) fn next_request(tenant: &Tenant, session: Option<&Arc<Session>>) -> NextRequest {
     // As a run does: a skill that has just been put there is in its next request.
-    refresh_before_request(services);
-    let retrieved = services.home.settings().rag_mode;
+    refresh_before_request(tenant);
+    let retrieved = tenant.home.settings().rag_mode;
     let chosen = session.map(|session| session.chosen.clone()).unwrap_or_default();
-    let model = services.models.status_of(&chosen);
+    let model = tenant.models.status_of(&chosen);
     let window = model.context_window;
+    let tools = session.map_or_else(|| tenant.home_tools.clone(), |session| tenant.tools(session));
     let limits = RequestLimits {
         context_window: if window == 0 { u32::MAX } else { window },
-        sight: Sight::of(model.vision),
-        tools: services.registry.specs(),
-        tokens: &services.tokens,
+        sight: VisionSupport::of(model.vision),
+        tools: tools.specs(),
+        tokens: &tenant.runtime.tokens,
     };
     let session = session.map(|session| &**session);
-    let sources = RequestSources { home: &services.home, session, hits: retrieved.then_some(&[]) };
+    let sources = RequestSources { home: &tenant.home, session, hits: retrieved.then_some(&[]) };
     NextRequest::assemble(sources, &limits)
 }
 
-fn explain(services: &Services, session: Option<&Arc<Session>>) -> Prompt {
-    let NextRequest { system, request, dropped } = next_request(services, session);
-    let count = |text: &str| services.tokens.count_cached(text);
+fn explain(tenant: &Tenant, session: Option<&Arc<Session>>) -> Prompt {
+    let NextRequest { system, request, dropped } = next_request(tenant, session);
+    let count = |text: &str| tenant.runtime.tokens.count_cached(text);
     let parts = system.parts.iter().map(|part| PromptPart {
         label: part.label.to_owned(),
         file: part.file.map(str::to_owned),
@@ -109,7 +110,7 @@ fn explain(services: &Services, session: Option<&Arc<Session>>) -> Prompt {
     });
     let parts = parts.collect();
     let chosen = session.map(|session| session.chosen.clone()).unwrap_or_default();
-    let body = services.models.body(&chosen, &request);
+    let body = tenant.models.body(&chosen, &request);
     let tools = body.get("tools").map(Value::to_string).unwrap_or_default();
     let text = body.to_string();
     let pictures: usize = request.messages.iter().map(pictures).sum();

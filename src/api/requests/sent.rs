@@ -2,16 +2,16 @@
 //! request before it.
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, Query};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::api::app::App;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::requests::changes::{Difference, compare};
+use crate::api::security::caller::Caller;
 use crate::domain::knowledge::Search;
 use crate::domain::{SentPart, SentRequest, SessionId, Usage, WorkId};
-use crate::engine::{Services, blocking};
+use crate::engine::{Tenant, blocking};
 use crate::prompt::pictures;
 use crate::prompt::sent::{content, put_together};
 use crate::store::{Home, StoreError};
@@ -102,12 +102,12 @@ pub struct Piece {
 #[utoipa::path(get, path = "/api/sessions/{id}/requests", tag = "prompt", params(("id" = String, Path), RequestsQuery),
     responses((status = 200, body = SentRequests)))]
 pub async fn requests(
-    State(app): State<App>,
+    caller: Caller,
     Path(id): Path<String>,
     Query(query): Query<RequestsQuery>,
 ) -> Result<Json<SentRequests>, ApiError> {
     let id = SessionId::parse(&id)?;
-    let home = app.engine.services().home.clone();
+    let home = caller.tenant().home.clone();
     let requests = blocking(move || {
         let all = home.records().sent_requests(&id).into_iter();
         let all =
@@ -123,15 +123,12 @@ pub async fn requests(
 #[utoipa::path(get, path = "/api/sessions/{id}/requests/{name}", tag = "prompt",
     params(("id" = String, Path), ("name" = String, Path)),
     responses((status = 200, body = SentDetail), (status = 404, body = ErrorBody)))]
-pub async fn request(
-    State(app): State<App>,
-    Path((id, name)): Path<(String, String)>,
-) -> Result<Json<SentDetail>, ApiError> {
+pub async fn request(caller: Caller, Path((id, name)): Path<(String, String)>) -> Result<Json<SentDetail>, ApiError> {
     let id = SessionId::parse(&id)?;
-    let services = app.engine.services().clone();
+    let tenant = caller.tenant().clone();
     let detail = blocking(move || {
         let missing = || StoreError::NotFound { what: format!("request {name} of session {id}") };
-        detail(&services, &id, &name).ok_or_else(missing)
+        detail(&tenant, &id, &name).ok_or_else(missing)
     })
     .await?;
     Ok(Json(detail))
@@ -141,12 +138,9 @@ pub async fn request(
 #[utoipa::path(get, path = "/api/sessions/{id}/works/{work_id}/retrieved", tag = "retrieval",
     params(("id" = String, Path), ("work_id" = String, Path)),
     responses((status = 200, body = Search), (status = 404, body = ErrorBody)))]
-pub async fn retrieved(
-    State(app): State<App>,
-    Path((id, work_id)): Path<(String, String)>,
-) -> Result<Json<Search>, ApiError> {
+pub async fn retrieved(caller: Caller, Path((id, work_id)): Path<(String, String)>) -> Result<Json<Search>, ApiError> {
     let id = SessionId::parse(&id)?;
-    let home = app.engine.services().home.clone();
+    let home = caller.tenant().home.clone();
     let search = blocking(move || {
         let missing = || StoreError::NotFound { what: format!("what was retrieved for work {work_id}") };
         home.records().found(&id, &WorkId::new(work_id.clone())).ok_or_else(missing)
@@ -186,18 +180,18 @@ fn summary(name: &str, request: &SentRequest) -> SentSummary {
 
 /// A request with its texts at hand.
 pub(in crate::api) struct Opened<'a> {
-    pub services: &'a Services,
+    pub tenant: &'a Tenant,
     pub session: &'a SessionId,
     pub request: SentRequest,
 }
 
 impl Opened<'_> {
     pub fn text(&self, hash: &str) -> Option<String> {
-        self.services.home.records().sent_text(self.session, hash)
+        self.tenant.home.records().sent_text(self.session, hash)
     }
 
     pub fn count(&self, text: &str) -> usize {
-        self.services.tokens.count_cached(text)
+        self.tenant.runtime.tokens.count_cached(text)
     }
 
     /// In the order in which a provider's cache sees them.
@@ -267,9 +261,9 @@ fn parse(text: Option<&str>) -> Value {
     text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
 }
 
-fn detail(services: &Services, session: &SessionId, name: &str) -> Option<SentDetail> {
-    let home = &services.home;
-    let open = |name: &str| Some(Opened { services, session, request: home.records().sent_request(session, name)? });
+fn detail(tenant: &Tenant, session: &SessionId, name: &str) -> Option<SentDetail> {
+    let home = &tenant.home;
+    let open = |name: &str| Some(Opened { tenant, session, request: home.records().sent_request(session, name)? });
     let opened = open(name)?;
     let names = home.records().sent_requests(session);
     let before = names.iter().take_while(|known| *known != name).last();
@@ -278,7 +272,7 @@ fn detail(services: &Services, session: &SessionId, name: &str) -> Option<SentDe
     let difference = before.map(|(name, before)| compare(name, (&before, &opened), &pieces));
     Some(SentDetail {
         summary: summary(name, &opened.request),
-        body: put_together(&opened.request, |hash| opened.text(hash), |hash| home.picture(session, hash)),
+        body: put_together(&opened.request, |hash| opened.text(hash), |hash| home.session_files(session).picture(hash)),
         total_tokens: pieces.iter().map(|piece| piece.tokens).sum(),
         pieces,
         difference,

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
+use axum::extract::Path;
 use axum::extract::rejection::JsonRejection;
-use axum::extract::{Path, State};
 use serde::{Deserialize, Serialize};
 
-use crate::api::app::App;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::requests::prompt::next_request;
-use crate::domain::{HomePath, Session, SessionId};
-use crate::engine::{Services, blocking};
+use crate::api::security::caller::Caller;
+use crate::domain::{Place, Session, SessionId};
+use crate::engine::{Tenant, blocking};
 use crate::prompt::budget::pictures;
 use crate::prompt::system::{PART_LIMIT, Share, share};
 use crate::provider::ChatMessage;
@@ -67,20 +67,20 @@ pub struct TextTokens {
 #[utoipa::path(post, path = "/api/tokens/text", tag = "tokens", request_body = FileText,
     responses((status = 200, body = TextTokens), (status = 400, body = ErrorBody)))]
 pub async fn text_tokens(
-    State(app): State<App>,
+    caller: Caller,
     request: Result<Json<FileText>, JsonRejection>,
 ) -> Result<Json<TextTokens>, ApiError> {
     let Json(FileText { path, text }) = request?;
-    let path = HomePath::parse(&path)?;
-    let services = app.engine.services().clone();
+    let path = Place::parse(&path)?;
+    let tenant = caller.tenant().clone();
     let counted = blocking(move || {
-        let share = share(path.as_str(), services.home.settings().rag_mode);
+        let share = share(path.as_str(), tenant.home.settings().rag_mode);
         let part = crate::prompt::system::part_of(path.as_str(), &text);
         let (part, truncated) = part.filter(|_| share == Share::Each).unwrap_or_default();
         Ok(TextTokens {
-            tokens: services.tokens.count(&text),
+            tokens: tenant.runtime.tokens.count(&text),
             characters: text.chars().count(),
-            prompt_tokens: services.tokens.count(&part),
+            prompt_tokens: tenant.runtime.tokens.count(&part),
             share,
             limit: PART_LIMIT,
             truncated,
@@ -93,11 +93,11 @@ pub async fn text_tokens(
 /// What the session's next request holds: the system prompt, and the messages.
 #[utoipa::path(get, path = "/api/tokens/session/{id}", tag = "tokens", params(("id" = String, Path)),
     responses((status = 200, body = SessionTokens), (status = 404, body = ErrorBody)))]
-pub async fn session_tokens(State(app): State<App>, Path(id): Path<String>) -> Result<Json<SessionTokens>, ApiError> {
-    let session = app.engine.view(&SessionId::parse(&id)?).await?.session;
-    let services = app.engine.services().clone();
-    let context_window = services.models.status_of(&session.chosen).context_window;
-    let counted = blocking(move || Ok(counted(&services, &session))).await?;
+pub async fn session_tokens(caller: Caller, Path(id): Path<String>) -> Result<Json<SessionTokens>, ApiError> {
+    let session = caller.engine.view(&SessionId::parse(&id)?).await?.session;
+    let tenant = caller.tenant().clone();
+    let context_window = tenant.models.status_of(&session.chosen).context_window;
+    let counted = blocking(move || Ok(counted(&tenant, &session))).await?;
     Ok(Json(SessionTokens {
         system_tokens: counted.system,
         message_tokens: counted.messages,
@@ -118,9 +118,9 @@ impl Counted {
     }
 }
 
-pub(in crate::api) fn counted(services: &Services, session: &Arc<Session>) -> Counted {
-    let next = next_request(services, Some(session));
-    let count = |text: &str| services.tokens.count_cached(text);
+pub(in crate::api) fn counted(tenant: &Tenant, session: &Arc<Session>) -> Counted {
+    let next = next_request(tenant, Some(session));
+    let count = |text: &str| tenant.runtime.tokens.count_cached(text);
     let tokens = |message: &ChatMessage| match message {
         ChatMessage::System(_) => 0,
         ChatMessage::Pictured { content, .. } => count(content) + pictures(message),
@@ -136,18 +136,18 @@ pub(in crate::api) fn counted(services: &Services, session: &Arc<Session>) -> Co
 #[utoipa::path(post, path = "/api/tokens/files", tag = "tokens", request_body = FilePaths,
     responses((status = 200, body = FileTokens), (status = 400, body = ErrorBody)))]
 pub async fn file_tokens(
-    State(app): State<App>,
+    caller: Caller,
     request: Result<Json<FilePaths>, JsonRejection>,
 ) -> Result<Json<FileTokens>, ApiError> {
     let Json(request) = request?;
     if request.paths.len() > MAX_PATHS {
         return Err(ApiError::bad_request("too_many", format!("at most {MAX_PATHS} paths in one request")));
     }
-    let services = app.engine.services().clone();
+    let tenant = caller.tenant().clone();
     let tokens = blocking(move || {
         let count = |path: &str| {
-            let text = services.home.read_text(&HomePath::parse(path).ok()?).ok()?;
-            Some(services.tokens.count_cached(&text.content))
+            let text = tenant.home.read_text(&Place::parse(path).ok()?).ok()?;
+            Some(tenant.runtime.tokens.count_cached(&text.content))
         };
         Ok(request.paths.into_iter().map(|path| (path.clone(), count(&path))).collect::<BTreeMap<_, _>>())
     })

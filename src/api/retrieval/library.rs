@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use axum::Json;
+use axum::extract::Query;
 use axum::extract::rejection::JsonRejection;
-use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 
-use crate::api::app::App;
 use crate::api::error::{ApiError, ErrorBody};
-use crate::domain::HomePath;
+use crate::api::security::caller::Caller;
+use crate::domain::Place;
 use crate::domain::knowledge::{Embedded, ModelName, Search};
 use crate::engine::blocking;
-use crate::library::exam::Report;
+use crate::library::exam::TestReport;
 use crate::library::{IndexState, Library, LibraryError, SearchOptions};
-use crate::retrieval::cases::{Case, Problem};
+use crate::retrieval::cases::{Problem, TestCase};
 use crate::retrieval::search::MOST;
 
 const HITS: usize = 3;
@@ -38,8 +38,8 @@ pub struct SearchQuery {
 /// Searches a folder; nothing is sent to a chat model.
 #[utoipa::path(get, path = "/api/retrieval/search", tag = "retrieval", params(SearchQuery),
     responses((status = 200, body = Search), (status = 400, body = ErrorBody)))]
-pub async fn search(State(app): State<App>, Query(asked): Query<SearchQuery>) -> Result<Json<Search>, ApiError> {
-    let library = library(&app, asked.folder.as_deref().unwrap_or("knowledge"))?;
+pub async fn search(caller: Caller, Query(asked): Query<SearchQuery>) -> Result<Json<Search>, ApiError> {
+    let library = library(&caller, asked.folder.as_deref().unwrap_or("knowledge"))?;
     if asked.query.trim().is_empty() {
         return Err(ApiError::bad_request("empty_query", "query is empty; say what to look for"));
     }
@@ -114,9 +114,9 @@ pub enum EmbeddingState {
 
 /// What is indexed, what is not and why, and which embedding model there is.
 #[utoipa::path(get, path = "/api/retrieval/status", tag = "retrieval", responses((status = 200, body = RetrievalStatus)))]
-pub async fn status(State(app): State<App>) -> Result<Json<RetrievalStatus>, ApiError> {
-    let services = app.engine.services();
-    let libraries = [services.memory.clone(), services.knowledge.clone()];
+pub async fn status(caller: Caller) -> Result<Json<RetrievalStatus>, ApiError> {
+    let tenant = caller.tenant();
+    let libraries = [tenant.memory.clone(), tenant.knowledge.clone()];
     let status = blocking(move || {
         let mut model = EmbeddingModel { state: EmbeddingState::Unloaded, id: None, dimension: None, detail: None };
         let folders = libraries.iter().map(|library| folder_status(library, &mut model)).collect();
@@ -200,9 +200,9 @@ pub struct FileChunk {
 /// How a file is cut into chunks.
 #[utoipa::path(get, path = "/api/retrieval/chunks", tag = "retrieval", params(ChunksQuery),
     responses((status = 200, body = FileChunks), (status = 404, body = ErrorBody)))]
-pub async fn chunks(State(app): State<App>, Query(asked): Query<ChunksQuery>) -> Result<Json<FileChunks>, ApiError> {
-    let path = HomePath::parse(&asked.path)?;
-    let library = library(&app, path.root())?;
+pub async fn chunks(caller: Caller, Query(asked): Query<ChunksQuery>) -> Result<Json<FileChunks>, ApiError> {
+    let path = Place::parse(&asked.path)?;
+    let library = library(&caller, path.root().name())?;
     let name = path.to_string();
     let found = blocking(move || Ok(library.chunks(&name))).await?.map_err(unsearchable)?;
     let Some((first, _)) = found.first() else {
@@ -234,17 +234,17 @@ pub struct RetrievalTests {
     folder: String,
     /// The file the tests are in.
     path: String,
-    cases: Vec<Case>,
+    cases: Vec<TestCase>,
     problems: Vec<Problem>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    last: Option<Report>,
+    last: Option<TestReport>,
 }
 
 /// The retrieval tests of a folder (its tests.jsonl) and their last report.
 #[utoipa::path(get, path = "/api/retrieval/tests", tag = "retrieval", params(TestsQuery),
     responses((status = 200, body = RetrievalTests)))]
-pub async fn tests(State(app): State<App>, Query(asked): Query<TestsQuery>) -> Result<Json<RetrievalTests>, ApiError> {
-    let library = library(&app, asked.folder.as_deref().unwrap_or("knowledge"))?;
+pub async fn tests(caller: Caller, Query(asked): Query<TestsQuery>) -> Result<Json<RetrievalTests>, ApiError> {
+    let library = library(&caller, asked.folder.as_deref().unwrap_or("knowledge"))?;
     let read = blocking(move || {
         let (folder, path, last) = (library.folder().to_owned(), library.tests_path(), library.last_report());
         Ok(library.cases().map(|(cases, problems)| RetrievalTests { folder, path, cases, problems, last }))
@@ -262,20 +262,20 @@ pub struct RunTests {
 
 /// Runs a folder's retrieval tests and compares with the run before.
 #[utoipa::path(post, path = "/api/retrieval/tests", tag = "retrieval", request_body = RunTests,
-    responses((status = 200, body = Report), (status = 400, body = ErrorBody)))]
+    responses((status = 200, body = TestReport), (status = 400, body = ErrorBody)))]
 pub async fn run_tests(
-    State(app): State<App>,
+    caller: Caller,
     request: Result<Json<RunTests>, JsonRejection>,
-) -> Result<Json<Report>, ApiError> {
+) -> Result<Json<TestReport>, ApiError> {
     let Json(request) = request?;
-    let library = library(&app, &request.folder)?;
+    let library = library(&caller, &request.folder)?;
     let k = request.k.unwrap_or(HITS).clamp(1, MOST);
     Ok(Json(blocking(move || Ok(library.examine(k))).await?.map_err(unsearchable)?))
 }
 
-fn library(app: &App, folder: &str) -> Result<Arc<Library>, ApiError> {
-    let services = app.engine.services();
-    let libraries = [&services.memory, &services.knowledge];
+fn library(caller: &Caller, folder: &str) -> Result<Arc<Library>, ApiError> {
+    let tenant = caller.tenant();
+    let libraries = [&tenant.memory, &tenant.knowledge];
     let found = libraries.into_iter().find(|library| library.folder() == folder);
     found.cloned().ok_or_else(|| ApiError::bad_request("bad_folder", "folder must be memory or knowledge"))
 }

@@ -1,7 +1,8 @@
 //! Who may ask: which names this server answers to, and the token that a bind beyond loopback needs.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use hmac::{Hmac, KeyInit, Mac};
@@ -17,7 +18,7 @@ const CODE_LIFE: Duration = Duration::from_secs(600);
 
 /// What somebody offers to be let in.
 #[derive(Clone, Copy, Debug)]
-pub enum Given<'a> {
+pub enum Credentials<'a> {
     Token(&'a str),
     Code(&'a str),
 }
@@ -32,6 +33,8 @@ pub struct Access {
     /// The digest of the one-time code that was not used yet, and until when it may be.
     code: Mutex<Option<([u8; 32], Instant)>>,
     limiter: LoginLimiter,
+    /// Digests of cookies that were signed out, and the second in which each would have ended.
+    signed_out: Mutex<BTreeMap<[u8; 32], u64>>,
 }
 
 /// How long a browser stays signed in, in seconds: 30 days.
@@ -53,7 +56,14 @@ impl Access {
                 hosts.iter().filter_map(|host| host.strip_suffix(":80").map(str::to_owned)).collect();
             hosts.extend(bare);
         }
-        Self { hosts, port, token, code: Mutex::default(), limiter: LoginLimiter::default() }
+        Self {
+            hosts,
+            port,
+            token,
+            code: Mutex::default(),
+            limiter: LoginLimiter::default(),
+            signed_out: Mutex::default(),
+        }
     }
 
     pub fn is_our_host(&self, host: &str) -> bool {
@@ -85,13 +95,13 @@ impl Access {
     ///
     /// # Errors
     /// The seconds to wait, when there were too many wrong ones.
-    pub fn accepts(&self, given: Given<'_>, source: IpAddr) -> Result<bool, u64> {
+    pub fn accepts(&self, given: Credentials<'_>, source: IpAddr) -> Result<bool, u64> {
         let Some(token) = &self.token else { return Ok(true) };
         let now = Instant::now();
         self.limiter.check(source, now)?;
         let right = match given {
-            Given::Token(given) => equal(token.expose_secret(), given),
-            Given::Code(given) => self.takes(given, now),
+            Credentials::Token(given) => equal(token.expose_secret(), given),
+            Credentials::Code(given) => self.takes(given, now),
         };
         if !right {
             self.limiter.record_failure(source, now);
@@ -134,7 +144,25 @@ impl Access {
         let made_at = made.rsplit_once('.').and_then(|(_, at)| at.parse::<u64>().ok());
         let fresh = made_at.is_some_and(|at| at <= now + CLOCK_SLACK && now < at.saturating_add(COOKIE_LIFE));
         let proven = self.proof(made).is_some_and(|right| equal(&right, proof));
-        fresh & proven
+        fresh & proven & !self.is_signed_out(value)
+    }
+
+    /// From now on, until the server stops, the cookie opens nothing. One that opens nothing anyway is not kept.
+    pub fn sign_out(&self, value: &str) {
+        let now = seconds();
+        if self.knows_cookie_at(value, now) {
+            let mut signed_out = self.signed_out();
+            signed_out.retain(|_, until| now < *until);
+            signed_out.insert(digest(value), now + CLOCK_SLACK + COOKIE_LIFE);
+        }
+    }
+
+    fn is_signed_out(&self, value: &str) -> bool {
+        self.signed_out().contains_key(&digest(value))
+    }
+
+    fn signed_out(&self) -> MutexGuard<'_, BTreeMap<[u8; 32], u64>> {
+        self.signed_out.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// HMAC-SHA-256 of what a cookie says of itself, keyed by the token, in hexadecimal.
@@ -214,19 +242,21 @@ mod tests {
     fn a_token_is_compared_whole() {
         let (access, source) = (locked("abcdef"), IpAddr::from([127, 0, 0, 1]));
         for (given, right) in [("abcdef", true), ("abcde", false), ("", false), ("abcdefg", false), ("abcdef", true)] {
-            assert_eq!(access.accepts(Given::Token(given), source), Ok(right), "{given}");
+            assert_eq!(access.accepts(Credentials::Token(given), source), Ok(right), "{given}");
         }
     }
 
     #[test]
     fn a_code_works_once_and_not_in_place_of_the_token() {
         let (access, source) = (locked("abcdef").with_code("1234"), IpAddr::from([127, 0, 0, 1]));
-        for given in [Given::Token("1234"), Given::Code("abcdef"), Given::Code("12345"), Given::Code("")] {
+        for given in
+            [Credentials::Token("1234"), Credentials::Code("abcdef"), Credentials::Code("12345"), Credentials::Code("")]
+        {
             assert_eq!(access.accepts(given, source), Ok(false), "{given:?}");
         }
-        assert_eq!(access.accepts(Given::Code("1234"), source), Ok(true));
-        assert_eq!(access.accepts(Given::Code("1234"), source), Ok(false));
-        assert_eq!(locked("abcdef").accepts(Given::Code(""), source), Ok(false), "no code was given out");
+        assert_eq!(access.accepts(Credentials::Code("1234"), source), Ok(true));
+        assert_eq!(access.accepts(Credentials::Code("1234"), source), Ok(false));
+        assert_eq!(locked("abcdef").accepts(Credentials::Code(""), source), Ok(false), "no code was given out");
     }
 
     #[test]

@@ -10,21 +10,30 @@ use axum::response::{IntoResponse, Response};
 
 use crate::api::app::App;
 use crate::api::error::{ApiError, worded};
-use crate::api::security::access::Given;
+use crate::api::security::access::Credentials;
+use crate::api::security::caller::Identity;
+use crate::engine::TenantId;
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 
-pub async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
+pub async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let answer = match check(&app, &request) {
-        Ok(()) if request.uri().path().starts_with("/api") => worded(next.run(request).await).await,
-        Ok(()) => next.run(request).await,
+        Ok(identity) => {
+            if let Some(identity) = identity {
+                request.extensions_mut().insert(identity);
+            }
+            let is_api = request.uri().path().starts_with("/api");
+            let answer = next.run(request).await;
+            if is_api { worded(answer).await } else { answer }
+        }
         Err(error) => error.into_response(),
     };
     harden(answer)
 }
 
-fn check(app: &App, request: &Request) -> Result<(), ApiError> {
+/// Whether a request may go on, and who asks. A public path without a credential is nobody's.
+fn check(app: &App, request: &Request) -> Result<Option<Identity>, ApiError> {
     let refused = |code, message: &str| Err(ApiError::new(StatusCode::FORBIDDEN, code, message));
     let headers = request.headers();
     let mut hosts = headers.get_all(header::HOST).iter();
@@ -50,23 +59,30 @@ fn check(app: &App, request: &Request) -> Result<(), ApiError> {
         let message = "send a JSON body with Content-Type: application/json";
         return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", message));
     }
-    if !app.access.needs_token() || is_public(request) { Ok(()) } else { authorised(app, request) }
+    if !app.access.needs_token() {
+        return Ok(Some(owner()));
+    }
+    if is_public(request) { Ok(None) } else { authorised(app, request).map(Some) }
+}
+
+/// Whoever may come in is the one person of this server.
+fn owner() -> Identity {
+    Identity { tenant: TenantId::owner() }
 }
 
 /// A bearer token, which then alone decides, or the cookie of a browser that has signed in.
-fn authorised(app: &App, request: &Request) -> Result<(), ApiError> {
+fn authorised(app: &App, request: &Request) -> Result<Identity, ApiError> {
     let headers = request.headers();
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     let right = match (given.next(), given.next()) {
         (None, _) => has_cookie(app, headers),
         (Some(value), None) => {
             let token = value.to_str().ok().and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
-            app.access.accepts(Given::Token(token), source(request)).map_err(ApiError::too_many_tries)?
+            app.access.accepts(Credentials::Token(token), source(request)).map_err(ApiError::too_many_tries)?
         }
         (Some(_), Some(_)) => false,
     };
-    let message = "this server needs its token: sign in at /, or send Authorization: Bearer <token>";
-    if right { Ok(()) } else { Err(ApiError::new(StatusCode::UNAUTHORIZED, "signed_out", message)) }
+    if right { Ok(owner()) } else { Err(ApiError::signed_out()) }
 }
 
 /// Where the connection comes from. What a request says about that (X-Forwarded-For) is anyone's word.
@@ -132,15 +148,20 @@ pub(in crate::api) fn may_use(app: &App, headers: &HeaderMap) -> bool {
 }
 
 fn has_cookie(app: &App, headers: &HeaderMap) -> bool {
-    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let name = app.access.cookie_name();
-    let pairs = cookies.flat_map(|line| line.split(';'));
-    let mut ours = pairs.filter_map(|pair| pair.trim().strip_prefix(&name)?.strip_prefix('=')).peekable();
+    let mut ours = cookies(app, headers).peekable();
     if ours.peek().is_none() {
         // As long as for a wrong one.
         return app.access.knows_cookie("");
     }
     ours.any(|value| app.access.knows_cookie(value))
+}
+
+/// The values of this server's cookie that a request carries, right or wrong.
+pub(super) fn cookies<'a>(app: &App, headers: &'a HeaderMap) -> impl Iterator<Item = &'a str> {
+    let lines = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let name = app.access.cookie_name();
+    let pairs = lines.flat_map(|line| line.split(';'));
+    pairs.filter_map(move |pair| pair.trim().strip_prefix(&name)?.strip_prefix('='))
 }
 
 /// Headers of every answer. The UI's page replaces the policy by its own, which adds a nonce for styles.

@@ -2,13 +2,13 @@
 //! sessions and files.
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, Query};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::api::app::App;
 use crate::api::error::{ApiError, ErrorBody};
-use crate::domain::{Session, SessionId, StaysArchived};
+use crate::api::security::caller::Caller;
+use crate::domain::{RestoreRefused, Session, SessionId};
 use crate::engine::{EngineError, blocking};
 use crate::store::{Archive, DeletedSession, MOST_TRASHED, TrashedText};
 
@@ -38,7 +38,7 @@ impl ArchivedPart {
         let known = session.and_then(|session| session.archived.iter().rev().find(|part| part.archive == file.name));
         let stays = match session {
             Some(session) => session.restorable(&file.name, file.message_count).err(),
-            None => Some(StaysArchived::NotRecorded),
+            None => Some(RestoreRefused::NotRecorded),
         };
         Self {
             summary: known.map(|part| part.summary.clone()),
@@ -85,15 +85,15 @@ pub struct Forgotten {
 /// The archives of a session.
 #[utoipa::path(get, path = "/api/sessions/{id}/archives", tag = "sessions", params(("id" = String, Path)),
     responses((status = 200, body = Archives)))]
-pub async fn archives(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Archives>, ApiError> {
+pub async fn archives(caller: Caller, Path(id): Path<String>) -> Result<Json<Archives>, ApiError> {
     let id = SessionId::parse(&id)?;
-    let home = app.engine.services().home.clone();
-    let session = match app.engine.view(&id).await {
+    let kept = caller.tenant().home.session_files(&id);
+    let session = match caller.engine.view(&id).await {
         Ok(view) => Some(view.session),
         Err(EngineError::NoSession(_)) => None,
         Err(error) => return Err(error.into()),
     };
-    let files = blocking(move || Ok(home.archives(&id))).await?;
+    let files = blocking(move || Ok(kept.archives())).await?;
     let archives = files.into_iter().map(|file| ArchivedPart::of(file, session.as_deref())).collect();
     Ok(Json(Archives { archives }))
 }
@@ -102,44 +102,39 @@ pub async fn archives(State(app): State<App>, Path(id): Path<String>) -> Result<
 #[utoipa::path(get, path = "/api/sessions/{id}/archives/{name}", tag = "sessions",
     params(("id" = String, Path), ("name" = String, Path)),
     responses((status = 200, body = Archived), (status = 404, body = ErrorBody)))]
-pub async fn archived(
-    State(app): State<App>,
-    Path((id, name)): Path<(String, String)>,
-) -> Result<Json<Archived>, ApiError> {
+pub async fn archived(caller: Caller, Path((id, name)): Path<(String, String)>) -> Result<Json<Archived>, ApiError> {
     let id = SessionId::parse(&id)?;
-    let (home, wanted) = (app.engine.services().home.clone(), name.clone());
-    let messages = blocking(move || home.archived(&id, &wanted)).await?;
+    let (kept, wanted) = (caller.tenant().home.session_files(&id), name.clone());
+    let messages = blocking(move || kept.archived(&wanted)).await?;
     Ok(Json(Archived { name, messages }))
 }
 
 /// Deleted sessions that can be brought back.
 #[utoipa::path(get, path = "/api/sessions/deleted", tag = "sessions", responses((status = 200, body = DeletedSessions)))]
-pub async fn deleted(State(app): State<App>) -> Result<Json<DeletedSessions>, ApiError> {
-    let sessions = app.engine.services().log.deleted().await?;
+pub async fn deleted(caller: Caller) -> Result<Json<DeletedSessions>, ApiError> {
+    let sessions = caller.tenant().log.deleted().await?;
     Ok(Json(DeletedSessions { sessions }))
 }
 
 /// Lets a deleted session go for good, with its archives. It cannot be brought back.
 #[utoipa::path(delete, path = "/api/sessions/deleted/{id}", tag = "sessions", params(("id" = String, Path)),
     responses((status = 200, body = Forgotten), (status = 404, body = ErrorBody)))]
-pub async fn forget(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Forgotten>, ApiError> {
-    app.engine.forget(&SessionId::parse(&id)?).await?;
+pub async fn forget(caller: Caller, Path(id): Path<String>) -> Result<Json<Forgotten>, ApiError> {
+    caller.engine.forget(&SessionId::parse(&id)?).await?;
     Ok(Json(Forgotten { forgotten: true }))
 }
 
 /// Deleted files that can be brought back.
 #[utoipa::path(get, path = "/api/files/deleted", tag = "files", responses((status = 200, body = TrashedFiles)))]
-pub async fn trashed(State(app): State<App>) -> Result<Json<TrashedFiles>, ApiError> {
-    let home = app.engine.services().home.clone();
-    let files = blocking(move || Ok(home.trashed())).await?;
+pub async fn trashed(caller: Caller) -> Result<Json<TrashedFiles>, ApiError> {
+    let files = caller.tenant().documents.trashed().await?;
     Ok(Json(TrashedFiles { files, kept: MOST_TRASHED }))
 }
 
 /// Lets a deleted file go for good. It cannot be brought back.
 #[utoipa::path(delete, path = "/api/files/deleted", tag = "files", params(TrashQuery),
     responses((status = 200, body = Forgotten), (status = 404, body = ErrorBody)))]
-pub async fn forget_file(State(app): State<App>, Query(query): Query<TrashQuery>) -> Result<Json<Forgotten>, ApiError> {
-    let home = app.engine.services().home.clone();
-    blocking(move || home.forget_trashed(&query.trash)).await?;
+pub async fn forget_file(caller: Caller, Query(query): Query<TrashQuery>) -> Result<Json<Forgotten>, ApiError> {
+    caller.tenant().documents.forget(query.trash).await?;
     Ok(Json(Forgotten { forgotten: true }))
 }

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Bytes;
+use axum::extract::Path;
 use axum::extract::rejection::JsonRejection;
-use axum::extract::{Path, State};
 use serde::{Deserialize, Serialize};
 
-use crate::api::app::App;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::requests::tokens::counted;
+use crate::api::security::caller::Caller;
 use crate::domain::{Event, Mention, Message, Session, SessionId, mentions};
 use crate::engine::{Plan, Proposal, blocking};
 
@@ -78,7 +78,7 @@ pub struct Compressed {
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
-pub struct BroughtBack {
+pub struct RestoredMessages {
     session_id: String,
     archive: String,
     restored_count: usize,
@@ -89,12 +89,12 @@ pub struct BroughtBack {
     responses((status = 200, body = CompressionPlan),
               (status = 400, description = "too_short: there is too little to compress", body = ErrorBody),
               (status = 404, body = ErrorBody), (status = 409, description = "busy: it is at work", body = ErrorBody)))]
-pub async fn compression(State(app): State<App>, Path(id): Path<String>) -> Result<Json<CompressionPlan>, ApiError> {
+pub async fn compression(caller: Caller, Path(id): Path<String>) -> Result<Json<CompressionPlan>, ApiError> {
     let id = SessionId::parse(&id)?;
-    let plan = app.engine.plan(&id).await?;
-    let services = app.engine.services().clone();
+    let plan = caller.engine.plan(&id).await?;
+    let tenant = caller.tenant().clone();
     let told = blocking(move || {
-        let total = |session: &Arc<Session>| counted(&services, session).total();
+        let total = |session: &Arc<Session>| counted(&tenant, session).total();
         let messages = plan.session.messages[..plan.count].to_vec();
         let mut found = mentions(&messages);
         let more = found.len().saturating_sub(MOST_MENTIONS);
@@ -122,14 +122,14 @@ pub async fn compression(State(app): State<App>, Path(id): Path<String>) -> Resu
               (status = 409, description = "changed_since: the conversation is not the one of this hash; busy",
                body = ErrorBody)))]
 pub async fn preview(
-    State(app): State<App>,
+    caller: Caller,
     Path(id): Path<String>,
     request: Result<Json<PreviewRequest>, JsonRejection>,
 ) -> Result<Json<ProposedSummary>, ApiError> {
     let id = SessionId::parse(&id)?;
     let Json(PreviewRequest { hash }) = request?;
-    let (Plan { session, count, hash }, summary) = app.engine.propose(&id, &hash).await?;
-    let services = app.engine.services().clone();
+    let (Plan { session, count, hash }, summary) = caller.engine.propose(&id, &hash).await?;
+    let tenant = caller.tenant().clone();
     let told = blocking(move || {
         let mut after = (*session).clone();
         after.apply(
@@ -139,8 +139,8 @@ pub async fn preview(
         Ok(ProposedSummary {
             session_id: id.to_string(),
             hash,
-            tokens_before: counted(&services, &session).total(),
-            tokens_after: counted(&services, &Arc::new(after)).total(),
+            tokens_before: counted(&tenant, &session).total(),
+            tokens_after: counted(&tenant, &Arc::new(after)).total(),
             summary,
         })
     });
@@ -154,19 +154,15 @@ pub async fn preview(
     responses((status = 200, body = Compressed), (status = 400, body = ErrorBody), (status = 404, body = ErrorBody),
               (status = 409, description = "changed_since: the conversation is not the one of this hash; busy",
                body = ErrorBody)))]
-pub async fn compress(
-    State(app): State<App>,
-    Path(id): Path<String>,
-    body: Bytes,
-) -> Result<Json<Compressed>, ApiError> {
+pub async fn compress(caller: Caller, Path(id): Path<String>, body: Bytes) -> Result<Json<Compressed>, ApiError> {
     let id = SessionId::parse(&id)?;
     let done = match accepted(&body)? {
         None => {
-            let done = app.engine.compress(&id).await?;
+            let done = caller.engine.compress(&id).await?;
             (done, None)
         }
         Some(proposal) => {
-            let done = app.engine.accept(&id, proposal).await?;
+            let done = caller.engine.accept(&id, proposal).await?;
             let archive = done.archive.clone();
             (done, Some(archive))
         }
@@ -211,13 +207,13 @@ fn accepted(body: &[u8]) -> Result<Option<Proposal>, ApiError> {
 /// Puts the messages of an archive back where they stood, and takes their summary away.
 #[utoipa::path(post, path = "/api/sessions/{id}/archives/{name}/restore", tag = "sessions",
     params(("id" = String, Path), ("name" = String, Path)),
-    responses((status = 200, body = BroughtBack), (status = 404, body = ErrorBody),
+    responses((status = 200, body = RestoredMessages), (status = 404, body = ErrorBody),
               (status = 409, description = "stays_archived: the message says why; busy", body = ErrorBody)))]
 pub async fn restore_archive(
-    State(app): State<App>,
+    caller: Caller,
     Path((id, name)): Path<(String, String)>,
-) -> Result<Json<BroughtBack>, ApiError> {
+) -> Result<Json<RestoredMessages>, ApiError> {
     let id = SessionId::parse(&id)?;
-    let restored_count = app.engine.bring_back(&id, &name).await?;
-    Ok(Json(BroughtBack { session_id: id.to_string(), archive: name, restored_count }))
+    let restored_count = caller.engine.bring_back(&id, &name).await?;
+    Ok(Json(RestoredMessages { session_id: id.to_string(), archive: name, restored_count }))
 }

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Query, State};
+use axum::extract::Query;
 use serde::{Deserialize, Serialize};
 
-use crate::api::app::App;
 use crate::api::error::{ApiError, ErrorBody};
-use crate::domain::find::Wanted;
+use crate::api::security::caller::Caller;
+use crate::domain::find::SearchTerms;
 use crate::domain::{Role, Session, SessionId};
 use crate::engine::EngineError;
 
@@ -21,7 +21,7 @@ const LONGEST: usize = 200;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
-pub struct Looked {
+pub struct SearchSessionsQuery {
     /// Words; all of them must stand in a title or in one message.
     q: String,
 }
@@ -63,17 +63,17 @@ pub struct FoundMessage {
 }
 
 /// Sessions in whose title or messages all words stand.
-#[utoipa::path(get, path = "/api/sessions/search", tag = "sessions", params(Looked),
+#[utoipa::path(get, path = "/api/sessions/search", tag = "sessions", params(SearchSessionsQuery),
     responses((status = 200, body = FoundSessions), (status = 400, body = ErrorBody)))]
-pub async fn find(State(app): State<App>, Query(looked): Query<Looked>) -> Result<Json<FoundSessions>, ApiError> {
+pub async fn find(caller: Caller, Query(looked): Query<SearchSessionsQuery>) -> Result<Json<FoundSessions>, ApiError> {
     if looked.q.chars().count() > LONGEST {
         return Err(ApiError::bad_request("too_long", format!("search for at most {LONGEST} characters")));
     }
-    let Some(wanted) = Wanted::parse(&looked.q) else {
+    let Some(wanted) = SearchTerms::parse(&looked.q) else {
         return Err(ApiError::bad_request("no_words", "say what to look for"));
     };
-    let running = running(&app).await?;
-    let log = &app.engine.services().log;
+    let running = running(&caller).await?;
+    let log = &caller.tenant().log;
     let mut found = log
         .scan(move |stored| {
             let session = running.get(&stored.id).cloned().or_else(|| stored.read().map(Arc::new))?;
@@ -89,10 +89,10 @@ pub async fn find(State(app): State<App>, Query(looked): Query<Looked>) -> Resul
 }
 
 /// Sessions at work: what they have said lately is not in their files yet.
-async fn running(app: &App) -> Result<HashMap<SessionId, Arc<Session>>, ApiError> {
+async fn running(caller: &Caller) -> Result<HashMap<SessionId, Arc<Session>>, ApiError> {
     let mut sessions = HashMap::new();
-    for id in app.engine.services().runs.list() {
-        match app.engine.view(&id).await {
+    for id in caller.tenant().runs.list() {
+        match caller.engine.view(&id).await {
             Ok(view) => drop(sessions.insert(id, view.session)),
             // Deleted in this moment.
             Err(EngineError::NoSession(_)) => {}
@@ -102,7 +102,7 @@ async fn running(app: &App) -> Result<HashMap<SessionId, Arc<Session>>, ApiError
     Ok(sessions)
 }
 
-fn in_session(wanted: &Wanted, id: &SessionId, session: &Session) -> Option<FoundSession> {
+fn in_session(wanted: &SearchTerms, id: &SessionId, session: &Session) -> Option<FoundSession> {
     let in_title = wanted.are_in(&session.title);
     let found = wanted.find(session.messages.iter().map(Arc::as_ref));
     if !in_title && found.is_empty() {

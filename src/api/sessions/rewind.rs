@@ -1,16 +1,16 @@
 //! Going back to a message, and switching between the ways a conversation has gone from there.
 
 use axum::Json;
+use axum::extract::Path;
 use axum::extract::rejection::JsonRejection;
-use axum::extract::{Path, State};
 use serde::{Deserialize, Serialize};
 
-use crate::api::app::App;
 use crate::api::error::{ApiError, ErrorBody};
+use crate::api::security::caller::Caller;
 use crate::domain::{Session, SessionId};
 
 #[derive(Deserialize, utoipa::ToSchema)]
-pub struct GoBack {
+pub struct RewindRequest {
     /// The message that is put aside, with all that follow.
     message_id: String,
     /// The branch that takes its place; without one the conversation ends before the message.
@@ -18,7 +18,7 @@ pub struct GoBack {
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
-pub struct WentBack {
+pub struct Rewound {
     session_id: String,
 }
 
@@ -36,18 +36,18 @@ pub struct BranchPoint {
 }
 
 /// Puts a message and all that follow aside, and another branch in their place.
-#[utoipa::path(post, path = "/api/sessions/{id}/rewind", tag = "sessions", request_body = GoBack,
-    params(("id" = String, Path)), responses((status = 200, body = WentBack), (status = 404, body = ErrorBody),
+#[utoipa::path(post, path = "/api/sessions/{id}/rewind", tag = "sessions", request_body = RewindRequest,
+    params(("id" = String, Path)), responses((status = 200, body = Rewound), (status = 404, body = ErrorBody),
     (status = 409, body = ErrorBody)))]
 pub async fn rewind(
-    State(app): State<App>,
+    caller: Caller,
     Path(id): Path<String>,
-    request: Result<Json<GoBack>, JsonRejection>,
-) -> Result<Json<WentBack>, ApiError> {
+    request: Result<Json<RewindRequest>, JsonRejection>,
+) -> Result<Json<Rewound>, ApiError> {
     let id = SessionId::parse(&id)?;
-    let Json(GoBack { message_id, to }) = request?;
-    app.engine.rewind(&id, &message_id, to.as_deref()).await?;
-    Ok(Json(WentBack { session_id: id.to_string() }))
+    let Json(RewindRequest { message_id, to }) = request?;
+    caller.engine.rewind(&id, &message_id, to.as_deref()).await?;
+    Ok(Json(Rewound { session_id: id.to_string() }))
 }
 
 pub fn points(session: &Session) -> Vec<BranchPoint> {

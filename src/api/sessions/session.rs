@@ -4,15 +4,15 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use axum::Json;
+use axum::extract::Path;
 use axum::extract::rejection::JsonRejection;
-use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 
-use crate::api::app::App;
 use crate::api::chat::attachments::{Attached, prompt};
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::requests::sent::{RetrievedWork, retrieved_works};
+use crate::api::security::caller::Caller;
 use crate::api::sessions::rewind::{BranchPoint, points};
 use crate::api::sessions::transfer::{Parent, parent};
 use crate::api::sessions::works::{Failure, WorkModel, failures_of, models_of};
@@ -127,7 +127,7 @@ pub struct RunningWork {
 }
 
 #[derive(Deserialize, utoipa::ToSchema)]
-pub struct Say {
+pub struct MessageRequest {
     /// May be empty where files are sent.
     message: String,
     /// Text files to go along with it.
@@ -148,7 +148,7 @@ fn usable(key: String) -> Result<String, ApiError> {
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
-pub struct Said {
+pub struct MessageReceipt {
     session_id: String,
     work_id: String,
     /// The work's events come after this id.
@@ -168,19 +168,19 @@ pub struct Titled {
 
 /// All sessions, newest first.
 #[utoipa::path(get, path = "/api/sessions", tag = "sessions", responses((status = 200, body = SessionList)))]
-pub async fn list(State(app): State<App>) -> Result<Json<SessionList>, ApiError> {
-    let mut sessions = app.engine.list().await?;
-    let busy = Busy::of(&app);
+pub async fn list(caller: Caller) -> Result<Json<SessionList>, ApiError> {
+    let mut sessions = caller.engine.list().await?;
+    let busy = Busy::of(&caller);
     // The file of a session that works for the first time says nothing yet.
     for summary in sessions.iter_mut().filter(|it| it.title.is_empty() && it.message_count == 0 && busy.holds(&it.id)) {
         if let Ok(id) = SessionId::parse(&summary.id)
-            && let Ok(view) = app.engine.view(&id).await
+            && let Ok(view) = caller.engine.view(&id).await
         {
             summary.begins = store::SessionSummary::of(&id, &view.session).begins;
         }
     }
     let sessions = sessions.into_iter().map(|summary| shown(&busy, summary)).collect();
-    let log = &app.engine.services().log;
+    let log = &caller.tenant().log;
     let (pinned, put_away) =
         (log.listed(store::SessionList::Pinned).await?, log.listed(store::SessionList::Archived).await?);
     Ok(Json(SessionList { sessions, pinned, put_away }))
@@ -190,52 +190,52 @@ pub async fn list(State(app): State<App>) -> Result<Json<SessionList>, ApiError>
 #[utoipa::path(post, path = "/api/sessions", tag = "sessions", request_body = NewSession,
     responses((status = 200, body = SessionSummary)))]
 pub async fn create(
-    State(app): State<App>,
+    caller: Caller,
     request: Result<Json<NewSession>, JsonRejection>,
 ) -> Result<Json<SessionSummary>, ApiError> {
     let Json(request) = request?;
-    let summary = app.engine.create(&title(&request.title)?).await?;
-    Ok(Json(shown(&Busy::of(&app), summary)))
+    let summary = caller.engine.create(&title(&request.title)?).await?;
+    Ok(Json(shown(&Busy::of(&caller), summary)))
 }
 
 /// Gives a session another title.
 #[utoipa::path(put, path = "/api/sessions/{id}", tag = "sessions", request_body = Rename, params(("id" = String, Path)),
     responses((status = 200, body = SessionSummary), (status = 404, body = ErrorBody)))]
 pub async fn rename(
-    State(app): State<App>,
+    caller: Caller,
     Path(id): Path<String>,
     request: Result<Json<Rename>, JsonRejection>,
 ) -> Result<Json<SessionSummary>, ApiError> {
     let id = SessionId::parse(&id)?;
     let Json(request) = request?;
-    let summary = app.engine.rename(&id, &title(&request.title)?).await?;
-    Ok(Json(shown(&Busy::of(&app), summary)))
+    let summary = caller.engine.rename(&id, &title(&request.title)?).await?;
+    Ok(Json(shown(&Busy::of(&caller), summary)))
 }
 
 /// Moves a session to `sessions/archive/deleted/`.
 #[utoipa::path(delete, path = "/api/sessions/{id}", tag = "sessions", params(("id" = String, Path)),
     responses((status = 200, body = Deleted), (status = 404, body = ErrorBody)))]
-pub async fn delete(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Deleted>, ApiError> {
+pub async fn delete(caller: Caller, Path(id): Path<String>) -> Result<Json<Deleted>, ApiError> {
     let id = SessionId::parse(&id)?;
-    app.engine.delete(&id).await?;
+    caller.engine.delete(&id).await?;
     Ok(Json(Deleted { deleted: true, id: id.to_string() }))
 }
 
 /// Brings a deleted session back.
 #[utoipa::path(post, path = "/api/sessions/{id}/restore", tag = "sessions", params(("id" = String, Path)),
     responses((status = 200, body = SessionSummary), (status = 404, body = ErrorBody)))]
-pub async fn restore(State(app): State<App>, Path(id): Path<String>) -> Result<Json<SessionSummary>, ApiError> {
-    let summary = app.engine.restore(&SessionId::parse(&id)?).await?;
-    Ok(Json(shown(&Busy::of(&app), summary)))
+pub async fn restore(caller: Caller, Path(id): Path<String>) -> Result<Json<SessionSummary>, ApiError> {
+    let summary = caller.engine.restore(&SessionId::parse(&id)?).await?;
+    Ok(Json(shown(&Busy::of(&caller), summary)))
 }
 
 /// The raw messages, with the system prompt first.
 #[utoipa::path(get, path = "/api/sessions/{id}/messages", tag = "sessions", params(("id" = String, Path)),
     responses((status = 200, body = Messages), (status = 404, body = ErrorBody)))]
-pub async fn messages(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Messages>, ApiError> {
+pub async fn messages(caller: Caller, Path(id): Path<String>) -> Result<Json<Messages>, ApiError> {
     let id = SessionId::parse(&id)?;
-    let session = app.engine.view(&id).await?.session;
-    let home = app.engine.services().home.clone();
+    let session = caller.engine.view(&id).await?.session;
+    let home = caller.tenant().home.clone();
     let system = blocking(move || {
         let mode = if home.settings().rag_mode { MemoryMode::Retrieved } else { MemoryMode::Whole };
         Ok(assemble(&home, mode).text)
@@ -254,10 +254,10 @@ pub async fn messages(State(app): State<App>, Path(id): Path<String>) -> Result<
 /// The conversation, tool calls included, as far as it has come.
 #[utoipa::path(get, path = "/api/sessions/{id}/history", tag = "sessions", params(("id" = String, Path)),
     responses((status = 200, body = History), (status = 404, body = ErrorBody)))]
-pub async fn history(State(app): State<App>, Path(id): Path<String>) -> Result<Json<History>, ApiError> {
+pub async fn history(caller: Caller, Path(id): Path<String>) -> Result<Json<History>, ApiError> {
     let id = SessionId::parse(&id)?;
-    let View { session, last } = app.engine.view(&id).await?;
-    let (home, of) = (app.engine.services().home.clone(), id.clone());
+    let View { session, last } = caller.engine.view(&id).await?;
+    let (home, of) = (caller.tenant().home.clone(), id.clone());
     let retrieved = blocking(move || Ok(retrieved_works(&home, &of))).await?;
     Ok(Json(History {
         retrieved,
@@ -265,7 +265,7 @@ pub async fn history(State(app): State<App>, Path(id): Path<String>) -> Result<J
         title: session.title.clone(),
         messages: session.messages.clone(),
         compressed_context: session.compressed_context.clone(),
-        last_event_id: app.engine.services().hub.id(last).to_string(),
+        last_event_id: caller.tenant().hub.id(last).to_string(),
         chosen: session.chosen.clone(),
         works: models_of(&session),
         failures: failures_of(&session),
@@ -277,23 +277,23 @@ pub async fn history(State(app): State<App>, Path(id): Path<String>) -> Result<J
 }
 
 /// Says something and answers at once; the work is observed through the event streams.
-#[utoipa::path(post, path = "/api/sessions/{id}/messages", tag = "chat", request_body = Say, params(("id" = String, Path)),
-    responses((status = 202, body = Said), (status = 400, body = ErrorBody), (status = 409, body = ErrorBody),
+#[utoipa::path(post, path = "/api/sessions/{id}/messages", tag = "chat", request_body = MessageRequest, params(("id" = String, Path)),
+    responses((status = 202, body = MessageReceipt), (status = 400, body = ErrorBody), (status = 409, body = ErrorBody),
               (status = 413, body = ErrorBody), (status = 422, body = ErrorBody)))]
 pub async fn say(
-    State(app): State<App>,
+    caller: Caller,
     Path(id): Path<String>,
-    request: Result<Json<Say>, JsonRejection>,
-) -> Result<(StatusCode, Json<Said>), ApiError> {
+    request: Result<Json<MessageRequest>, JsonRejection>,
+) -> Result<(StatusCode, Json<MessageReceipt>), ApiError> {
     let id = SessionId::parse(&id)?;
     let Json(request) = request?;
     let key = request.idempotency_key.map(usable).transpose()?;
-    let said = prompt(&app, &id, request.message, request.attachments).await?;
-    let started = app.engine.say(&id, said, key).await?;
-    let said = Said {
+    let said = prompt(&caller, &id, request.message, request.attachments).await?;
+    let started = caller.engine.say(&id, said, key).await?;
+    let said = MessageReceipt {
         session_id: id.to_string(),
         work_id: started.work_id.to_string(),
-        after: app.engine.services().hub.id(started.after).to_string(),
+        after: caller.tenant().hub.id(started.after).to_string(),
     };
     Ok((StatusCode::ACCEPTED, Json(said)))
 }
@@ -301,17 +301,17 @@ pub async fn say(
 /// Stops what runs; what was said so far is kept.
 #[utoipa::path(post, path = "/api/sessions/{id}/interrupt", tag = "chat", params(("id" = String, Path)),
     responses((status = 200, body = Interrupted), (status = 404, body = ErrorBody)))]
-pub async fn interrupt(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Interrupted>, ApiError> {
-    let interrupted = app.engine.interrupt(&SessionId::parse(&id)?).await?;
+pub async fn interrupt(caller: Caller, Path(id): Path<String>) -> Result<Json<Interrupted>, ApiError> {
+    let interrupted = caller.engine.interrupt(&SessionId::parse(&id)?).await?;
     Ok(Json(Interrupted { interrupted }))
 }
 
 /// Has the model make a title.
 #[utoipa::path(post, path = "/api/sessions/{id}/generate-title", tag = "sessions", params(("id" = String, Path)),
     responses((status = 200, body = Titled), (status = 404, body = ErrorBody)))]
-pub async fn generate_title(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Titled>, ApiError> {
+pub async fn generate_title(caller: Caller, Path(id): Path<String>) -> Result<Json<Titled>, ApiError> {
     let id = SessionId::parse(&id)?;
-    let title = app.engine.retitle(&id).await?;
+    let title = caller.engine.retitle(&id).await?;
     Ok(Json(Titled { session_id: id.to_string(), title }))
 }
 
@@ -326,10 +326,10 @@ impl Busy {
         self.running.contains(id) || self.asking.contains(id)
     }
 
-    pub(in crate::api) fn of(app: &App) -> Self {
-        let services = app.engine.services();
-        let running = services.runs.list().iter().map(ToString::to_string).collect();
-        Self { running, asking: services.approvals.sessions() }
+    pub(in crate::api) fn of(caller: &Caller) -> Self {
+        let tenant = caller.tenant();
+        let running = tenant.runs.list().iter().map(ToString::to_string).collect();
+        Self { running, asking: tenant.approvals.sessions() }
     }
 }
 

@@ -1,13 +1,11 @@
 //! Where a conversation has text from that strangers may have written, and a person's word that it does not count any more.
 
 use axum::Json;
-use axum::extract::{Path, State};
-use axum::http::HeaderMap;
+use axum::extract::Path;
 use serde::Serialize;
 
-use crate::api::app::App;
-use crate::api::chat::approvals::is_the_page;
 use crate::api::error::{ApiError, ErrorBody};
+use crate::api::security::caller::Caller;
 use crate::domain::SessionId;
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -23,13 +21,9 @@ pub struct TaintCleared {
     params(("id" = String, Path), ("X-Miniclaw-Secret" = String, Header)),
     responses((status = 200, body = TaintCleared), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
               (status = 409, description = "busy: the session is at work", body = ErrorBody)))]
-pub async fn clear(
-    State(app): State<App>,
-    Path(id): Path<String>,
-    headers: HeaderMap,
-) -> Result<Json<TaintCleared>, ApiError> {
-    is_the_page(&app, &headers)?;
+pub async fn clear(caller: Caller, Path(id): Path<String>) -> Result<Json<TaintCleared>, ApiError> {
+    caller.require_page()?;
     let id = SessionId::parse(&id)?;
-    let cleared = app.engine.clear_taint(&id).await?;
+    let cleared = caller.engine.clear_taint(&id).await?;
     Ok(Json(TaintCleared { session_id: id.to_string(), cleared }))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, Query};
 use axum::http::{HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
@@ -12,13 +12,13 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::api::app::App;
 use crate::api::error::{ApiError, ErrorBody};
+use crate::api::security::caller::Caller;
 use crate::api::sessions::session::{Busy, SessionSummary, shown};
 use crate::domain::picture::MOST_PICTURE_BYTES;
 use crate::domain::written::markdown;
 use crate::domain::{NewPicture, Session, SessionId, without_claims};
-use crate::engine::{Cut, blocking};
+use crate::engine::{BranchEnd, blocking};
 
 /// The field that holds archives in an exported session.
 const ARCHIVES: &str = "archives";
@@ -27,7 +27,7 @@ const PICTURES: &str = "pictures";
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
-pub struct As {
+pub struct ExportQuery {
     #[param(inline)]
     format: Format,
 }
@@ -57,18 +57,18 @@ pub enum CutAt {
 }
 
 /// A session as a file.
-#[utoipa::path(get, path = "/api/sessions/{id}/export", tag = "sessions", params(("id" = String, Path), As),
+#[utoipa::path(get, path = "/api/sessions/{id}/export", tag = "sessions", params(("id" = String, Path), ExportQuery),
     responses((status = 200, body = String, content_type = "text/markdown"), (status = 404, body = ErrorBody)))]
 pub async fn export(
-    State(app): State<App>,
+    caller: Caller,
     Path(id): Path<String>,
-    Query(wanted): Query<As>,
+    Query(wanted): Query<ExportQuery>,
 ) -> Result<Response, ApiError> {
     let id = SessionId::parse(&id)?;
-    let session = app.engine.view(&id).await?.session;
+    let session = caller.engine.view(&id).await?.session;
     let (kind, ending, text) = match wanted.format {
         Format::Md => ("text/markdown; charset=utf-8", "md", markdown(&session)),
-        Format::Json => ("application/json", "json", with_archives(&app, &id, &session).await?),
+        Format::Json => ("application/json", "json", with_archives(&caller, &id, &session).await?),
     };
     let disposition = format!("attachment; filename=\"{id}.{ending}\"");
     let headers: [(HeaderName, String); 2] =
@@ -76,12 +76,12 @@ pub async fn export(
     Ok((headers, text).into_response())
 }
 
-async fn with_archives(app: &App, id: &SessionId, session: &Session) -> Result<String, ApiError> {
-    let (home, id) = (app.engine.services().home.clone(), id.clone());
+async fn with_archives(caller: &Caller, id: &SessionId, session: &Session) -> Result<String, ApiError> {
+    let kept = caller.tenant().home.session_files(id);
     let read = blocking(move || {
-        let pictures = home.pictures(&id).into_iter().map(|(hash, bytes)| (hash, STANDARD.encode(bytes).into()));
-        let names = home.archives(&id).into_iter().map(|archive| archive.name);
-        let archives = names.map(|name| home.archived(&id, &name).map(|messages| (name, Value::Array(messages))));
+        let pictures = kept.pictures().into_iter().map(|(hash, bytes)| (hash, STANDARD.encode(bytes).into()));
+        let names = kept.archives().into_iter().map(|archive| archive.name);
+        let archives = names.map(|name| kept.archived(&name).map(|messages| (name, Value::Array(messages))));
         Ok((archives.collect::<Result<Map<String, Value>, _>>()?, pictures.collect::<Map<String, Value>>()))
     });
     let (archives, pictures) = read.await?;
@@ -99,7 +99,7 @@ async fn with_archives(app: &App, id: &SessionId, session: &Session) -> Result<S
 #[utoipa::path(post, path = "/api/sessions/import", tag = "sessions", request_body = Value,
     responses((status = 200, body = SessionSummary), (status = 400, body = ErrorBody)))]
 pub async fn import(
-    State(app): State<App>,
+    caller: Caller,
     request: Result<Json<Map<String, Value>>, JsonRejection>,
 ) -> Result<Json<SessionSummary>, ApiError> {
     let Json(mut fields) = request?;
@@ -117,8 +117,8 @@ pub async fn import(
     }
     without_claims(&mut fields);
     let session: Session = serde_json::from_value(Value::Object(fields)).map_err(|error| bad(&error.to_string()))?;
-    let summary = app.engine.import(session, archives, decoded(pictures)).await?;
-    Ok(Json(shown(&Busy::of(&app), summary)))
+    let summary = caller.engine.import(session, archives, decoded(pictures)).await?;
+    Ok(Json(shown(&Busy::of(&caller), summary)))
 }
 
 /// A picture that is damaged is missing afterwards, and the session says so where it stood.
@@ -147,19 +147,19 @@ pub(in crate::api) fn parent(session: &Session) -> Option<Parent> {
 #[utoipa::path(post, path = "/api/sessions/{id}/branch", tag = "sessions", request_body = BranchOff,
     params(("id" = String, Path)), responses((status = 200, body = SessionSummary), (status = 404, body = ErrorBody)))]
 pub async fn branch(
-    State(app): State<App>,
+    caller: Caller,
     Path(id): Path<String>,
     request: Result<Json<BranchOff>, JsonRejection>,
 ) -> Result<Json<SessionSummary>, ApiError> {
     let id = SessionId::parse(&id)?;
     let Json(off) = request?;
     let cut = match off.cut {
-        CutAt::Before => Cut::Before,
-        CutAt::After => Cut::After,
+        CutAt::Before => BranchEnd::Before,
+        CutAt::After => BranchEnd::After,
     };
-    let Some(summary) = app.engine.branch(&id, &off.message_id, cut).await? else {
+    let Some(summary) = caller.engine.branch(&id, &off.message_id, cut).await? else {
         let message = format!("session {id} has no message {}", off.message_id);
         return Err(ApiError::new(StatusCode::NOT_FOUND, "not_found", message));
     };
-    Ok(Json(shown(&Busy::of(&app), summary)))
+    Ok(Json(shown(&Busy::of(&caller), summary)))
 }

@@ -1,14 +1,14 @@
 //! Taking back what the agent did to files.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use serde::Serialize;
 
-use crate::api::app::App;
 use crate::api::error::{ApiError, ErrorBody};
+use crate::api::security::caller::Caller;
 use crate::domain::{CallStatus, SessionId, ToolCall, WorkId};
 use crate::engine::{EngineError, blocking};
-use crate::tools::files::{Undoing, Would};
+use crate::tools::files::{PlannedUndo, UndoEffect};
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct Undone {
@@ -23,11 +23,8 @@ pub struct Undone {
     params(("id" = String, Path), ("call_id" = String, Path)),
     responses((status = 200, body = Undone), (status = 404, body = ErrorBody),
               (status = 409, description = "changed_since: the file is something else by now", body = ErrorBody)))]
-pub async fn undo(
-    State(app): State<App>,
-    Path((id, call_id)): Path<(String, String)>,
-) -> Result<Json<Undone>, ApiError> {
-    let done = app.engine.undo(&SessionId::parse(&id)?, &call_id).await?;
+pub async fn undo(caller: Caller, Path((id, call_id)): Path<(String, String)>) -> Result<Json<Undone>, ApiError> {
+    let done = caller.engine.undo(&SessionId::parse(&id)?, &call_id).await?;
     Ok(Json(Undone { call_id, path: done.path.to_string(), undone: done.undone }))
 }
 
@@ -59,11 +56,11 @@ pub struct FileUndo {
     responses((status = 200, body = UndoPreview), (status = 404, body = ErrorBody),
               (status = 409, description = "busy: the session is at work", body = ErrorBody)))]
 pub async fn preview_undo(
-    State(app): State<App>,
+    caller: Caller,
     Path((id, work_id)): Path<(String, String)>,
 ) -> Result<Json<UndoPreview>, ApiError> {
     let id = SessionId::parse(&id)?;
-    let session = app.engine.view(&id).await?.session;
+    let session = caller.engine.view(&id).await?.session;
     if session.running().is_some() {
         return Err(EngineError::Busy.into());
     }
@@ -71,15 +68,15 @@ pub async fn preview_undo(
     let work = WorkId::new(work_id);
     let calls = session.calls_of(&work).filter(stands);
     let calls: Vec<String> = calls.filter_map(|call| call.id.clone()).collect();
-    let editor = app.engine.services().editor.clone();
-    let files = blocking(move || editor.undoing(&id, &calls)).await?;
+    let editor = caller.tenant().editor.clone();
+    let files = blocking(move || editor.plan_undo(&id, &calls)).await?;
     Ok(Json(UndoPreview { files: files.into_iter().map(file_undo).collect() }))
 }
 
-fn file_undo(undoing: Undoing) -> FileUndo {
-    let (diff, added, removed) = match undoing.would {
-        Would::Become { diff, added, removed } => (Some(diff), added, removed),
-        Would::Stay => (None, 0, 0),
+fn file_undo(undo: PlannedUndo) -> FileUndo {
+    let (diff, added, removed) = match undo.effect {
+        UndoEffect::Restore { diff, added, removed } => (Some(diff), added, removed),
+        UndoEffect::Refuse => (None, 0, 0),
     };
-    FileUndo { path: undoing.path.to_string(), calls: undoing.calls, diff, added, removed }
+    FileUndo { path: undo.path.to_string(), calls: undo.calls, diff, added, removed }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::domain::{About, Outcome, Session};
+use crate::domain::{ErrorFields, Outcome, Session};
 
 /// Who was asked.
 #[derive(Serialize, utoipa::ToSchema)]
@@ -22,9 +22,9 @@ pub struct Failure {
     code: String,
     retryable: bool,
     /// What the sentence speaks of, by name.
-    #[serde(skip_serializing_if = "About::is_empty")]
+    #[serde(skip_serializing_if = "ErrorFields::is_empty")]
     #[schema(value_type = HashMap<String, String>)]
-    about: About,
+    about: ErrorFields,
 }
 
 pub(in crate::api) fn models_of(session: &Session) -> Vec<WorkModel> {

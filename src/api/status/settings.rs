@@ -1,12 +1,11 @@
 //! Switches a person flips.
 
 use axum::Json;
-use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
 use serde::{Deserialize, Serialize};
 
-use crate::api::app::App;
 use crate::api::error::ApiError;
+use crate::api::security::caller::Caller;
 use crate::engine::{Notice, blocking};
 
 #[derive(Serialize, Deserialize, utoipa::ToSchema)]
@@ -16,8 +15,8 @@ pub struct RagMode {
 
 /// Whether memory is retrieved for each question instead of being in the prompt.
 #[utoipa::path(get, path = "/api/config/rag-mode", tag = "settings", responses((status = 200, body = RagMode)))]
-pub async fn rag_mode(State(app): State<App>) -> Result<Json<RagMode>, ApiError> {
-    let home = app.engine.services().home.clone();
+pub async fn rag_mode(caller: Caller) -> Result<Json<RagMode>, ApiError> {
+    let home = caller.tenant().home.clone();
     let enabled = blocking(move || Ok(home.settings().rag_mode)).await?;
     Ok(Json(RagMode { enabled }))
 }
@@ -26,18 +25,17 @@ pub async fn rag_mode(State(app): State<App>) -> Result<Json<RagMode>, ApiError>
 #[utoipa::path(put, path = "/api/config/rag-mode", tag = "settings", request_body = RagMode,
     responses((status = 200, body = RagMode)))]
 pub async fn set_rag_mode(
-    State(app): State<App>,
+    caller: Caller,
     request: Result<Json<RagMode>, JsonRejection>,
 ) -> Result<Json<RagMode>, ApiError> {
     let Json(RagMode { enabled }) = request?;
-    let services = app.engine.services();
-    let home = services.home.clone();
-    blocking(move || home.set_rag_mode(enabled)).await?;
-    services.hub.notice(Notice::ConfigChanged { rag_mode: enabled });
+    let tenant = caller.tenant();
+    tenant.tree.set_rag_mode(tenant.claim, enabled).await?;
+    tenant.hub.notice(Notice::ConfigChanged { rag_mode: enabled });
     if enabled {
-        let memory = services.memory.clone();
+        let memory = tenant.memory.clone();
         tokio::task::spawn_blocking(move || memory.warm());
     }
-    services.models.prefix_changed().await;
+    tenant.models.prefix_changed().await;
     Ok(Json(RagMode { enabled }))
 }

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 use axum::Json;
-use axum::extract::{Query, State};
+use axum::extract::Query;
 use serde::{Deserialize, Serialize};
 
-use crate::api::app::App;
 use crate::api::error::{ApiError, ErrorBody};
+use crate::api::security::caller::Caller;
 use crate::clock;
 use crate::domain::Usage;
 use crate::engine::blocking;
 
 #[derive(Deserialize, utoipa::IntoParams)]
-pub struct Zone {
+pub struct UsageQuery {
     /// Minutes that the reader's clock is ahead of UTC: where their days begin. -1440 to 1440.
     #[serde(default)]
     offset_minutes: i32,
@@ -37,13 +37,13 @@ pub struct UsageReport {
 }
 
 /// Tokens that providers counted for the works of all sessions. What was deleted is not in it.
-#[utoipa::path(get, path = "/api/usage", tag = "status", params(Zone),
+#[utoipa::path(get, path = "/api/usage", tag = "status", params(UsageQuery),
     responses((status = 200, body = UsageReport), (status = 400, body = ErrorBody)))]
-pub async fn usage(State(app): State<App>, Query(zone): Query<Zone>) -> Result<Json<UsageReport>, ApiError> {
+pub async fn usage(caller: Caller, Query(zone): Query<UsageQuery>) -> Result<Json<UsageReport>, ApiError> {
     if !(-1440..=1440).contains(&zone.offset_minutes) {
         return Err(ApiError::bad_request("bad_offset", "offset_minutes is between -1440 and 1440"));
     }
-    let home = app.engine.services().home.clone();
+    let home = caller.tenant().home.clone();
     let works = blocking(move || home.counted_works()).await?;
     let (mut days, mut models) = (BTreeMap::new(), BTreeMap::new());
     for work in works {

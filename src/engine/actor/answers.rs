@@ -5,33 +5,38 @@ use tokio::time::Instant;
 use super::Actor;
 use crate::clock;
 use crate::domain::approval::hash;
-use crate::domain::{Answer, Approval, Decision, Event, Remembered, Scope};
-use crate::engine::approvals::{NoAnswer, Wish, word};
-use crate::engine::{EngineError, blocking};
+use crate::domain::{Answer, Approval, Decision, Event, RememberedCall, Scope};
+use crate::engine::EngineError;
+use crate::engine::approvals::{AnswerRefused, ApprovalResponse, word};
 use crate::tools::policy::is_persona;
-use crate::tools::{Case, Verdict};
+use crate::tools::{Case, ToolContext, Verdict};
 
 impl Actor {
     /// Records what a person said, if it still counts.
-    pub(super) async fn answer(&mut self, id: &str, shown: &str, wish: Wish) -> Result<Answer, EngineError> {
+    pub(super) async fn answer(
+        &mut self,
+        id: &str,
+        shown: &str,
+        wish: ApprovalResponse,
+    ) -> Result<Answer, EngineError> {
         let approval = self.waiting(id)?;
-        if self.desk.is_over(id) {
+        if self.timers.is_over(id) {
             self.decide(&approval, Answer::no(Decision::Expired, None, &approval.hash)).await?;
-            return Err(NoAnswer::Expired.into());
+            return Err(AnswerRefused::Expired.into());
         }
         if shown != approval.hash {
-            return Err(NoAnswer::HashDiffers.into());
+            return Err(AnswerRefused::HashDiffers.into());
         }
         let yes = Answer { decision: Decision::Approved, ..Answer::no(Decision::Approved, None, &approval.hash) };
         let answer = match wish {
-            Wish::Deny(reason) => Answer::no(Decision::Denied, reason, &approval.hash),
-            Wish::Approve(None) => yes,
-            Wish::Approve(Some(arguments)) if arguments == approval.arguments => yes,
-            Wish::Approve(Some(arguments)) => {
+            ApprovalResponse::Deny(reason) => Answer::no(Decision::Denied, reason, &approval.hash),
+            ApprovalResponse::Approve(None) => yes,
+            ApprovalResponse::Approve(Some(arguments)) if arguments == approval.arguments => yes,
+            ApprovalResponse::Approve(Some(arguments)) => {
                 let hash = self.rebound(&approval, &arguments).await?;
                 Answer { arguments: Some(arguments), hash, ..yes }
             }
-            Wish::Always => {
+            ApprovalResponse::Always => {
                 self.remember(&approval).await?;
                 Answer { scope: Scope::Always, ..yes }
             }
@@ -40,36 +45,37 @@ impl Actor {
         Ok(answer)
     }
 
-    fn waiting(&self, id: &str) -> Result<Approval, NoAnswer> {
+    fn waiting(&self, id: &str) -> Result<Approval, AnswerRefused> {
         let session = &self.ledger.session;
-        let work_id = self.running.as_ref().map(|running| &running.work_id).ok_or(NoAnswer::Unknown)?;
+        let work_id = self.running.as_ref().map(|running| &running.work_id).ok_or(AnswerRefused::Unknown)?;
         if let Some(approval) = session.unanswered(work_id).into_iter().find(|approval| approval.id == id) {
             return Ok(approval.clone());
         }
         let mut approvals = session.calls_of(work_id).filter_map(|call| call.approval.as_ref()?.answered());
         let known = approvals.find(|answered| answered.id == id);
-        Err(known.map_or(NoAnswer::Unknown, |answered| NoAnswer::Already(word(answered.decision))))
+        Err(known.map_or(AnswerRefused::Unknown, |answered| AnswerRefused::Already(word(answered.decision))))
     }
 
     /// What the person's own arguments are bound to.
-    async fn rebound(&self, approval: &Approval, arguments: &serde_json::Value) -> Result<String, NoAnswer> {
-        let checked = self.services.registry.check(&approval.tool, &arguments.to_string());
-        let checked = checked.map_err(|rejection| NoAnswer::BadArguments(rejection.0))?;
-        let shown = checked.tool.shown(&checked.arguments).await;
-        let shown = shown.map_err(|answer| NoAnswer::BadArguments(answer.text))?;
+    async fn rebound(&self, approval: &Approval, arguments: &serde_json::Value) -> Result<String, AnswerRefused> {
+        let tools = self.tenant.tools(&self.ledger.session);
+        let context = ToolContext { session: &approval.session_id, call_id: &approval.call_id };
+        let checked = tools.prepare(&approval.tool, &arguments.to_string(), context).await;
+        let checked = checked.map_err(|rejection| AnswerRefused::BadArguments(rejection.to_string()))?;
+        let shown = checked.call.shown();
         let (tool, effect) = (approval.tool.as_str(), approval.effect);
         let case = Case { tool, effect, arguments: &checked.arguments, shown: &shown, tainted: None };
-        match self.services.policy.decide(&case, &[]) {
-            Verdict::Deny(why) => Err(NoAnswer::BadArguments(why)),
+        match self.tenant.policy.decide(&case, &[]) {
+            Verdict::Deny(why) => Err(AnswerRefused::BadArguments(why)),
             Verdict::Allow | Verdict::Ask(_) => Ok(hash(&approval.session_id, tool, &checked.arguments, &shown)),
         }
     }
 
     async fn remember(&self, approval: &Approval) -> Result<(), EngineError> {
         if is_persona(&approval.shown) {
-            return Err(NoAnswer::NeverAlways.into());
+            return Err(AnswerRefused::NeverAlways.into());
         }
-        let rule = Remembered {
+        let rule = RememberedCall {
             id: clock::new_id(),
             tool: approval.tool.clone(),
             arguments: approval.arguments.clone(),
@@ -79,8 +85,7 @@ impl Actor {
             level: approval.shown.level.clone(),
             added_at: clock::now(),
         };
-        let home = self.services.home.clone();
-        blocking(move || home.remember(&rule)).await
+        Ok(self.tenant.tree.remember(self.tenant.claim, rule).await?)
     }
 
     /// Records an answer, and tells the run and everybody.
@@ -101,7 +106,7 @@ impl Actor {
     }
 
     pub(super) async fn expire(&mut self, id: &str) {
-        self.desk.take(id);
+        self.timers.take(id);
         let Ok(approval) = self.waiting(id) else { return };
         if let Err(error) = self.decide(&approval, Answer::no(Decision::Expired, None, &approval.hash)).await {
             tracing::error!(session = %self.ledger.id, %error, "could not record that nobody answered in time");
@@ -123,13 +128,13 @@ impl Actor {
     pub(super) fn noted(&mut self, event: &Event) {
         match event {
             Event::ApprovalAsked { approval, .. } => {
-                self.desk.put(&approval.id, Instant::now() + self.services.policy.timeout);
-                self.services.approvals.asked(approval);
+                self.timers.put(&approval.id, Instant::now() + self.tenant.policy.timeout);
+                self.tenant.approvals.asked(approval);
                 self.changed();
             }
             Event::ApprovalAnswered { approval_id, answer, .. } => {
-                self.desk.take(approval_id);
-                self.services.approvals.answered(approval_id, answer.decision);
+                self.timers.take(approval_id);
+                self.tenant.approvals.answered(approval_id, answer.decision);
                 self.changed();
             }
             _ => {}

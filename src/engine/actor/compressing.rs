@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Actor, Compression, Errand, Reply};
+use super::{Actor, Compression, Reply, SideRequest};
 use crate::agent::compress;
 use crate::clock;
 use crate::domain::{Event, Message, adopted_messages};
@@ -20,18 +20,18 @@ impl Actor {
         self.compressing = true;
         let older = self.ledger.session.messages[..count].to_vec();
         let chosen = self.ledger.session.chosen.clone();
-        let (services, id, to) = (self.services.clone(), self.ledger.id.clone(), self.errands.0.clone());
+        let (tenant, id, to) = (self.tenant.clone(), self.ledger.id.clone(), self.errands.0.clone());
         tokio::spawn(async move {
             let made = async {
                 let summary = match accepted {
                     Some(proposal) => proposal.summary,
-                    None => summary_of(&services, &chosen, &older).await?,
+                    None => summary_of(&tenant, &chosen, &older).await?,
                 };
-                Ok((summary, archive(&services, &id, older).await?))
+                Ok((summary, archive(&tenant, &id, older).await?))
             };
             let made = made.await;
             // If the session was closed meanwhile, the archive holds a copy and the session is as it was.
-            let _ = to.send(Errand::Summary { count, made, reply }).await;
+            let _ = to.send(SideRequest::Summary { count, made, reply }).await;
         });
     }
 
@@ -68,11 +68,11 @@ impl Actor {
         if self.is_busy() {
             return Err(EngineError::Busy);
         }
-        let (home, id, name) = (self.services.home.clone(), self.ledger.id.clone(), archive.to_owned());
+        let (kept, name) = (self.tenant.home.session_files(&self.ledger.id), archive.to_owned());
         let parts = &self.ledger.session.archived;
         let part = parts.iter().rev().find(|part| part.archive == archive);
         let sha256 = part.and_then(|part| part.sha256.clone());
-        let (found, own) = blocking(move || home.archived_as(&id, &name, sha256.as_deref())).await?;
+        let (found, own) = blocking(move || kept.archived_as(&name, sha256.as_deref())).await?;
         let messages: Result<Vec<Arc<Message>>, _> = found.into_iter().map(serde_json::from_value).collect();
         let mut messages = messages.map_err(|error| {
             EngineError::Refused(format!(

@@ -1,12 +1,12 @@
 //! What is done beside a run: titles, undo.
 
-use super::{Actor, Errand, Reply};
+use super::{Actor, Reply, SideRequest};
 use crate::agent::title;
 use crate::domain::{CallStatus, Chosen, Event, WorkId};
 use crate::engine::EngineError;
-use crate::engine::hub::What;
+use crate::engine::hub::PublishedItem;
 use crate::engine::work::make_title;
-use crate::tools::files::{NoUndo, Undone};
+use crate::tools::files::{UndoError, Undone};
 
 impl Actor {
     pub(super) async fn title_by_question(&mut self) {
@@ -20,12 +20,9 @@ impl Actor {
         let mut calls = self.ledger.session.messages.iter().flat_map(|message| &message.tool_calls).rev();
         let call = calls.find(|call| call.id.as_deref() == Some(call_id));
         let Some(is_undone) = call.filter(|call| call.status == Some(CallStatus::Done)).map(|call| call.undone) else {
-            return Err(NoUndo::Unknown.into());
+            return Err(UndoError::Unknown.into());
         };
-        let (editor, id, name) = (self.services.editor.clone(), self.ledger.id.clone(), call_id.to_owned());
-        let undone = tokio::task::spawn_blocking(move || editor.undo(&id, &name, is_undone))
-            .await
-            .map_err(|_| EngineError::Internal("an undo was cut off"))??;
+        let undone = self.tenant.editor.undo(&self.ledger.id, call_id, is_undone).await?;
         let (call_id, path) = (call_id.to_owned(), undone.path.to_string());
         self.ledger.fact(Event::Undone { call_id, path, undone: undone.undone }).await?;
         if self.running.is_none() {
@@ -71,12 +68,12 @@ impl Actor {
         if settles.is_some() {
             self.untitled.clone_from(&settles);
         }
-        let (services, session, to) = (self.services.clone(), self.ledger.session.clone(), self.errands.0.clone());
+        let (tenant, session, to) = (self.tenant.clone(), self.ledger.session.clone(), self.errands.0.clone());
         tokio::spawn(async move {
-            let title = make_title(&services, &session).await;
+            let title = make_title(&tenant, &session).await;
             drop(session);
             // The session may have been closed meanwhile; then nobody needs a title.
-            let _ = to.send(Errand::Title { title, settles, reply }).await;
+            let _ = to.send(SideRequest::Title { title, settles, reply }).await;
         });
     }
 
@@ -89,7 +86,7 @@ impl Actor {
         }
         if let Some(work_id) = settles {
             self.untitled = None;
-            self.ledger.publish(What::Settled(work_id));
+            self.ledger.publish(PublishedItem::Settled(work_id));
         }
         if let Some(reply) = reply {
             // The asker may have gone; the title is kept.

@@ -1,15 +1,15 @@
 //! What people say: run at once, or next.
 
-use super::{Actor, KEYS, Reply, Said, Started};
+use super::{Actor, KEYS, QueuedPrompt, Reply, Started};
 use crate::clock;
 use crate::domain::{Event, Prompt, WorkId};
 use crate::engine::model_status::ModelState;
-use crate::engine::work::Begin;
-use crate::engine::{EngineError, blocking};
+use crate::engine::work::RunStart;
+use crate::engine::{EngineError, Tenant};
 
 impl Actor {
     /// Begins a work; what is under way is interrupted first, and this is run next.
-    pub(super) async fn say(&mut self, mut said: Said) {
+    pub(super) async fn say(&mut self, mut said: QueuedPrompt) {
         if let Some(started) = said.key.as_deref().and_then(|key| self.said_before(key)) {
             return tell(said.replies, Ok(started));
         }
@@ -29,7 +29,7 @@ impl Actor {
 
     /// Begins what was said next. Where more waits behind it, it is interrupted at once, as those who said it wanted.
     pub(super) async fn go_on(&mut self) {
-        while let Some(Said { prompt, key, replies }) = self.said.pop_front() {
+        while let Some(QueuedPrompt { prompt, key, replies }) = self.said.pop_front() {
             tell(replies, self.begin(prompt, key).await);
             if self.running.is_none() {
                 continue;
@@ -50,11 +50,11 @@ impl Actor {
             message_id: key.clone().unwrap_or_else(clock::new_id),
             content: prompt.text,
             attachments: prompt.attachments,
-            model: self.services.models.status_of(&self.ledger.session.chosen).model,
+            model: self.tenant.models.status_of(&self.ledger.session.chosen).model,
         };
-        let after = self.services.hub.last();
+        let after = self.tenant.hub.last();
         self.ledger.fact(event).await?;
-        self.start_run(work_id.clone(), Begin::Question);
+        self.start_run(work_id.clone(), RunStart::Question);
         self.changed();
         let started = Started { work_id, after };
         if let Some(key) = key {
@@ -69,13 +69,13 @@ impl Actor {
         if prompt.attachments.iter().all(|file| file.picture.is_none()) {
             return Ok(());
         }
-        let model = self.services.models.status_of(&self.ledger.session.chosen);
+        let model = self.tenant.models.status_of(&self.ledger.session.chosen);
         // Where there is no model at all, the run says so.
         if !model.vision && model.state != ModelState::None {
             return Err(EngineError::CannotSee(model.label));
         }
-        let (home, id, pictures) = (self.services.home.clone(), self.ledger.id.clone(), prompt.pictures.clone());
-        blocking(move || home.keep_pictures(&id, &pictures)).await
+        let Tenant { log, claim, .. } = &*self.tenant;
+        Ok(log.keep_pictures(*claim, &self.ledger.id, prompt.pictures.clone()).await?)
     }
 
     /// What began with this idempotency key.
@@ -84,7 +84,7 @@ impl Actor {
             return Some(started.clone());
         }
         let work_id = self.ledger.session.asked_as(key)?.clone();
-        Some(Started { work_id, after: self.services.hub.last() })
+        Some(Started { work_id, after: self.tenant.hub.last() })
     }
 }
 

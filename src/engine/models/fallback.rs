@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Models, Silent, read, thinking};
+use super::{Models, NoProgress, thinking};
 use crate::domain::Chosen;
 use crate::provider::Client;
 
@@ -10,24 +10,16 @@ use crate::provider::Client;
 pub const EMBEDDED: &str = "local";
 
 impl Models {
-    /// Takes the name of a model as it is sent, or [`EMBEDDED`]. It need not be there yet: models of this machine come and
-    /// go. Only the first call counts.
-    pub fn fall_back_to(&self, model: String) {
-        let _ = self.fallback.set(model);
-    }
-
     /// Who is asked in the place of `asked`, with the session's choice of thinking. `None` where nobody is named, the named
     /// one is not there or does not start, or it is the same; and never somebody elsewhere for a model of this machine,
     /// which may have been chosen so that nothing leaves it.
     pub async fn fallback(self: &Arc<Self>, chosen: &Chosen, asked: &Client) -> Option<Arc<Client>> {
-        let wanted = self.fallback.get()?;
-        let found = read(&self.known)
-            .iter()
-            .map(|known| known.client.clone())
-            .find(|client| client.endpoint().model == *wanted);
-        let client = match (found, &self.local) {
+        let wanted = self.catalogue.fallback()?;
+        let remote = self.catalogue.remote().into_iter();
+        let found = remote.map(|model| model.client).find(|client| client.endpoint().model == *wanted);
+        let client = match (found, self.catalogue.local()) {
             (Some(client), _) => thinking(client, chosen),
-            (None, Some(local)) if wanted == EMBEDDED => self.start(local, &mut Silent).await.ok()?,
+            (None, Some(local)) if wanted == EMBEDDED => self.start(local, &mut NoProgress).await.ok()?,
             (None, _) => {
                 tracing::warn!(wanted, "fallback_model is none of the models there are");
                 return None;

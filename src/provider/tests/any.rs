@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::provider::assemble::{Assembler, Flow};
+use crate::provider::assemble::{Assembler, ReadFlow};
 use crate::provider::sse::Decoder;
 use crate::provider::think::Splitter;
 
@@ -73,15 +73,15 @@ proptest! {
             let flow = assembler.event(event);
             chunks.extend(assembler.take());
             match flow {
-                Ok(Flow::More) => {}
-                Ok(Flow::Done) => ended = Some(assembler.end(Flow::Done)),
+                Ok(ReadFlow::More) => {}
+                Ok(ReadFlow::Done) => ended = Some(assembler.end(ReadFlow::Done)),
                 Err(error) => ended = Some(Err(error)),
             }
             if ended.is_some() {
                 break;
             }
         }
-        let ended = ended.unwrap_or_else(|| assembler.end(Flow::More));
+        let ended = ended.unwrap_or_else(|| assembler.end(ReadFlow::More));
         chunks.extend(assembler.take());
         let finishes = chunks.iter().filter(|chunk| matches!(chunk, Chunk::Finish(_))).count();
         prop_assert_eq!(finishes, usize::from(ended.is_ok()), "{:?} {:?}", ended, chunks);

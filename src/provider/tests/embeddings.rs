@@ -10,7 +10,7 @@ use base64::Engine;
 use futures_util::StreamExt;
 
 use super::*;
-use crate::domain::{EmbedError, Embedder, Side};
+use crate::domain::{EmbedError, Embedder, EmbeddingInput};
 use crate::provider::embeddings::Service;
 
 /// What the server does with a request.
@@ -123,7 +123,7 @@ fn expected(lengths: impl IntoIterator<Item = usize>) -> Vec<Vec<f32>> {
 
 async fn embed(
     service: &Service,
-    side: Side,
+    side: EmbeddingInput,
     lengths: impl IntoIterator<Item = usize>,
 ) -> Result<Vec<Vec<f32>>, ProviderError> {
     service.embed(side, &texts(lengths)).await
@@ -133,8 +133,8 @@ async fn embed(
 async fn vectors_come_in_the_order_of_the_texts_and_of_length_one() {
     let server = played([]).await;
     let service = server.service();
-    assert_eq!(embed(&service, Side::Passage, [3, 1, 2]).await, Ok(expected([3, 1, 2])));
-    assert_eq!(embed(&service, Side::Query, []).await, Ok(vec![]));
+    assert_eq!(embed(&service, EmbeddingInput::Passage, [3, 1, 2]).await, Ok(expected([3, 1, 2])));
+    assert_eq!(embed(&service, EmbeddingInput::Query, []).await, Ok(vec![]));
     let request = json!({"model": "scripted", "input": ["xxx", "x", "xx"], "encoding_format": "base64"});
     assert_eq!(server.requests(), [request]);
     assert_eq!(server.stage.requests.lock().unwrap()[0].0["authorization"], format!("Bearer {CANARY}"));
@@ -143,12 +143,12 @@ async fn vectors_come_in_the_order_of_the_texts_and_of_length_one() {
 #[tokio::test]
 async fn base64_is_done_without_where_it_is_ignored_or_refused() {
     let server = played([Reply::Arrays]).await;
-    assert_eq!(embed(&server.service(), Side::Query, [5]).await, Ok(expected([5])));
+    assert_eq!(embed(&server.service(), EmbeddingInput::Query, [5]).await, Ok(expected([5])));
     for words in ["Unknown field: encoding_format", "bad request"] {
         let server = played([Reply::Status(400, words, None)]).await;
         let service = server.service();
-        assert_eq!(embed(&service, Side::Query, [5]).await, Ok(expected([5])));
-        assert_eq!(embed(&service, Side::Query, [6]).await, Ok(expected([6])));
+        assert_eq!(embed(&service, EmbeddingInput::Query, [5]).await, Ok(expected([5])));
+        assert_eq!(embed(&service, EmbeddingInput::Query, [6]).await, Ok(expected([6])));
         let formats: Vec<_> = server.requests().iter().map(|request| request["encoding_format"].clone()).collect();
         assert_eq!(formats, [json!("base64"), Value::Null, Value::Null], "{words}: and so from then on");
     }
@@ -157,7 +157,7 @@ async fn base64_is_done_without_where_it_is_ignored_or_refused() {
 #[tokio::test]
 async fn many_texts_go_in_batches_and_in_smaller_ones_where_the_service_wants_that() {
     let server = played([]).await;
-    assert_eq!(embed(&server.service(), Side::Passage, 1..=150).await, Ok(expected(1..=150)));
+    assert_eq!(embed(&server.service(), EmbeddingInput::Passage, 1..=150).await, Ok(expected(1..=150)));
     let counts = |requests: Vec<Value>| -> Vec<usize> {
         requests.iter().map(|request| request["input"].as_array().unwrap().len()).collect()
     };
@@ -165,13 +165,13 @@ async fn many_texts_go_in_batches_and_in_smaller_ones_where_the_service_wants_th
 
     let long = || std::iter::repeat_n(4000, 60);
     let server = played([]).await;
-    assert_eq!(embed(&server.service(), Side::Passage, long()).await, Ok(expected(long())));
+    assert_eq!(embed(&server.service(), EmbeddingInput::Passage, long()).await, Ok(expected(long())));
     assert_eq!(counts(server.requests()), [24, 24, 12], "not more than 96 KiB");
 
     let refused = Reply::Status(400, "batch size is invalid, it should not be larger than 10.", None);
     let server = played([refused]).await;
     let service = server.service();
-    assert_eq!(embed(&service, Side::Passage, 1..=20).await, Ok(expected(1..=20)));
+    assert_eq!(embed(&service, EmbeddingInput::Passage, 1..=20).await, Ok(expected(1..=20)));
     assert_eq!(counts(server.requests())[..3], [20, 2, 2]);
     assert_eq!(server.requests()[1]["encoding_format"], "base64");
 }
@@ -186,14 +186,14 @@ async fn limits_and_faults_are_waited_out() {
     ])
     .await;
     let begun = Instant::now();
-    assert_eq!(embed(&server.service(), Side::Passage, [1, 2]).await, Ok(expected([1, 2])));
+    assert_eq!(embed(&server.service(), EmbeddingInput::Passage, [1, 2]).await, Ok(expected([1, 2])));
     let took = begun.elapsed().as_secs_f64();
     // 7 s as told, then about 3 and 9.
     assert!((7.0 + 12.0 * 0.8..7.0 + 12.0 * 1.2 + 0.5).contains(&took), "{took}");
     assert_eq!(server.requests().len(), 4);
 
     let server = played((0..4).map(|_| Reply::Dropped)).await;
-    let error = embed(&server.service(), Side::Passage, [1]).await.unwrap_err();
+    let error = embed(&server.service(), EmbeddingInput::Passage, [1]).await.unwrap_err();
     assert_eq!((error.code(), server.requests().len()), ("interrupted", 4));
 }
 
@@ -203,19 +203,23 @@ async fn a_question_does_not_wait_long_and_the_next_ones_not_at_all() {
         let server = played([reply]).await;
         let service = server.service();
         let begun = Instant::now();
-        assert_eq!(embed(&service, Side::Query, [1]).await.unwrap_err().code(), code);
-        assert_eq!(embed(&service, Side::Query, [1]).await.unwrap_err().code(), code);
+        assert_eq!(embed(&service, EmbeddingInput::Query, [1]).await.unwrap_err().code(), code);
+        assert_eq!(embed(&service, EmbeddingInput::Query, [1]).await.unwrap_err().code(), code);
         assert!(begun.elapsed() <= Duration::from_secs(11), "{:?}", begun.elapsed());
         assert_eq!(server.requests().len(), 1);
         tokio::time::sleep(Duration::from_secs(61)).await;
-        assert_eq!(embed(&service, Side::Query, [1]).await, Ok(expected([1])), "after a minute it is asked again");
+        assert_eq!(
+            embed(&service, EmbeddingInput::Query, [1]).await,
+            Ok(expected([1])),
+            "after a minute it is asked again"
+        );
     }
     // An answer to others ends the pause.
     let server = played([Reply::Status(429, "later", Some("30"))]).await;
     let service = server.service();
-    assert!(embed(&service, Side::Query, [1]).await.is_err());
-    assert!(embed(&service, Side::Passage, [1]).await.is_ok());
-    assert!(embed(&service, Side::Query, [1]).await.is_ok());
+    assert!(embed(&service, EmbeddingInput::Query, [1]).await.is_err());
+    assert!(embed(&service, EmbeddingInput::Passage, [1]).await.is_ok());
+    assert!(embed(&service, EmbeddingInput::Query, [1]).await.is_ok());
 }
 
 #[tokio::test]
@@ -227,7 +231,7 @@ async fn what_only_a_person_can_mend_is_not_tried_again() {
         (404, "", "unreachable"),
     ] {
         let server = played([Reply::Status(status, words, None)]).await;
-        assert_eq!(embed(&server.service(), Side::Passage, [1, 2]).await.unwrap_err().code(), code);
+        assert_eq!(embed(&server.service(), EmbeddingInput::Passage, [1, 2]).await.unwrap_err().code(), code);
         assert_eq!(server.requests().len(), 1, "{status}");
     }
 }
@@ -260,7 +264,7 @@ async fn an_answer_that_is_not_one_finite_vector_for_each_text_is_refused() {
         (Reply::Text(" ".repeat(17 << 20)), "16 MiB"),
     ] {
         let server = played([reply]).await;
-        let error = embed(&server.service(), Side::Passage, [1, 2]).await.unwrap_err();
+        let error = embed(&server.service(), EmbeddingInput::Passage, [1, 2]).await.unwrap_err();
         assert!(error.to_string().contains(words) && !error.retryable(), "{words}: {error}");
     }
 }
@@ -270,8 +274,8 @@ async fn the_dimension_may_not_change() {
     let other = json!({"data": [{"embedding": [1.0, 2.0, 3.0]}]});
     let server = played([Reply::Vectors, Reply::Document(other)]).await;
     let service = server.service();
-    assert!(embed(&service, Side::Passage, [1]).await.is_ok());
-    let error = embed(&service, Side::Passage, [1]).await.unwrap_err().to_string();
+    assert!(embed(&service, EmbeddingInput::Passage, [1]).await.is_ok());
+    let error = embed(&service, EmbeddingInput::Passage, [1]).await.unwrap_err().to_string();
     assert!(error.contains("3 numbers in a vector where there were 2"), "{error}");
 }
 
@@ -284,7 +288,7 @@ async fn a_blocking_thread_gets_vectors_and_the_dimension() {
         let embeddings = Embeddings::connect(endpoint, runtime).unwrap();
         assert_eq!(embeddings.dimension(), 2);
         assert!(embeddings.id().starts_with("scripted-") && embeddings.knows("Ελληνικά"));
-        embeddings.embed(Side::Passage, &["ab", "", " abc "])
+        embeddings.embed(EmbeddingInput::Passage, &["ab", "", " abc "])
     };
     let vectors = tokio::task::spawn_blocking(work).await.unwrap();
     assert_eq!(vectors, Ok(expected([2, 1, 3])));

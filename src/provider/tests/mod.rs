@@ -51,7 +51,7 @@ async fn run(client: &Client) -> (Vec<Chunk>, Option<ProviderError>) {
     collect(client.turn(&ask("hi"))).await
 }
 
-async fn collect(mut turn: Turn) -> (Vec<Chunk>, Option<ProviderError>) {
+async fn collect(mut turn: AnswerStream) -> (Vec<Chunk>, Option<ProviderError>) {
     let mut chunks = Vec::new();
     while let Some(next) = turn.next().await {
         match next {
@@ -223,7 +223,7 @@ async fn timed(client: &Client) -> (Vec<Chunk>, Option<ProviderError>, Duration)
 fn a_turn_can_run_in_any_task() {
     fn sendable<T: Send>() {}
     fn shareable<T: Send + Sync>() {}
-    sendable::<Turn>();
+    sendable::<AnswerStream>();
     shareable::<Client>();
     shareable::<Endpoint>();
 }

@@ -15,7 +15,7 @@ mod zip;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::HomePath;
+use crate::domain::RelPath;
 
 pub use depth::{Depth, measure};
 
@@ -44,7 +44,7 @@ pub struct Document {
 
 impl Document {
     /// A file that is text already.
-    pub fn of(path: &HomePath, text: impl Into<String>) -> Self {
+    pub fn of(path: &RelPath, text: impl Into<String>) -> Self {
         let format = match ending(path).as_str() {
             "md" | "markdown" | "mdx" => Format::Markdown,
             _ => Format::Plain,
@@ -136,7 +136,7 @@ impl DocumentKind {
     pub const ALL: [Self; 5] = [Self::Pdf, Self::Html, Self::Docx, Self::Odt, Self::Pptx];
 
     /// By the ending of its name; `None` for files that are taken as text.
-    pub fn of(path: &HomePath) -> Option<Self> {
+    pub fn of(path: &RelPath) -> Option<Self> {
         match ending(path).as_str() {
             "pdf" => Some(Self::Pdf),
             "html" | "htm" | "xhtml" => Some(Self::Html),
@@ -168,7 +168,7 @@ impl DocumentKind {
 ///
 /// # Errors
 /// When it is not.
-pub fn text(path: &HomePath, bytes: Vec<u8>) -> Result<Document, Unreadable> {
+pub fn text(path: &RelPath, bytes: Vec<u8>) -> Result<Document, Unreadable> {
     text_of(bytes).map(|text| Document::of(path, text))
 }
 
@@ -177,7 +177,7 @@ fn text_of(bytes: Vec<u8>) -> Result<String, Unreadable> {
     if text.contains('\0') { Err(Unreadable::ZeroBytes) } else { Ok(text) }
 }
 
-fn ending(path: &HomePath) -> String {
+fn ending(path: &RelPath) -> String {
     path.file_name().rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase()).unwrap_or_default()
 }
 
@@ -188,7 +188,7 @@ mod tests {
 
     /// In this process: only what is known to do no harm.
     fn read(path: &str, bytes: &[u8]) -> Result<Document, Unreadable> {
-        let path = HomePath::parse(path).unwrap();
+        let path = RelPath::parse(path).unwrap();
         match DocumentKind::of(&path) {
             Some(kind) => kind.read(bytes).map(Document::made),
             None => text(&path, bytes.to_vec()),

@@ -11,9 +11,9 @@ mod store;
 use std::sync::{PoisonError, RwLock};
 
 use super::lexical::{Snapshot, idf};
-use super::stretch::{Kernel, Stretch, WindowLimit};
-use super::windows::Spoken;
-use crate::domain::{EmbedError, Side, TokenEmbedder, TokenVector};
+use super::span::{Kernel, Span, WindowLimit};
+use super::windows::ScoredWindows;
+use crate::domain::{EmbedError, EmbeddingInput, TokenEmbedder, TokenVector};
 pub use store::Tokens;
 
 /// Standard deviation of the kernel, as a share of the window's length.
@@ -22,51 +22,51 @@ const SPREAD: f64 = 0.625;
 const SAMPLE: usize = 200;
 
 /// A piece of the question, ready to be compared.
-struct Asked {
+struct QueryPiece {
     idf: f64,
     /// For each byte of signs, what each of its values adds to the product.
     tables: Vec<[f32; 256]>,
 }
 
-impl Asked {
+impl QueryPiece {
     fn product(&self, bits: &[u8]) -> f32 {
         self.tables.iter().zip(bits).map(|(table, byte)| table[usize::from(*byte)]).sum()
     }
 }
 
 /// What the candidates are compared with the question by.
-pub(super) struct Leg<'a> {
+pub(super) struct LateInteraction<'a> {
     pub tokens: &'a Tokens,
     pub snapshot: &'a Snapshot,
     pub window: WindowLimit,
 }
 
-impl Leg<'_> {
+impl LateInteraction<'_> {
     /// The score of each window, 0 to 1. `None` when the question has no piece, or a chunk that was looked at has no
     /// vectors yet: scores of some would not be comparable with the others.
-    pub fn scores(&self, question: &[&TokenVector], spoken: &Spoken<'_>) -> Option<Vec<f64>> {
+    pub fn scores(&self, question: &[&TokenVector], scored: &ScoredWindows<'_>) -> Option<Vec<f64>> {
         let mean = self.tokens.mean()?;
-        let asked: Vec<Asked> = question
+        let asked: Vec<QueryPiece> = question
             .iter()
-            .map(|token| Asked { idf: self.idf(token.piece), tables: tables(&centred(&token.vector, mean)) })
+            .map(|token| QueryPiece { idf: self.idf(token.piece), tables: tables(&centred(&token.vector, mean)) })
             .collect();
         let all: f64 = asked.iter().map(|piece| piece.idf).sum();
         (all > 0.0).then_some(())?;
-        let stretches = spoken.stretches.iter().map(|stretch| self.closeness(&asked, stretch));
-        let closeness = stretches.collect::<Option<Vec<_>>>()?;
+        let spans = scored.spans.iter().map(|span| self.closeness(&asked, span));
+        let closeness = spans.collect::<Option<Vec<_>>>()?;
         let kernel = Kernel::of(self.window, SPREAD);
         let score = |window: &super::windows::Window| {
-            let (stretch, closeness) = (&spoken.stretches[window.stretch], &closeness[window.stretch]);
+            let (span, closeness) = (&scored.spans[window.span], &closeness[window.span]);
             let mut best = vec![0.0f64; asked.len()];
             for unit in window.around.clone() {
-                let near = kernel.at(stretch.ruler.twice(unit, window.centre));
+                let near = kernel.at(span.offsets.twice(unit, window.centre));
                 for (best, found) in best.iter_mut().zip(&closeness[unit * asked.len()..]) {
                     *best = best.max(near * f64::from(*found));
                 }
             }
             best.iter().zip(&asked).map(|(best, piece)| best * piece.idf).sum::<f64>() / all
         };
-        Some(spoken.windows.iter().map(score).collect())
+        Some(scored.windows.iter().map(score).collect())
     }
 
     fn idf(&self, piece: u32) -> f64 {
@@ -74,13 +74,13 @@ impl Leg<'_> {
         idf(self.snapshot.len(), texts as u32)
     }
 
-    /// For each unit of a stretch and each piece of the question the largest product, where it is above 0.
-    fn closeness(&self, asked: &[Asked], stretch: &Stretch) -> Option<Vec<f32>> {
-        let mut closeness = vec![0.0f32; stretch.ruler.units() * asked.len()];
-        for (place, part) in stretch.parts.iter().enumerate() {
+    /// For each unit of a span and each piece of the question the largest product, where it is above 0.
+    fn closeness(&self, asked: &[QueryPiece], span: &Span) -> Option<Vec<f32>> {
+        let mut closeness = vec![0.0f32; span.offsets.units() * asked.len()];
+        for (place, part) in span.parts.iter().enumerate() {
             let signs = self.tokens.read(self.snapshot.key(part.chunk))?;
             for (start, bits) in signs.each() {
-                let Some(unit) = stretch.fresh_unit(place, start) else { continue };
+                let Some(unit) = span.fresh_unit(place, start) else { continue };
                 let own = &mut closeness[unit * asked.len()..];
                 own.iter_mut().zip(asked).for_each(|(most, piece)| *most = most.max(piece.product(bits)));
             }
@@ -130,7 +130,7 @@ pub fn fill(
     let made = |address| -> Result<(Vec<TokenVector>, usize), EmbedError> {
         let chunk = snapshot.chunk(address).map_err(|error| failed(&error))?;
         let indexed = chunk.indexed();
-        Ok((embedder.tokens(Side::Passage, &indexed)?, indexed.len() - chunk.text.len()))
+        Ok((embedder.tokens(EmbeddingInput::Passage, &indexed)?, indexed.len() - chunk.text.len()))
     };
     if read().wants_mean(snapshot.len()) {
         let mut sample = Vec::new();

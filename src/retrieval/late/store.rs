@@ -44,13 +44,13 @@ struct Record {
 }
 
 /// The pieces of a chunk's text: bytes from its begin, and signs.
-pub(super) struct Signs {
+pub(super) struct SignBits {
     pub starts: Vec<u32>,
     bits: Vec<u8>,
     width: usize,
 }
 
-impl Signs {
+impl SignBits {
     pub fn each(&self) -> impl Iterator<Item = (u32, &[u8])> {
         self.starts.iter().copied().zip(self.bits.chunks_exact(self.width))
     }
@@ -158,7 +158,7 @@ impl Tokens {
     }
 
     /// `None` when it is still to be made, or damaged.
-    pub(super) fn read(&self, key: u64) -> Option<Signs> {
+    pub(super) fn read(&self, key: u64) -> Option<SignBits> {
         let record = self.records.get(&key)?;
         let bytes = self.bytes(record).ok()?;
         let (body, crc) = bytes.split_last_chunk::<4>()?;
@@ -168,7 +168,7 @@ impl Tokens {
         let (_, rest) = rest.split_at_checked(4 * different)?;
         let (starts, bits) = rest.split_at_checked(4 * count)?;
         let starts = starts.as_chunks().0.iter().map(|start| u32::from_le_bytes(*start)).collect();
-        Some(Signs { starts, bits: bits.to_vec(), width: self.width() })
+        Some(SignBits { starts, bits: bits.to_vec(), width: self.width() })
     }
 
     /// Copies the records of `keys` into `file`, which takes the place of the one there is.

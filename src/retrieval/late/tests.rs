@@ -6,7 +6,7 @@ use super::*;
 use crate::domain::knowledge::WeightReason;
 use crate::retrieval::analyse::Analyser;
 use crate::retrieval::tests::index;
-use crate::retrieval::{Asked, FolderIndex, Found, Ranking, Searchable};
+use crate::retrieval::{FolderIndex, Found, Ranking, SearchRequest, Searchable};
 
 const DIMENSION: usize = 20;
 
@@ -22,7 +22,7 @@ impl TokenEmbedder for Words {
         DIMENSION
     }
 
-    fn tokens(&self, _: Side, text: &str) -> Result<Vec<TokenVector>, EmbedError> {
+    fn tokens(&self, _: EmbeddingInput, text: &str) -> Result<Vec<TokenVector>, EmbedError> {
         let word = |word: &str| {
             let hash = crc32fast::hash(word.as_bytes());
             let vector = (0..DIMENSION as u32).map(|at| ((hash.rotate_left(at) % 101) as f32 - 30.0) / 50.0).collect();
@@ -49,9 +49,9 @@ fn ask(index: &FolderIndex, query: &str, tokens: Option<&RwLock<Tokens>>) -> Fou
         ranking: Ranking::default(),
         window: WindowLimit(256),
     };
-    let pieces = Some(Words.tokens(Side::Query, query).unwrap());
+    let pieces = Some(Words.tokens(EmbeddingInput::Query, query).unwrap());
     let words_only = crate::retrieval::wants_words_only(query);
-    let asked = Asked { query, k: 10, near_misses: 3, meaning: None, pieces, words_only, vector_weight: None };
+    let asked = SearchRequest { query, k: 10, near_misses: 3, meaning: None, pieces, words_only, vector_weight: None };
     searchable.search(&asked).unwrap()
 }
 
@@ -73,7 +73,7 @@ fn hits_show_what_late_interaction_added() {
         for hit in found.hits.iter().chain(found.near_misses.iter().map(|missed| &missed.hit)) {
             let how = hit.how.as_ref().unwrap();
             let late = how.late.unwrap();
-            let words = how.lexical.as_ref().map_or(0.0, |leg| leg.share);
+            let words = how.lexical.as_ref().map_or(0.0, |late| late.share);
             assert!((late.weight * late.share + (1.0 - late.weight) * words - hit.score).abs() < 1e-12);
             assert!((0.0..=1.0).contains(&late.score) && (0.0..=1.0).contains(&late.share));
         }
@@ -118,12 +118,14 @@ fn an_index_that_grew_begins_anew_and_one_that_changed_makes_what_is_new() {
 }
 
 /// The definition, without tables or a store.
-fn naive(leg: &Leg, question: &[TokenVector], spoken: &Spoken) -> Vec<f64> {
-    let mean = leg.tokens.mean().unwrap();
-    let texts: Vec<BTreeSet<u32>> = leg
+fn naive(late: &LateInteraction, question: &[TokenVector], scored: &ScoredWindows) -> Vec<f64> {
+    let mean = late.tokens.mean().unwrap();
+    let texts: Vec<BTreeSet<u32>> = late
         .snapshot
         .keys()
-        .map(|(address, _)| Words.tokens(Side::Passage, &leg.snapshot.chunk(address).unwrap().indexed()).unwrap())
+        .map(|(address, _)| {
+            Words.tokens(EmbeddingInput::Passage, &late.snapshot.chunk(address).unwrap().indexed()).unwrap()
+        })
         .map(|tokens| tokens.into_iter().map(|token| token.piece).collect())
         .collect();
     let idf = |piece: u32| {
@@ -131,17 +133,17 @@ fn naive(leg: &Leg, question: &[TokenVector], spoken: &Spoken) -> Vec<f64> {
         (1.0 + (n - df + 0.5) / (df + 0.5)).ln()
     };
     let score = |window: &crate::retrieval::windows::Window| {
-        let stretch = &spoken.stretches[window.stretch];
+        let span = &scored.spans[window.span];
         let mut best = vec![0.0f64; question.len()];
         for unit in window.around.clone() {
-            let distance = f64::from(stretch.ruler.twice(unit, window.centre)) / 2.0;
+            let distance = f64::from(span.offsets.twice(unit, window.centre)) / 2.0;
             let near = (-0.5 * (distance / 160.0).powi(2)).exp();
-            for (place, part) in stretch.parts.iter().enumerate() {
-                let chunk = leg.snapshot.chunk(part.chunk).unwrap();
+            for (place, part) in span.parts.iter().enumerate() {
+                let chunk = late.snapshot.chunk(part.chunk).unwrap();
                 let head = chunk.indexed().len() - chunk.text.len();
-                for token in Words.tokens(Side::Passage, &chunk.indexed()).unwrap() {
+                for token in Words.tokens(EmbeddingInput::Passage, &chunk.indexed()).unwrap() {
                     let start = token.start.checked_sub(head).map(|start| start as u32);
-                    if start.and_then(|start| stretch.fresh_unit(place, start)) != Some(unit) {
+                    if start.and_then(|start| span.fresh_unit(place, start)) != Some(unit) {
                         continue;
                     }
                     for (best, asked) in best.iter_mut().zip(question) {
@@ -157,7 +159,7 @@ fn naive(leg: &Leg, question: &[TokenVector], spoken: &Spoken) -> Vec<f64> {
         let sum: f64 = best.iter().zip(weights.clone()).map(|(best, idf)| best * idf).sum();
         sum / weights.sum::<f64>()
     };
-    spoken.windows.iter().map(score).collect()
+    scored.windows.iter().map(score).collect()
 }
 
 proptest! {
@@ -173,11 +175,11 @@ proptest! {
         let matches = snapshot.matches(analysed.terms, analysed.characters).unwrap();
         let all: Vec<_> = snapshot.keys().map(|(address, _)| address).collect();
         let candidates = crate::retrieval::windows::Candidates { by_words: &all, by_meaning: &[] };
-        let spoken = crate::retrieval::windows::windows(&snapshot, &matches, &candidates, WindowLimit(256)).unwrap();
-        let leg = Leg { tokens: &tokens, snapshot: &snapshot, window: WindowLimit(256) };
-        let question = Words.tokens(Side::Query, &query).unwrap();
-        let scores = leg.scores(&question.iter().collect::<Vec<_>>(), &spoken).unwrap();
-        for (score, naive) in scores.iter().zip(naive(&leg, &question, &spoken)) {
+        let scored = crate::retrieval::windows::windows(&snapshot, &matches, &candidates, WindowLimit(256)).unwrap();
+        let late = LateInteraction { tokens: &tokens, snapshot: &snapshot, window: WindowLimit(256) };
+        let question = Words.tokens(EmbeddingInput::Query, &query).unwrap();
+        let scores = late.scores(&question.iter().collect::<Vec<_>>(), &scored).unwrap();
+        for (score, naive) in scores.iter().zip(naive(&late, &question, &scored)) {
             prop_assert!((score - naive).abs() < 1e-5, "{score} {naive}");
         }
     }

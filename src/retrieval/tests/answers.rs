@@ -1,7 +1,7 @@
 //! Questions find their answers, and each hit says why.
 
 use super::*;
-use crate::domain::knowledge::Lost;
+use crate::domain::knowledge::NearMissReason;
 
 const MEMORY: &str = "# 记忆\n\n## 工作\n\n- 我的上司毕业于浙江大学。\n- 周三下午开组会。\n\n## 宠物\n\n- 养了一只小猫，叫豆豆，喜欢吃鱼。\n\n\
      ## People\n\n- Caroline adopted a dog named Oscar in May 2023.\n- Melanie paints sunrises.\n";
@@ -104,7 +104,7 @@ fn near_misses_say_why_they_lost() {
     let found = ask(&index, "penguins water", 1, None);
     assert_eq!((found.hits[0].source.as_str(), found.near_misses.len()), ("knowledge/a.md", 2));
     for missed in &found.near_misses {
-        assert_eq!(missed.reason, Lost::WeakerWords);
+        assert_eq!(missed.reason, NearMissReason::WeakerWords);
         assert!(missed.behind > 0.0 && missed.detail.contains("points behind"), "{missed:?}");
         assert!((found.hits[0].score - missed.hit.score - missed.behind).abs() < 1e-9);
     }

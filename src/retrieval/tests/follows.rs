@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::retrieval::chunk_index::{IndexError, key};
 use crate::retrieval::extract::Unreadable;
-use crate::retrieval::shelf::{ShelfError, key};
 
 fn on_disk(folder: &std::path::Path) -> FolderIndex {
     FolderIndex::on_disk(folder, Limits::default()).unwrap()
@@ -31,9 +31,9 @@ proptest! {
         after in prop::collection::btree_map("k/[a-c./-]{0,2}[a-c]", "[xy]", 0..8),
     ) {
         let files = |of: &BTreeMap<String, String>| {
-            let files: BTreeMap<HomePath, Listed> = of
+            let files: BTreeMap<RelPath, Listed> = of
                 .iter()
-                .filter(|(name, _)| HomePath::parse(name).is_ok())
+                .filter(|(name, _)| RelPath::parse(name).is_ok())
                 .map(|(name, text)| listed(name, text))
                 .map(|file| (file.path.clone(), file))
                 .collect();
@@ -46,7 +46,7 @@ proptest! {
         }
         let plan = index.plan(&after.values().cloned().collect::<Vec<_>>());
         let read: Vec<Listed> = after.values().filter(|file| before.get(&file.path) != Some(file)).cloned().collect();
-        let gone: Vec<HomePath> = before.keys().filter(|path| !after.contains_key(path)).cloned().collect();
+        let gone: Vec<RelPath> = before.keys().filter(|path| !after.contains_key(path)).cloned().collect();
         prop_assert_eq!((plan.read, plan.gone), (read, gone));
     }
 }
@@ -102,7 +102,7 @@ fn an_index_on_disk_is_there_after_a_restart_and_the_same_when_made_anew() {
         first.commit().unwrap();
     }
     put(&mut first, "k/b.md", "apple tree and pear");
-    first.remove(&HomePath::parse("k/c.md").unwrap()).unwrap();
+    first.remove(&RelPath::parse("k/c.md").unwrap()).unwrap();
     first.commit().unwrap();
     let found = hits(&first, "apple pear", 5);
     drop(first);
@@ -143,9 +143,9 @@ fn other_settings_and_damage_are_recognised() {
     index.commit().unwrap();
     drop(index);
     let other = FolderIndex::on_disk(folder.path(), Limits { tokens: 100, overlap: 10 });
-    assert!(matches!(other, Err(ShelfError::Outdated)));
+    assert!(matches!(other, Err(IndexError::Outdated)));
     std::fs::write(folder.path().join("meta.json"), "{").unwrap();
-    assert!(matches!(FolderIndex::on_disk(folder.path(), Limits::default()), Err(ShelfError::Index(_))));
+    assert!(matches!(FolderIndex::on_disk(folder.path(), Limits::default()), Err(IndexError::Index(_))));
 }
 
 #[test]
@@ -216,7 +216,7 @@ proptest! {
         for (name, text) in &edits {
             let name = format!("k/{name}.md");
             if text.is_empty() {
-                edited.remove(&HomePath::parse(&name).unwrap()).unwrap();
+                edited.remove(&RelPath::parse(&name).unwrap()).unwrap();
                 last.remove(&name);
             } else {
                 put(&mut edited, &name, text);

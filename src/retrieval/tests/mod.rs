@@ -2,20 +2,20 @@
 
 mod answers;
 mod follows;
-mod legs;
+mod retrievers;
 
 use std::collections::HashMap;
 use std::sync::RwLock;
 
 use super::analyse::Analyser;
-use super::search::{Asked, Found};
+use super::search::{Found, SearchRequest};
 use super::vectors::{Question, Vectors};
 use super::windows::WindowLimit;
 use super::{Address, FolderIndex, Limits, Listed, Ranking, Searchable, wants_words_only};
-use crate::domain::{FileStamp, Hit, HomePath};
+use crate::domain::{FileStamp, Hit, RelPath};
 
 pub fn listed(name: &str, text: &str) -> Listed {
-    let path = HomePath::parse(name).unwrap();
+    let path = RelPath::parse(name).unwrap();
     let size = text.len() as u64;
     let hash = crc32fast::hash(text.as_bytes());
     Listed { path, stamp: FileStamp::of(size, (i64::from(hash), 0), (0, 0), (0, 0)), size }
@@ -56,7 +56,7 @@ impl Meanings {
     }
 }
 
-/// Asks as a library does; with `meanings`, both legs.
+/// Asks as a library does; with `meanings`, both retrievers.
 pub fn ask(index: &FolderIndex, query: &str, k: usize, meanings: Option<&Meanings>) -> Found {
     let snapshot = index.snapshot().unwrap();
     let vectors = meanings.map(|meanings| {
@@ -85,7 +85,7 @@ pub fn ask(index: &FolderIndex, query: &str, k: usize, meanings: Option<&Meaning
     let words_only = wants_words_only(query);
     let meaning = meanings.filter(|_| words_only.is_none()).map(|meanings| Question::new(meanings.vector(query)));
     searchable
-        .search(&Asked { query, k, near_misses: 3, meaning, pieces: None, words_only, vector_weight: None })
+        .search(&SearchRequest { query, k, near_misses: 3, meaning, pieces: None, words_only, vector_weight: None })
         .unwrap()
 }
 

@@ -7,7 +7,7 @@ use seccompiler::{
     SeccompRule,
 };
 
-use super::Reach;
+use super::NetworkAccess;
 use super::table::Check;
 
 type Allowed = Result<Option<Vec<SeccompRule>>, BackendError>;
@@ -111,7 +111,7 @@ const ASK_PERSONALITY: u64 = 0xffff_ffff;
 ///
 /// # Errors
 /// When a condition cannot be compiled.
-pub fn rules(check: Check, call: &str, reach: Reach) -> Allowed {
+pub fn rules(check: Check, call: &str, reach: NetworkAccess) -> Allowed {
     let rules = match check {
         Check::Itself(argument) => vec![all([equal(argument, 0)?])?],
         Check::Priority => {
@@ -136,7 +136,7 @@ pub fn rules(check: Check, call: &str, reach: Reach) -> Allowed {
             let kind = |kind: mode_t| Condition::new(mode, Dword, Op::MaskedEq(u64::from(S_IFMT)), u64::from(kind));
             kinds.into_iter().map(|wanted| all([kind(wanted)?, none_of(mode, SET_ID)?])).collect::<Result<_, _>>()?
         }
-        Check::Socket if reach == Reach::Nothing => return Ok(None),
+        Check::Socket if reach == NetworkAccess::Nothing => return Ok(None),
         Check::Socket => {
             let mut rules = Vec::new();
             for family in [AF_INET, AF_INET6] {
@@ -146,7 +146,7 @@ pub fn rules(check: Check, call: &str, reach: Reach) -> Allowed {
             }
             rules
         }
-        Check::WithNetwork if reach == Reach::Nothing => return Ok(None),
+        Check::WithNetwork if reach == NetworkAccess::Nothing => return Ok(None),
         Check::WithNetwork => Vec::new(),
         Check::Pair => {
             let of = |wanted| all([equal(0, AF_UNIX as u64)?, kind(wanted)?]);

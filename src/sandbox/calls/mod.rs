@@ -16,7 +16,7 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// What a job needs of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum NetworkAccess {
     Nothing,
     /// TCP sockets; where they lead is Landlock's business.
     Tcp,
@@ -34,7 +34,7 @@ pub struct Filters {
 
 /// # Errors
 /// When a rule does not compile; a test shows that they do.
-pub fn filters(reach: Reach) -> Result<Filters, BackendError> {
+pub fn filters(reach: NetworkAccess) -> Result<Filters, BackendError> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;
     let mut rules = Rules::new();
     for group in GROUPS {
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn filters_compile_and_fit_the_kernel() {
-        for reach in [Reach::Nothing, Reach::Tcp] {
+        for reach in [NetworkAccess::Nothing, NetworkAccess::Tcp] {
             let filters = filters(reach).unwrap();
             for program in [&filters.absent, &filters.allowed, &filters.noted] {
                 assert!(program.len() > 4 && program.len() < 4096, "{}", program.len());

@@ -8,7 +8,7 @@ use reqwest::{Client, Response, StatusCode};
 use url::Url;
 
 use super::resolver::GuardedResolver;
-use crate::egress::{Guard, LeadsInside, Lookup, Reach, Refused};
+use crate::egress::{DialTarget, Guard, Lookup, NoPublicAddress, Refused};
 
 /// Bytes of a page, after decompression.
 pub const SIZE_LIMIT: usize = 3 << 20;
@@ -31,7 +31,7 @@ pub enum FetchError {
     #[error("the page leads to {to}, and {why}")]
     RedirectRefused { to: String, why: Refused },
     #[error(transparent)]
-    LeadsInside(#[from] LeadsInside),
+    NoPublicAddress(#[from] NoPublicAddress),
     #[error("more than five redirects")]
     TooManyRedirects,
     #[error("larger than 3 MB")]
@@ -63,7 +63,7 @@ impl Getter {
                 .user_agent(concat!("miniclaw/", env!("CARGO_PKG_VERSION")))
                 .build()
         };
-        Ok(Self { guard, public: client(Reach::Public)?, allowed: client(Reach::Allowed)? })
+        Ok(Self { guard, public: client(DialTarget::Public)?, allowed: client(DialTarget::Allowed)? })
     }
 
     pub async fn get(&self, text: &str) -> Result<Fetched, FetchError> {
@@ -71,8 +71,8 @@ impl Getter {
         let mut reach = self.guard.check(&url)?;
         for _ in 0..=REDIRECTS {
             let client = match reach {
-                Reach::Public => &self.public,
-                Reach::Allowed => &self.allowed,
+                DialTarget::Public => &self.public,
+                DialTarget::Allowed => &self.allowed,
             };
             let accept = "text/html,application/json;q=0.9,text/*;q=0.8,*/*;q=0.1";
             let response = client.get(url.clone()).header(ACCEPT, accept).send().await.map_err(explain)?;
@@ -110,8 +110,8 @@ async fn read(url: Url, mut response: Response) -> Result<Fetched, FetchError> {
 fn explain(error: reqwest::Error) -> FetchError {
     let mut cause: &dyn Error = &error;
     while let Some(next) = cause.source() {
-        if let Some(LeadsInside(name)) = next.downcast_ref() {
-            return FetchError::LeadsInside(LeadsInside(name.clone()));
+        if let Some(NoPublicAddress(name)) = next.downcast_ref() {
+            return FetchError::NoPublicAddress(NoPublicAddress(name.clone()));
         }
         cause = next;
     }

@@ -24,15 +24,15 @@ pub async fn readable(text: String) -> String {
 
 fn lay_out(text: &str) -> Option<String> {
     let value: Value = serde_json::from_str(text).ok()?;
-    let mut out = Bounded(Vec::new());
+    let mut out = BoundedBuffer(Vec::new());
     value.serialize(&mut Serializer::pretty(&mut out)).ok()?;
     String::from_utf8(out.0).ok()
 }
 
 /// Takes at most [`LARGEST`] bytes.
-struct Bounded(Vec<u8>);
+struct BoundedBuffer(Vec<u8>);
 
-impl Write for Bounded {
+impl Write for BoundedBuffer {
     fn write(&mut self, bytes: &[u8]) -> Result<usize, Error> {
         if self.0.len() + bytes.len() > LARGEST {
             return Err(Error::other("larger than is laid out"));

@@ -5,15 +5,19 @@ mod json;
 mod page;
 mod resolver;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::get::{FetchError, Fetched, Getter};
-use super::{Call, EndRun, OUTPUT_LIMIT, Tool, line};
+use super::{
+    EndRun, OUTPUT_LIMIT, Prepared, PreparedCall, RunOptions, Tool, ToolContext, line, prepared, whole_number,
+};
 use crate::domain::defang::defang;
-use crate::domain::{Contacts, Effect, Shown, Taint, ToolAnswer, ToolSpec};
+use crate::domain::{Effect, EgressAttempts, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::egress::Guard;
 use crate::extraction::Extractor;
 use crate::sandbox::grouped;
@@ -41,6 +45,10 @@ impl FetchConfig {
 
 pub struct FetchUrl {
     spec: ToolSpec,
+    fetcher: Arc<Fetcher>,
+}
+
+struct Fetcher {
     /// Or why there is none; on a machine without any certificates a client cannot be made.
     getter: Result<Getter, String>,
     extractor: Extractor,
@@ -64,21 +72,25 @@ impl FetchUrl {
         };
         let getter = Getter::new(Guard::new(&config.allow_hosts).but_not(config.own_port), config.lookup)
             .map_err(|error| error.to_string());
-        Self { spec, getter, extractor: config.extractor }
+        Self { spec, fetcher: Arc::new(Fetcher { getter, extractor: config.extractor }) }
     }
+}
 
-    async fn execute(&self, call: Call<'_>) -> Result<ToolAnswer, EndRun> {
-        let Some(url) = call.arguments["url"].as_str() else {
-            return Err(EndRun::Broken("fetch_url was called without a url".to_owned()));
-        };
-        let offset = call.arguments["offset"].as_f64().unwrap_or(0.0) as usize;
-        let answer = tokio::select! {
-            answer = self.fetch(url, offset) => answer,
-            () = call.cancel.cancelled() => return Err(EndRun::Cancelled { text: String::new(), contacts: Contacts::default() }),
-        };
-        Ok(answer.with_code(format!("GET {url}")))
-    }
+#[derive(Deserialize)]
+struct Arguments {
+    url: String,
+    #[serde(default, deserialize_with = "whole_number")]
+    offset: Option<usize>,
+}
 
+/// A page that can be fetched.
+struct PageRequest {
+    fetcher: Arc<Fetcher>,
+    url: String,
+    offset: usize,
+}
+
+impl Fetcher {
     async fn fetch(&self, url: &str, offset: usize) -> ToolAnswer {
         let started = Instant::now();
         let getter = match &self.getter {
@@ -116,19 +128,31 @@ impl Tool for FetchUrl {
         &self.spec
     }
 
-    fn shown<'a>(&'a self, arguments: &'a Value) -> BoxFuture<'a, Result<Shown, Box<ToolAnswer>>> {
-        Box::pin(std::future::ready(Ok(Shown {
-            network: true,
-            ..line(&format!("GET {}", arguments["url"].as_str().unwrap_or_default()))
-        })))
+    fn prepare<'a>(&'a self, arguments: Value, _: ToolContext<'a>) -> BoxFuture<'a, Prepared> {
+        let fetcher = self.fetcher.clone();
+        let request = |Arguments { url, offset }| PageRequest { fetcher, url, offset: offset.unwrap_or(0) };
+        prepared("fetch_url", arguments, request)
+    }
+}
+
+impl PreparedCall for PageRequest {
+    fn shown(&self) -> Shown {
+        Shown { network: true, ..line(&format!("GET {}", self.url)) }
     }
 
-    fn brings(&self, arguments: &Value) -> Option<Taint> {
-        Some(Taint::Page(arguments["url"].as_str().unwrap_or_default().to_owned()))
+    fn outside_text(&self) -> Option<Taint> {
+        Some(Taint::Page(self.url.clone()))
     }
 
-    fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
-        Box::pin(self.execute(call))
+    fn run<'a>(&'a self, options: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
+        let Self { fetcher, url, offset } = self;
+        Box::pin(async move {
+            let cancelled = EndRun::Cancelled { text: String::new(), contacts: EgressAttempts::default() };
+            tokio::select! {
+                answer = fetcher.fetch(url, *offset) => Ok(answer.with_code(format!("GET {url}"))),
+                () = options.cancel.cancelled() => Err(cancelled),
+            }
+        })
     }
 }
 
@@ -162,7 +186,7 @@ fn piece(fetched: &Fetched, title: Option<&str>, (whole, offset): (&str, usize))
 fn advice(error: &FetchError) -> &'static str {
     match error {
         FetchError::Refused(_) => "Use the full address of a public page.",
-        FetchError::RedirectRefused { .. } | FetchError::LeadsInside(_) => {
+        FetchError::RedirectRefused { .. } | FetchError::NoPublicAddress(_) => {
             "Use another source; the user can allow a host in the configuration."
         }
         FetchError::TooManyRedirects | FetchError::Failed(_) => "Check the address, or use another source.",

@@ -9,7 +9,7 @@ use crate::retrieval::extract::Unreadable;
 
 /// Why there is no text.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoText {
+pub enum NoPageText {
     #[error("it is {kind}, {bytes} bytes; only web pages, JSON and text can be read")]
     NotText { kind: String, bytes: usize },
     #[error("its HTML could not be turned into text: {0}")]
@@ -24,15 +24,15 @@ enum Content {
     Text(String),
 }
 
-pub async fn text(fetched: &Fetched, extractor: &Extractor) -> Result<Page, NoText> {
+pub async fn text(fetched: &Fetched, extractor: &Extractor) -> Result<Page, NoPageText> {
     match content(fetched)? {
-        Content::Html(html) => extractor.page(&fetched.url, html).await.map_err(NoText::Html),
+        Content::Html(html) => extractor.page(&fetched.url, html).await.map_err(NoPageText::Html),
         Content::Json(json) => Ok(Page { title: None, text: json::readable(json).await }),
         Content::Text(text) => Ok(Page { title: None, text }),
     }
 }
 
-fn content(fetched: &Fetched) -> Result<Content, NoText> {
+fn content(fetched: &Fetched) -> Result<Content, NoPageText> {
     let kind = kind(&fetched.content_type);
     let is_text = matches!(
         kind.as_str(),
@@ -60,7 +60,7 @@ fn content(fetched: &Fetched) -> Result<Content, NoText> {
         return Ok(Content::Text(decode(fetched)));
     }
     let kind = if kind.is_empty() { "of unknown type".to_owned() } else { kind };
-    Err(NoText::NotText { kind, bytes: fetched.body.len() })
+    Err(NoPageText::NotText { kind, bytes: fetched.body.len() })
 }
 
 /// The media type without its parameters.
@@ -100,13 +100,13 @@ mod tests {
     use super::*;
     use reqwest::StatusCode;
 
-    fn read(content_type: &str, body: &[u8]) -> Result<Content, NoText> {
+    fn read(content_type: &str, body: &[u8]) -> Result<Content, NoPageText> {
         let url = "http://example.com/".parse().unwrap();
         let content_type = content_type.to_owned();
         content(&Fetched { url, status: StatusCode::OK, content_type, body: body.into() })
     }
 
-    fn text(text: &str) -> Result<Content, NoText> {
+    fn text(text: &str) -> Result<Content, NoPageText> {
         Ok(Content::Text(text.to_owned()))
     }
 
@@ -126,7 +126,7 @@ mod tests {
         for (kind, body) in [("image/png", b"\x89PNG".as_slice()), ("application/pdf", b"%PDF"), ("", b"\0\x01\xff")] {
             let refused = read(kind, body);
             assert!(
-                matches!(&refused, Err(NoText::NotText { bytes, .. }) if *bytes == body.len()),
+                matches!(&refused, Err(NoPageText::NotText { bytes, .. }) if *bytes == body.len()),
                 "{kind} {refused:?}"
             );
         }

@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use crate::egress::{Lookup, Reach, dialable};
+use crate::egress::{DialTarget, Lookup, dialable};
 
 /// Gives a client only addresses it may dial.
 pub struct GuardedResolver {
     pub lookup: Lookup,
-    pub reach: Reach,
+    pub reach: DialTarget,
 }
 
 impl Resolve for GuardedResolver {
@@ -29,7 +29,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
-    use crate::egress::LeadsInside;
+    use crate::egress::NoPublicAddress;
 
     #[tokio::test]
     async fn a_name_that_changes_its_address_is_checked_every_time() {
@@ -39,10 +39,10 @@ mod tests {
             let address: IpAddr = if first { [93, 184, 216, 34].into() } else { [127, 0, 0, 1].into() };
             Box::pin(async move { Ok(vec![address]) })
         });
-        let resolver = GuardedResolver { lookup, reach: Reach::Public };
+        let resolver = GuardedResolver { lookup, reach: DialTarget::Public };
         let resolve = || resolver.resolve("flip.test".parse().unwrap());
         assert_eq!(resolve().await.unwrap().count(), 1);
         let second = resolve().await.err().unwrap();
-        assert!(second.downcast_ref::<LeadsInside>().is_some(), "{second}");
+        assert!(second.downcast_ref::<NoPublicAddress>().is_some(), "{second}");
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use similar::TextDiff;
 
 use crate::domain::visible::visible;
-use crate::domain::{HomePath, Root, Shown, ToolAnswer};
-use crate::store::{Home, StoreError, TextFile, etag};
+use crate::domain::{BadPath, Place, RelPath, Root, Shown, ToolAnswer};
+use crate::store::{FileChange, FileMode, FileState, Home, StoreError, TextFile, etag};
 
 /// Then a difference is shown that is right, and longer than it could be.
 const DIFF_TIME: Duration = Duration::from_millis(500);
@@ -14,63 +14,75 @@ const DIFF_TIME: Duration = Duration::from_millis(500);
 /// `None` stands for no file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    pub path: HomePath,
+    pub path: Place,
     pub before: Option<String>,
     pub after: Option<String>,
+    /// Of the file as it is; the change keeps it.
+    pub mode: FileMode,
 }
 
 /// One replacement; `search` must stand there exactly once.
 #[derive(Clone, Debug, PartialEq, serde::Deserialize)]
-pub struct Edit {
+pub struct Replacement {
     pub search: String,
     pub replace: String,
 }
 
 /// What a call wants done with a file.
-pub enum Want {
+#[derive(Clone, Debug)]
+pub enum Edit {
     Create(String),
-    Edit(Vec<Edit>),
+    Replace(Vec<Replacement>),
     Delete,
 }
 
 impl Change {
-    /// The change that `want` is, of the file as it is now.
+    /// The change that `edit` is, of the file as it is now.
     ///
     /// # Errors
     /// When it cannot be made; in words for the model.
-    pub fn of(home: &Home, path: &str, want: Want) -> Result<Self, Box<ToolAnswer>> {
+    pub fn of(home: &Home, path: &str, edit: Edit) -> Result<Self, Box<ToolAnswer>> {
         let failed = |why: String| Box::new(ToolAnswer::failed(format!("{why} Nothing was changed.")));
-        let path = HomePath::parse(path).map_err(|bad| failed(format!("{path:?} cannot be written: {bad}.")))?;
-        if path.parent().is_none() || Root::of(&path).is_none() {
-            if path.root() == "scratch" {
+        let path = match Place::parse(path) {
+            Ok(path) if path.root() != Root::Snapshot => path,
+            Err(BadPath::Outside(path)) if RelPath::parse(&path).is_ok_and(|path| path.first_name() == "scratch") => {
                 return Err(failed(format!(
                     "{path} is not this tool's: scratch/ belongs to commands; use terminal or python_repl there."
                 )));
             }
-            let roots = Root::ALL.map(|root| format!("{root}/")).join(", ");
-            return Err(failed(format!("{path} cannot be written: only files under {roots} can.")));
-        }
-        if path.as_str().split('/').any(|name| name.starts_with('.')) {
+            Ok(_) | Err(BadPath::Outside(_)) => {
+                let roots = Root::ALL.map(|root| format!("{root}/")).join(", ");
+                return Err(failed(format!("{path} cannot be written: only files under {roots} can.")));
+            }
+            Err(bad) => return Err(failed(format!("{path:?} cannot be written: {bad}."))),
+        };
+        if path.is_hidden() {
             return Err(failed(format!("{path} cannot be written: hidden files are not shown to people.")));
         }
-        let before = match home.read_text(&path) {
-            Ok(TextFile { content, .. }) => Some(content),
-            Err(StoreError::NotFound { .. }) => None,
+        let (before, mode) = match home.read_text(&path) {
+            Ok(TextFile { content, mode, .. }) => (Some(content), mode),
+            Err(StoreError::NotFound { .. }) => (None, FileMode::default()),
             Err(error) => return Err(failed(format!("{error}."))),
         };
-        let after = match (want, &before) {
-            (Want::Create(_), Some(_)) => {
+        let after = match (edit, &before) {
+            (Edit::Create(_), Some(_)) => {
                 return Err(failed(format!("{path} is there already; change it with edit_file.")));
             }
-            (Want::Create(content), None) => Some(content),
-            (Want::Edit(_) | Want::Delete, None) => return Err(failed(format!("there is no {path}."))),
-            (Want::Edit(edits), Some(text)) => Some(edited(text, &edits).map_err(failed)?),
-            (Want::Delete, Some(_)) => None,
+            (Edit::Create(content), None) => Some(content),
+            (Edit::Replace(_) | Edit::Delete, None) => return Err(failed(format!("there is no {path}."))),
+            (Edit::Replace(edits), Some(text)) => Some(edited(text, &edits).map_err(failed)?),
+            (Edit::Delete, Some(_)) => None,
         };
         if before == after {
             return Err(failed(format!("{path} is like that already.")));
         }
-        Ok(Self { path, before, after })
+        Ok(Self { path, before, after, mode })
+    }
+
+    pub fn as_file_change(&self) -> FileChange {
+        let [before, after] = [&self.before, &self.after]
+            .map(|text| text.as_ref().map(|text| FileState { bytes: text.clone().into_bytes(), mode: self.mode }));
+        FileChange { path: self.path.clone(), before, after }
     }
 
     pub fn before_hash(&self) -> Option<String> {
@@ -113,9 +125,9 @@ impl Change {
 }
 
 /// The text with the edits made one after the other.
-fn edited(text: &str, edits: &[Edit]) -> Result<String, String> {
+fn edited(text: &str, edits: &[Replacement]) -> Result<String, String> {
     let mut text = text.to_owned();
-    for (at, Edit { search, replace }) in edits.iter().enumerate() {
+    for (at, Replacement { search, replace }) in edits.iter().enumerate() {
         let number = at + 1;
         text = match text.matches(search.as_str()).count() {
             1 => text.replacen(search.as_str(), replace, 1),
@@ -141,31 +153,31 @@ mod tests {
         (folder, home)
     }
 
-    fn edit(search: &str, replace: &str) -> Want {
-        Want::Edit(vec![Edit { search: search.to_owned(), replace: replace.to_owned() }])
+    fn edit(search: &str, replace: &str) -> Edit {
+        Edit::Replace(vec![Replacement { search: search.to_owned(), replace: replace.to_owned() }])
     }
 
     #[test]
     fn what_cannot_be_changed_says_why() {
         let (_folder, home) = home();
-        let why = |path: &str, want: Want| Change::of(&home, path, want).unwrap_err().text;
-        for (path, want, sign) in [
-            ("memory/MEMORY.md", Want::Create(String::new()), "is there already"),
-            ("memory/none.md", Want::Delete, "there is no memory/none.md"),
+        let why = |path: &str, edit: Edit| Change::of(&home, path, edit).unwrap_err().text;
+        for (path, edit, sign) in [
+            ("memory/MEMORY.md", Edit::Create(String::new()), "is there already"),
+            ("memory/none.md", Edit::Delete, "there is no memory/none.md"),
             ("memory/MEMORY.md", edit("three", "x"), "edit 1: its search text does not stand there"),
             ("memory/MEMORY.md", edit("two", "x"), "stands there 2 times"),
             ("memory/MEMORY.md", edit("one", "one"), "like that already"),
-            ("../x", Want::Delete, "cannot be written"),
-            ("/etc/passwd", Want::Delete, "cannot be written"),
-            ("config.yml", Want::Create("x".to_owned()), "only files under"),
-            ("scratch/x.py", Want::Create("x".to_owned()), "use terminal or python_repl there"),
-            ("SKILLS_SNAPSHOT.md", Want::Delete, "only files under"),
-            ("sessions/a.json", Want::Delete, "only files under"),
-            ("workspace/.env", Want::Create("x".to_owned()), "hidden"),
-            ("workspace/.git/hooks/x", Want::Create("x".to_owned()), "hidden"),
-            ("memory", Want::Delete, "only files under"),
+            ("../x", Edit::Delete, "cannot be written"),
+            ("/etc/passwd", Edit::Delete, "cannot be written"),
+            ("config.yml", Edit::Create("x".to_owned()), "only files under"),
+            ("scratch/x.py", Edit::Create("x".to_owned()), "use terminal or python_repl there"),
+            ("SKILLS_SNAPSHOT.md", Edit::Delete, "only files under"),
+            ("sessions/a.json", Edit::Delete, "only files under"),
+            ("workspace/.env", Edit::Create("x".to_owned()), "hidden"),
+            ("workspace/.git/hooks/x", Edit::Create("x".to_owned()), "hidden"),
+            ("memory", Edit::Delete, "only files under"),
         ] {
-            let text = why(path, want);
+            let text = why(path, edit);
             assert!(text.contains(sign) && text.ends_with("Nothing was changed."), "{path}: {text}");
         }
     }
@@ -184,15 +196,15 @@ mod tests {
         );
         assert_eq!(shown.before, Some(home.read_text(&change.path).unwrap().etag));
         assert_eq!(change.count(), (2, 2));
-        let new = Change::of(&home, "knowledge/new.md", Want::Create("a\r\nb".to_owned())).unwrap().shown();
+        let new = Change::of(&home, "knowledge/new.md", Edit::Create("a\r\nb".to_owned())).unwrap().shown();
         let diff = "--- /dev/null\n+++ knowledge/new.md\n@@ -0,0 +1,2 @@\n+a\\r\n+b\n\\ No newline at end of file\n";
         assert_eq!((new.diff.as_deref(), new.before), (Some(diff), None));
     }
 
     #[test]
     fn edits_are_made_one_after_the_other() {
-        let edits =
-            [("a", "bb"), ("bb", "c")].map(|(search, replace)| Edit { search: search.into(), replace: replace.into() });
+        let edits = [("a", "bb"), ("bb", "c")]
+            .map(|(search, replace)| Replacement { search: search.into(), replace: replace.into() });
         assert_eq!(edited("xay", &edits), Ok("xcy".to_owned()));
     }
 }

@@ -1,135 +1,123 @@
 //! `create_file`, `edit_file`, `delete_file`: the agent's way to change what people edit too. Each change can be undone.
 
 mod change;
-mod undoing;
+mod undo_plan;
 
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use self::change::{Change, Edit, Want};
-pub use self::undoing::{Undoing, Would};
-use super::{Call, EndRun, Tool};
-use crate::domain::{Effect, HomePath, Shown, Taint, ToolAnswer, ToolSpec};
-use crate::store::{ChangeSet, Expect, FileChange, Home, StoreError, TrustedBy, etag};
+use self::change::{Change, Edit, Replacement};
+pub use self::undo_plan::{PlannedUndo, UndoEffect};
+use super::{EndRun, Prepared, PreparedCall, RunOptions, Tool, ToolContext, read};
+use crate::domain::{Effect, Place, SessionId, Shown, ToolAnswer, ToolSpec};
+use crate::store::{ChangeSet, FileChange, OwnedHome, StoreError, TreeChange, TrustedBy, TrustedContent, etag};
 
-/// What is said of a change that the agent, or a person for it, makes.
+/// How far a change that the agent, or a person for it, makes has come.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Moment<'a> {
-    /// About to be written, with the hash it will have; absent when the file will be gone.
-    Before(Option<&'a str>),
-    After,
+pub enum ChangeStage<'a> {
+    /// About to be written, with the hash that the file will have; absent when it will be gone.
+    Planned(Option<&'a str>),
+    Made,
 }
 
-type Announce = Arc<dyn Fn(&HomePath, Moment<'_>) + Send + Sync>;
+type Announce = Arc<dyn Fn(&Place, ChangeStage<'_>) + Send + Sync>;
 
 /// Makes changes of files, and undoes them. Cheap to clone.
 #[derive(Clone)]
 pub struct Editor {
-    home: Home,
+    store: OwnedHome,
     announce: Announce,
 }
 
 /// What an undo did; the path is that of the first file it changed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Undone {
-    pub path: HomePath,
+    pub path: Place,
     /// `false`: what had been undone was done again.
     pub undone: bool,
 }
 
-/// Why there is no undo.
+/// Why nothing was undone.
 #[derive(Debug, thiserror::Error)]
-pub enum NoUndo {
+pub enum UndoError {
     #[error("this operation changed no file")]
     Unknown,
     #[error("{0} was changed after that; nothing was undone")]
-    Changed(HomePath),
+    Changed(String),
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(StoreError),
+}
+
+impl From<StoreError> for UndoError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Changed { path, .. } | StoreError::NotFound { what: path } => Self::Changed(path),
+            other => Self::Store(other),
+        }
+    }
 }
 
 impl Editor {
-    pub fn new(home: Home, announce: impl Fn(&HomePath, Moment<'_>) + Send + Sync + 'static) -> Self {
-        Self { home, announce: Arc::new(announce) }
+    /// Calls `announce` for each file before and after it is changed.
+    pub fn new(store: OwnedHome, announce: impl Fn(&Place, ChangeStage<'_>) + Send + Sync + 'static) -> Self {
+        Self { store, announce: Arc::new(announce) }
     }
 
-    /// Makes one change of a file that is what the change says it was.
-    fn write(&self, change: &FileChange) -> Result<(), StoreError> {
-        let FileChange { path, before, after } = change;
-        let expect = before.as_ref().map_or(Expect::Absent, |bytes| Expect::Etag(etag(bytes)));
-        let hash = after.as_deref().map(etag);
-        (self.announce)(path, Moment::Before(hash.as_deref()));
-        match after {
-            Some(bytes) => drop(self.home.save_bytes(path, bytes, &expect)?),
-            None => self.home.remove_text(path, &expect)?,
+    /// Makes all changes or none.
+    async fn write(&self, ChangeSet(files): &ChangeSet) -> Result<(), StoreError> {
+        for FileChange { path, after, .. } in files {
+            let etag = after.as_ref().map(|after| etag(&after.bytes));
+            (self.announce)(path, ChangeStage::Planned(etag.as_deref()));
         }
-        (self.announce)(path, Moment::After);
-        Ok(())
-    }
-
-    /// Makes all changes or none: every file is compared first, and a failed write takes back those before it.
-    fn write_all(&self, changes: &[FileChange]) -> Result<(), NoUndo> {
-        for FileChange { path, before, .. } in changes {
-            let now = match self.home.hash(path) {
-                Ok(hash) => Some(hash),
-                Err(StoreError::NotFound { .. }) => None,
-                Err(other) => return Err(other.into()),
-            };
-            if now != before.as_deref().map(etag) {
-                return Err(NoUndo::Changed(path.clone()));
-            }
-        }
-        for (written, change) in changes.iter().enumerate() {
-            let Err(error) = self.write(change) else { continue };
-            for change in changes[..written].iter().rev() {
-                if let Err(error) = self.write(&change.clone().reversed()) {
-                    tracing::error!(path = %change.path, %error, "a file of a failed undo could not be put back");
-                }
-            }
-            return Err(match error {
-                StoreError::Changed { .. } | StoreError::NotFound { .. } => NoUndo::Changed(change.path.clone()),
-                other => other.into(),
-            });
-        }
-        Ok(())
+        let OwnedHome { tree, claim, .. } = &self.store;
+        tree.commit(*claim, files.iter().map(TreeChange::from).collect()).await?;
+        let (announce, paths) = (self.announce.clone(), files.iter().map(|file| file.path.clone()));
+        let paths: Vec<Place> = paths.collect();
+        let told = move || paths.iter().for_each(|path| announce(path, ChangeStage::Made));
+        tokio::task::spawn_blocking(told).await.map_err(|_| StoreError::CutOff)
     }
 
     /// A person who approves a change has seen all that differs from what they trusted before. The rest of a file that they
     /// did not trust, they have not seen.
-    fn trust(&self, change: &Change) -> Result<(), StoreError> {
-        let Change { path, before, after } = change;
+    async fn trust(&self, FileChange { path, before, after }: &FileChange) -> Result<(), StoreError> {
+        let OwnedHome { home, tree, claim, .. } = &self.store;
         match after {
-            Some(after) if before.as_ref().is_none_or(|before| self.home.trusts(path, before.as_bytes())) => {
-                self.home.trust(path, after.as_bytes(), TrustedBy::Approval)
+            Some(after) if before.as_ref().is_none_or(|before| home.trusts(path, &before.bytes)) => {
+                let bytes = after.bytes.as_slice().into();
+                tree.trust(*claim, TrustedContent { path: path.clone(), bytes, by: TrustedBy::Approval }).await
             }
             _ => Ok(()),
         }
     }
 
-    fn make(&self, change: &Change, call: (&crate::domain::SessionId, &str)) -> Result<(), StoreError> {
+    async fn make(&self, change: FileChange, (session, call_id): (&SessionId, &str)) -> Result<(), StoreError> {
+        let set = ChangeSet(vec![change]);
+        let OwnedHome { log, claim, .. } = &self.store;
         // Kept first: what cannot be undone is not done.
-        let bytes = |text: &Option<String>| text.as_ref().map(|text| text.as_bytes().to_vec());
-        let file = FileChange { path: change.path.clone(), before: bytes(&change.before), after: bytes(&change.after) };
-        let set = ChangeSet(vec![file]);
-        self.home.keep_change(call.0, call.1, &set)?;
-        set.0.iter().try_for_each(|file| self.write(file))
+        log.keep_change(*claim, session, call_id, set.clone()).await?;
+        self.write(&set).await
     }
 
     /// Brings all files of a call back to what they were before it, or, if that was done already, to what the call made of
-    /// them.
+    /// them. It is finished also when the one who asked for it goes away.
     ///
     /// # Errors
     /// When one of the files is something else by now; nothing is written then.
-    pub fn undo(&self, session: &crate::domain::SessionId, call_id: &str, is_undone: bool) -> Result<Undone, NoUndo> {
-        let ChangeSet(files) = self.home.kept_change(session, call_id)?.ok_or(NoUndo::Unknown)?;
-        let path = files.first().ok_or(NoUndo::Unknown)?.path.clone();
-        let changes: Vec<FileChange> = match is_undone {
-            true => files,
-            false => files.into_iter().map(FileChange::reversed).collect(),
+    pub async fn undo(&self, session: &SessionId, call_id: &str, is_undone: bool) -> Result<Undone, UndoError> {
+        let (files, call_id) = (self.store.home.session_files(session), call_id.to_owned());
+        let kept = tokio::task::spawn_blocking(move || files.kept_change(&call_id)).await;
+        let ChangeSet(files) = kept.map_err(|_| StoreError::CutOff)??.ok_or(UndoError::Unknown)?;
+        let path = files.first().ok_or(UndoError::Unknown)?.path.clone();
+        let changes = match is_undone {
+            true => ChangeSet(files),
+            false => ChangeSet(files.into_iter().map(FileChange::reversed).collect()),
         };
-        self.write_all(&changes)?;
+        let editor = self.clone();
+        let written = tokio::spawn(async move { editor.write(&changes).await }).await;
+        written.map_err(|_| StoreError::CutOff)??;
         Ok(Undone { path, undone: !is_undone })
     }
 }
@@ -188,39 +176,79 @@ impl FileTool {
         Self { editor, kind, spec }
     }
 
-    fn want(&self, arguments: &Value) -> Want {
-        match self.kind {
-            Kind::Create => Want::Create(arguments["content"].as_str().unwrap_or_default().to_owned()),
-            // The schema was checked: what does not parse is not there.
-            Kind::Edit => {
-                Want::Edit(serde_json::from_value::<Vec<Edit>>(arguments["edits"].clone()).unwrap_or_default())
+    /// The path and what is wanted of its file.
+    fn read(&self, arguments: Value) -> Result<(String, Edit), Box<ToolAnswer>> {
+        let name = &self.spec.name;
+        Ok(match self.kind {
+            Kind::Create => {
+                let Creation { path, content } = read(name, arguments)?;
+                (path, Edit::Create(content))
             }
-            Kind::Delete => Want::Delete,
-        }
+            Kind::Edit => {
+                let Replacements { path, edits } = read(name, arguments)?;
+                (path, Edit::Replace(edits))
+            }
+            Kind::Delete => {
+                let Deletion { path } = read(name, arguments)?;
+                (path, Edit::Delete)
+            }
+        })
     }
+}
 
-    async fn change(&self, arguments: &Value) -> Result<Change, Box<ToolAnswer>> {
-        let path = arguments["path"].as_str().unwrap_or_default().to_owned();
-        let (home, want) = (self.editor.home.clone(), self.want(arguments));
-        let made = tokio::task::spawn_blocking(move || Change::of(&home, &path, want)).await;
-        made.unwrap_or_else(|_| Err(Box::new(ToolAnswer::failed("reading the file was cut off; nothing was changed"))))
-    }
+#[derive(Deserialize)]
+struct Creation {
+    path: String,
+    content: String,
+}
 
-    async fn execute(&self, call: Call<'_>) -> Result<ToolAnswer, EndRun> {
-        let change = match self.change(call.arguments).await {
+#[derive(Deserialize)]
+struct Replacements {
+    path: String,
+    edits: Vec<Replacement>,
+}
+
+#[derive(Deserialize)]
+struct Deletion {
+    path: String,
+}
+
+/// A change of a file that can be made.
+struct FileCall {
+    editor: Editor,
+    session: SessionId,
+    call_id: String,
+    path: String,
+    edit: Edit,
+    /// The change as it would have been when the call was prepared.
+    shown: Shown,
+}
+
+/// The change of the file as it is now.
+async fn change(editor: &Editor, path: &str, edit: &Edit) -> Result<Change, Box<ToolAnswer>> {
+    let (home, path, edit) = (editor.store.home.clone(), path.to_owned(), edit.clone());
+    let made = tokio::task::spawn_blocking(move || Change::of(&home, &path, edit)).await;
+    made.unwrap_or_else(|_| Err(Box::new(ToolAnswer::failed("reading the file was cut off; nothing was changed"))))
+}
+
+impl FileCall {
+    async fn execute(&self, options: RunOptions<'_>) -> Result<ToolAnswer, EndRun> {
+        // Another call of this exchange may have changed the file since this one was prepared.
+        let change = match change(&self.editor, &self.path, &self.edit).await {
             Ok(change) => change,
             Err(answer) => return Ok(*answer),
         };
-        if call.approved.is_some_and(|shown| shown.before != change.before_hash()) {
+        if options.approved.is_some_and(|shown| shown.before != change.before_hash()) {
             return Ok(ToolAnswer::failed(outdated(&change.path)));
         }
-        let (editor, session, id) = (self.editor.clone(), call.session.clone(), call.call_id.to_owned());
-        let (making, is_approved) = (change.clone(), call.approved.is_some());
-        let made = tokio::task::spawn_blocking(move || {
+        let (editor, session, call_id) = (self.editor.clone(), self.session.clone(), self.call_id.clone());
+        let (file, is_approved) = (change.as_file_change(), options.approved.is_some());
+        // Once begun it is finished, also when the run is stopped.
+        let made = tokio::spawn(async move {
             if is_approved {
-                editor.trust(&making)?;
+                editor.trust(&file).await?;
             }
-            editor.make(&making, (&session, &id))
+            editor.make(file, (&session, &call_id)).await
         });
         let made = made.await;
         Ok(match made.map_err(|_| EndRun::Broken("a file's change was cut off".to_owned()))? {
@@ -231,7 +259,7 @@ impl FileTool {
     }
 }
 
-fn outdated(path: &HomePath) -> String {
+fn outdated(path: &Place) -> String {
     format!("{path} was changed by somebody else meanwhile; nothing was written. Read it again.")
 }
 
@@ -253,75 +281,107 @@ impl Tool for FileTool {
         &self.spec
     }
 
-    fn shown<'a>(&'a self, arguments: &'a Value) -> BoxFuture<'a, Result<Shown, Box<ToolAnswer>>> {
-        Box::pin(async move { self.change(arguments).await.map(|change| change.shown()) })
+    fn prepare<'a>(&'a self, arguments: Value, context: ToolContext<'a>) -> BoxFuture<'a, Prepared> {
+        Box::pin(async move {
+            let (path, edit) = self.read(arguments)?;
+            let shown = change(&self.editor, &path, &edit).await?.shown();
+            let (session, call_id) = (context.session.clone(), context.call_id.to_owned());
+            let call = FileCall { editor: self.editor.clone(), session, call_id, path, edit, shown };
+            Ok(Box::new(call) as Box<dyn PreparedCall>)
+        })
+    }
+}
+
+impl PreparedCall for FileCall {
+    fn shown(&self) -> Shown {
+        self.shown.clone()
     }
 
-    fn brings(&self, _: &Value) -> Option<Taint> {
-        None
-    }
-
-    fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
-        Box::pin(self.execute(call))
+    fn run<'a>(&'a self, options: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
+        Box::pin(self.execute(options))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::SessionId;
+    use crate::store::{FileMode, FileState, Home};
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
 
-    #[test]
-    fn undo_of_a_set_changes_all_files_or_none() {
+    async fn owned(folder: &Path) -> (OwnedHome, SessionId) {
+        let (store, _) = OwnedHome::claim(Home::open(folder).unwrap()).await.unwrap();
+        (store, SessionId::parse("s").unwrap())
+    }
+
+    fn state(bytes: &[u8]) -> FileState {
+        FileState { bytes: bytes.to_vec(), mode: FileMode::Regular }
+    }
+
+    #[tokio::test]
+    async fn undo_of_a_set_changes_all_files_or_none() {
         let folder = tempfile::tempdir().unwrap();
-        let home = Home::open(folder.path()).unwrap();
-        let session = SessionId::parse("s").unwrap();
+        let (store, session) = owned(folder.path()).await;
         let at = |path: &str| folder.path().join(path);
         let file = |path: &str, before: Option<&[u8]>, after: Option<&[u8]>| FileChange {
-            path: HomePath::parse(path).unwrap(),
-            before: before.map(<[u8]>::to_vec),
-            after: after.map(<[u8]>::to_vec),
+            path: Place::parse(path).unwrap(),
+            before: before.map(state),
+            after: after.map(state),
         };
         let set = ChangeSet(vec![
             file("knowledge/a.bin", Some(&[0, 255]), Some(&[255, 254])),
             file("memory/new.md", None, Some(b"new")),
             file("memory/gone.md", Some(b"gone"), None),
         ]);
-        home.keep_change(&session, "c", &set).unwrap();
+        store.log.keep_change(store.claim, &session, "c", set).await.unwrap();
         std::fs::write(at("knowledge/a.bin"), [255, 254]).unwrap();
         std::fs::write(at("memory/new.md"), "mine").unwrap();
-        let editor = Editor::new(home, |_, _| {});
-        let refused = editor.undo(&session, "c", false);
-        assert!(matches!(&refused, Err(NoUndo::Changed(path)) if path.as_str() == "memory/new.md"), "{refused:?}");
+        let editor = Editor::new(store, |_, _| {});
+        let refused = editor.undo(&session, "c", false).await;
+        assert!(matches!(&refused, Err(UndoError::Changed(path)) if path == "memory/new.md"), "{refused:?}");
         assert_eq!(std::fs::read(at("knowledge/a.bin")).unwrap(), [255, 254], "the file before it is as it was");
         assert!(!at("memory/gone.md").exists());
 
         std::fs::write(at("memory/new.md"), "new").unwrap();
-        assert!(editor.undo(&session, "c", false).unwrap().undone);
+        assert!(editor.undo(&session, "c", false).await.unwrap().undone);
         assert_eq!(std::fs::read(at("knowledge/a.bin")).unwrap(), [0, 255]);
         assert_eq!(std::fs::read(at("memory/gone.md")).unwrap(), b"gone");
         assert!(!at("memory/new.md").exists());
-        assert!(!editor.undo(&session, "c", true).unwrap().undone, "done again");
+        assert!(!editor.undo(&session, "c", true).await.unwrap().undone, "done again");
         assert_eq!(std::fs::read(at("memory/new.md")).unwrap(), b"new");
         assert!(!at("memory/gone.md").exists());
     }
 
-    #[test]
-    fn failed_write_takes_back_the_writes_before_it() {
+    #[tokio::test]
+    async fn undo_of_deletion_restores_the_executable_bit() {
         let folder = tempfile::tempdir().unwrap();
-        let home = Home::open(folder.path()).unwrap();
-        let session = SessionId::parse("s").unwrap();
-        let path = |path: &str| HomePath::parse(path).unwrap();
-        let too_large = vec![b'x'; (10 << 20) + 1];
-        let set = ChangeSet(vec![
-            FileChange { path: path("memory/a.md"), before: Some(b"old".to_vec()), after: Some(b"new".to_vec()) },
-            FileChange { path: path("memory/large.md"), before: Some(too_large), after: None },
-        ]);
-        home.keep_change(&session, "c", &set).unwrap();
-        std::fs::write(folder.path().join("memory/a.md"), "new").unwrap();
-        let refused = Editor::new(home, |_, _| {}).undo(&session, "c", false);
-        assert!(matches!(refused, Err(NoUndo::Store(StoreError::TooLarge { .. }))), "{refused:?}");
-        assert_eq!(std::fs::read(folder.path().join("memory/a.md")).unwrap(), b"new");
-        assert!(!folder.path().join("memory/large.md").exists());
+        let (store, session) = owned(folder.path()).await;
+        let script = folder.path().join("skills/x/run.sh");
+        std::fs::create_dir_all(script.parent().unwrap()).unwrap();
+        std::fs::write(&script, "#!/bin/sh\n").unwrap();
+        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let editor = Editor::new(store, |_, _| {});
+        let deleted = change(&editor, "skills/x/run.sh", &Edit::Delete).await.unwrap();
+        editor.make(deleted.as_file_change(), (&session, "c")).await.unwrap();
+        assert!(!script.exists());
+        editor.undo(&session, "c", false).await.unwrap();
+        assert_eq!(std::fs::metadata(&script).unwrap().permissions().mode() & 0o777, 0o755);
+        assert_eq!(std::fs::read(&script).unwrap(), b"#!/bin/sh\n");
+    }
+
+    #[tokio::test]
+    async fn undo_of_edit_keeps_the_mode_that_a_person_set_since() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, session) = owned(folder.path()).await;
+        let note = folder.path().join("memory/a.md");
+        std::fs::write(&note, "old").unwrap();
+        let editor = Editor::new(store, |_, _| {});
+        let edit = Edit::Replace(vec![Replacement { search: "old".to_owned(), replace: "new".to_owned() }]);
+        let edited = change(&editor, "memory/a.md", &edit).await.unwrap();
+        editor.make(edited.as_file_change(), (&session, "c")).await.unwrap();
+        std::fs::set_permissions(&note, std::fs::Permissions::from_mode(0o700)).unwrap();
+        editor.undo(&session, "c", false).await.unwrap();
+        assert_eq!(std::fs::read(&note).unwrap(), b"old");
+        assert_eq!(std::fs::metadata(&note).unwrap().permissions().mode() & 0o777, 0o700);
     }
 }

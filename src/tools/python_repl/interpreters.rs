@@ -8,13 +8,13 @@ use std::time::Instant;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::task::AbortHandle;
 
-use super::{Asks, Limits};
+use super::{Limits, Permissions};
 use crate::domain::SessionId;
 use crate::sandbox::Process;
 
 /// Why a session's interpreter is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lost {
+pub enum InterpreterLost {
     Idle,
     MadeRoom,
     Stopped,
@@ -24,14 +24,14 @@ pub enum Lost {
     Knowledge,
 }
 
-impl Lost {
+impl InterpreterLost {
     pub fn reason(self) -> &'static str {
         match self {
-            Lost::Idle => "the last one was closed because nobody used it",
-            Lost::MadeRoom => "the last one was closed to make room for other chats",
-            Lost::Knowledge => "a Python that may read knowledge/ has to be started as such",
-            Lost::Network => "network is given to a Python of its own, call by call",
-            Lost::Stopped => "the last one was stopped in the middle of a call",
+            InterpreterLost::Idle => "the last one was closed because nobody used it",
+            InterpreterLost::MadeRoom => "the last one was closed to make room for other chats",
+            InterpreterLost::Knowledge => "a Python that may read knowledge/ has to be started as such",
+            InterpreterLost::Network => "network is given to a Python of its own, call by call",
+            InterpreterLost::Stopped => "the last one was stopped in the middle of a call",
         }
     }
 }
@@ -40,10 +40,10 @@ impl Lost {
 pub struct Slot {
     pub process: Option<Process>,
     /// What the next call must tell, if it has to start a new one.
-    pub lost: Option<Lost>,
+    pub lost: Option<InterpreterLost>,
     pub calls: u64,
     /// What the process can do beyond what every command can.
-    rights: Asks,
+    rights: Permissions,
     /// The process has had, or could read, text that strangers may have written.
     outside: Arc<AtomicBool>,
     last_used: Option<Instant>,
@@ -57,7 +57,7 @@ impl Slot {
             process: None,
             lost: None,
             calls: 0,
-            rights: Asks::default(),
+            rights: Permissions::default(),
             outside,
             last_used: None,
             idle_watch: None,
@@ -67,14 +67,14 @@ impl Slot {
 
     /// Ends a process that the next call cannot have: one with network for a call without and the other way round, and one
     /// that cannot read the documents that the call reads. A process that could read them goes on: what it knows, it knows.
-    pub fn fit(&mut self, asks: Asks) {
-        if self.rights.network != asks.network {
-            self.close(Lost::Network);
-        } else if asks.knowledge && !self.rights.knowledge {
-            self.close(Lost::Knowledge);
+    pub fn fit(&mut self, permissions: Permissions) {
+        if self.rights.network != permissions.network {
+            self.close(InterpreterLost::Network);
+        } else if permissions.knowledge && !self.rights.knowledge {
+            self.close(InterpreterLost::Knowledge);
         }
         if self.process.is_none() {
-            self.rights = asks;
+            self.rights = permissions;
             self.outside.store(false, Ordering::Relaxed);
         }
     }
@@ -84,7 +84,7 @@ impl Slot {
         self.outside.store(true, Ordering::Relaxed);
     }
 
-    fn close(&mut self, why: Lost) {
+    fn close(&mut self, why: InterpreterLost) {
         if self.process.take().is_some() {
             self.outside.store(false, Ordering::Relaxed);
             self.lost = Some(why);
@@ -163,7 +163,7 @@ impl Interpreters {
         let Some((_, slot)) = oldest else { return false };
         match slot.try_lock() {
             Ok(mut slot) => {
-                slot.close(Lost::MadeRoom);
+                slot.close(InterpreterLost::MadeRoom);
                 true
             }
             Err(_) => false,
@@ -184,7 +184,7 @@ impl Interpreters {
             let mut slot = slot.lock().await;
             if slot.last_used == Some(now) {
                 slot.idle_watch = None;
-                slot.close(Lost::Idle);
+                slot.close(InterpreterLost::Idle);
             }
         });
         slot.idle_watch = Some(watch.abort_handle());

@@ -6,6 +6,7 @@
 
 mod interpreters;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
@@ -13,10 +14,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use self::interpreters::{Interpreters, Lost, Slot};
+use self::interpreters::{InterpreterLost, Interpreters, Slot};
 use super::text::{plain, trimmed};
-use super::{Asks, Call, EndRun, OUTPUT_LIMIT, Tool, Workshop};
-use crate::domain::{Contacts, Effect, SessionId, Shown, Taint, ToolAnswer, ToolSpec};
+use super::{
+    CommandEnvironment, EndRun, OUTPUT_LIMIT, Permissions, Prepared, PreparedCall, RunOptions, Tool, ToolContext,
+    prepared,
+};
+use crate::domain::{Effect, EgressAttempts, SessionId, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::sandbox::{COMMAND_MEMORY, Captured, Exit, Interpreter, Job, Line, Process, SandboxError, grouped};
 
 /// How long one call may take, how long Python may take to start, and how long a Ctrl-C may take to act.
@@ -45,7 +49,12 @@ impl Default for Limits {
 
 pub struct PythonRepl {
     spec: ToolSpec,
-    workshop: Workshop,
+    pythons: Arc<PythonHost>,
+}
+
+/// The interpreters of all sessions, and how they are started.
+struct PythonHost {
+    environment: CommandEnvironment,
     python: Interpreter,
     limits: Limits,
     interpreters: Interpreters,
@@ -79,71 +88,87 @@ enum Ended {
 }
 
 impl PythonRepl {
-    pub fn new(workshop: Workshop, python: Interpreter) -> Self {
-        Self::with_limits(workshop, python, Limits::default())
+    pub fn new(environment: CommandEnvironment, python: Interpreter) -> Self {
+        Self::with_limits(environment, python, Limits::default())
     }
 
-    pub fn with_limits(workshop: Workshop, python: Interpreter, limits: Limits) -> Self {
+    pub fn with_limits(environment: CommandEnvironment, python: Interpreter, limits: Limits) -> Self {
         let spec = ToolSpec {
             name: "python_repl".to_owned(),
             description: format!(
                 "Run Python 3 code in scratch/. Variables stay; the last expression's value is shown. {} 30 s. Returns \
                  up to 5,000 characters.",
-                workshop.bounds()
+                environment.bounds()
             ),
             parameters: json!({
                 "type": "object",
-                "properties": workshop.parameters(json!({"code": {"type": "string", "minLength": 1}})),
+                "properties": environment.parameters(json!({"code": {"type": "string", "minLength": 1}})),
                 "required": ["code"],
                 "additionalProperties": false,
             }),
             effect: Effect::Execute,
         };
-        Self { spec, workshop, python, limits, interpreters: Interpreters::new(limits) }
+        let pythons = PythonHost { environment, python, limits, interpreters: Interpreters::new(limits) };
+        Self { spec, pythons: Arc::new(pythons) }
     }
+}
 
-    async fn execute(&self, call: Call<'_>) -> Result<ToolAnswer, EndRun> {
-        let Some(code) = call.arguments["code"].as_str() else {
-            return Err(EndRun::Broken("python_repl was called without code".to_owned()));
-        };
-        let asks = Asks::of(call.arguments);
-        let slot = self.interpreters.slot(call.session);
+#[derive(Deserialize)]
+struct Arguments {
+    code: String,
+    #[serde(flatten)]
+    permissions: Permissions,
+}
+
+/// Code that can be run in the interpreter of a session.
+struct Code {
+    pythons: Arc<PythonHost>,
+    session: SessionId,
+    code: String,
+    permissions: Permissions,
+}
+
+impl PythonHost {
+    async fn execute(&self, call: &Code, cancel: &CancellationToken) -> Result<ToolAnswer, EndRun> {
+        let Code { session, code, permissions, .. } = call;
+        let (code, permissions) = (code.as_str(), *permissions);
+        let slot = self.interpreters.slot(session);
         let mut slot = tokio::select! {
             slot = slot.lock_owned() => slot,
-            () = call.cancel.cancelled() => return Err(cancelled(String::new(), Contacts::default())),
+            () = cancel.cancelled() => return Err(cancelled(String::new(), EgressAttempts::default())),
         };
         let started = Instant::now();
-        slot.fit(asks);
+        slot.fit(permissions);
         let lost = slot.lost.take();
         // Taken out while it works: if this future is dropped the interpreter dies with it, and the next call knows.
         let mut process = match slot.process.take() {
             Some(process) => {
-                if asks.network {
+                if permissions.network {
                     process.resume_network();
                 }
                 process
             }
             None => {
                 if !self.interpreters.make_room() {
-                    let message = format!("{} Pythons of other chats are busy; try again later.", self.limits.alive);
+                    let message = format!("{} PythonHost of other chats are busy; try again later.", self.limits.alive);
                     return Ok(ToolAnswer::failed(message).with_code(code));
                 }
-                match self.start(asks).await {
+                match self.start(permissions).await {
                     Ok(process) => process,
-                    Err(error) => return Ok(Workshop::refusal(&error).with_code(code)),
+                    Err(error) => return Ok(CommandEnvironment::refusal(&error).with_code(code)),
                 }
             }
         };
-        if self.workshop.reaches_outside(asks) {
+        if self.environment.reaches_outside(permissions) {
             slot.has_read_outside();
         }
-        slot.lost = Some(Lost::Stopped);
+        slot.lost = Some(InterpreterLost::Stopped);
         slot.calls += 1;
-        let ended = self.ask(&mut process, Order { id: slot.calls, code, keep: 4 * OUTPUT_LIMIT }, &call.cancel).await;
+        let ended = self.ask(&mut process, Order { id: slot.calls, code, keep: 4 * OUTPUT_LIMIT }, cancel).await;
         // The network was given to this call: what its threads and children try from here on is refused.
         process.suspend_network();
-        let contacts = process.take_contacts();
-        let report = Report { code, lost, asks, contacts: &contacts, took: started.elapsed() };
+        let contacts = process.take_attempts();
+        let report = Report { code, lost, permissions, contacts: &contacts, took: started.elapsed() };
         let answer = match ended {
             Ended::Answered(answer) => {
                 self.keep(&mut slot, process);
@@ -152,7 +177,7 @@ impl PythonRepl {
             Ended::Interrupted(answer) => {
                 self.keep(&mut slot, process);
                 let text = output(&answer).0;
-                if call.cancel.is_cancelled() {
+                if cancel.is_cancelled() {
                     return Err(cancelled(text, contacts));
                 }
                 let message = format!("interrupted after {} s; the variables are kept", self.limits.wall.as_secs());
@@ -160,7 +185,7 @@ impl PythonRepl {
             }
             Ended::Stuck => {
                 process.kill().await;
-                if call.cancel.is_cancelled() {
+                if cancel.is_cancelled() {
                     return Err(cancelled(String::new(), contacts));
                 }
                 slot.lost = None;
@@ -179,21 +204,22 @@ impl PythonRepl {
         Ok(answer)
     }
 
-    async fn start(&self, asks: Asks) -> Result<Process, SandboxError> {
-        let readable = self.workshop.readable(asks).into_iter().chain(self.python.readable.iter().cloned()).collect();
+    async fn start(&self, permissions: Permissions) -> Result<Process, SandboxError> {
+        let readable =
+            self.environment.readable(permissions).into_iter().chain(self.python.readable.iter().cloned()).collect();
         let driver = include_str!("driver.py");
         let program = self.python.program.to_string_lossy().into_owned();
         let job = Job {
             argv: [&program, "-I", "-c", driver].map(str::to_owned).into(),
-            cwd: self.workshop.scratch.clone(),
+            cwd: self.environment.scratch.clone(),
             readable,
             env: Vec::new(),
             wall: self.limits.start,
             output_cap: 0,
             memory: COMMAND_MEMORY,
-            network: asks.network,
+            network: permissions.network,
         };
-        self.workshop.sandbox.open(job).await
+        self.environment.sandbox.open(job).await
     }
 
     async fn ask(&self, process: &mut Process, order: Order<'_>, cancel: &CancellationToken) -> Ended {
@@ -235,7 +261,7 @@ impl PythonRepl {
             text.push_str(&format!("\n[output cut to 5,000 characters of {} bytes]", grouped(answer.bytes)));
         }
         if answer.error.is_some()
-            && let Some(hint) = self.workshop.hint(&text, report.asks)
+            && let Some(hint) = self.environment.hint(&text, report.permissions)
         {
             text.push_str(&format!("\n[{hint}]"));
         }
@@ -261,33 +287,41 @@ impl Tool for PythonRepl {
         &self.spec
     }
 
-    fn shown<'a>(&'a self, arguments: &'a Value) -> BoxFuture<'a, Result<Shown, Box<ToolAnswer>>> {
-        Box::pin(std::future::ready(Ok(self.workshop.shown(arguments["code"].as_str().unwrap_or_default(), arguments))))
-    }
-
-    fn brings(&self, arguments: &Value) -> Option<Taint> {
-        self.workshop.reaches_outside(Asks::of(arguments)).then_some(Taint::Command)
-    }
-
-    fn holds_outside(&self, session: &SessionId) -> bool {
-        self.interpreters.holds_outside(session)
-    }
-
-    fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
-        Box::pin(self.execute(call))
+    fn prepare<'a>(&'a self, arguments: Value, context: ToolContext<'a>) -> BoxFuture<'a, Prepared> {
+        let (pythons, session) = (self.pythons.clone(), context.session.clone());
+        let code = |Arguments { code, permissions }| Code { pythons, session, code, permissions };
+        prepared("python_repl", arguments, code)
     }
 
     fn session_closed(&self, session: &SessionId) {
-        self.interpreters.close(session);
+        self.pythons.interpreters.close(session);
+    }
+}
+
+impl PreparedCall for Code {
+    fn shown(&self) -> Shown {
+        self.pythons.environment.shown(&self.code, self.permissions)
+    }
+
+    fn outside_text(&self) -> Option<Taint> {
+        self.pythons.environment.reaches_outside(self.permissions).then_some(Taint::Command)
+    }
+
+    fn holds_outside_text(&self) -> bool {
+        self.pythons.interpreters.holds_outside(&self.session)
+    }
+
+    fn run<'a>(&'a self, options: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
+        Box::pin(async move { self.pythons.execute(self, &options.cancel).await })
     }
 }
 
 /// What every answer of a call carries.
 struct Report<'a> {
     code: &'a str,
-    lost: Option<Lost>,
-    asks: Asks,
-    contacts: &'a Contacts,
+    lost: Option<InterpreterLost>,
+    permissions: Permissions,
+    contacts: &'a EgressAttempts,
     took: Duration,
 }
 
@@ -312,7 +346,7 @@ impl Report<'_> {
     }
 }
 
-fn cancelled(text: String, contacts: Contacts) -> EndRun {
+fn cancelled(text: String, contacts: EgressAttempts) -> EndRun {
     EndRun::Cancelled { text, contacts }
 }
 

@@ -2,13 +2,18 @@
 
 mod deny;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::text::{plain, trimmed};
-use super::{Asks, Call, EndRun, OUTPUT_LIMIT, Tool, Workshop};
+use super::{
+    CommandEnvironment, EndRun, OUTPUT_LIMIT, Permissions, Prepared, PreparedCall, RunOptions, Tool, ToolContext,
+    prepared,
+};
 use crate::domain::{Effect, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::sandbox::{COMMAND_MEMORY, Exit, Finished, Job, grouped};
 
@@ -20,69 +25,87 @@ const ERRORS_SHARE: usize = 1_500;
 
 pub struct Terminal {
     spec: ToolSpec,
-    workshop: Workshop,
+    shell: Arc<Shell>,
+}
+
+struct Shell {
+    environment: CommandEnvironment,
     wall: Duration,
 }
 
+#[derive(Deserialize)]
+struct Arguments {
+    command: String,
+    #[serde(flatten)]
+    permissions: Permissions,
+}
+
+/// A command line that can be run.
+struct Command {
+    shell: Arc<Shell>,
+    command: String,
+    permissions: Permissions,
+}
+
 impl Terminal {
-    pub fn new(workshop: Workshop) -> Self {
+    pub fn new(environment: CommandEnvironment) -> Self {
         let spec = ToolSpec {
             name: "terminal".to_owned(),
             description: format!(
                 "Run a bash command in scratch/. {} 30 s, no stdin. Returns up to 5,000 characters \
                  and the exit code.",
-                workshop.bounds()
+                environment.bounds()
             ),
             parameters: json!({
                 "type": "object",
-                "properties": workshop.parameters(json!({"command": {"type": "string", "minLength": 1}})),
+                "properties": environment.parameters(json!({"command": {"type": "string", "minLength": 1}})),
                 "required": ["command"],
                 "additionalProperties": false,
             }),
             effect: Effect::Execute,
         };
-        Self { spec, workshop, wall: WALL }
+        Self { spec, shell: Arc::new(Shell { environment, wall: WALL }) }
     }
 
     /// With another limit of time than 30 seconds.
     pub fn with_limit(self, wall: Duration) -> Self {
-        Self { wall, ..self }
+        let environment = self.shell.environment.clone();
+        Self { shell: Arc::new(Shell { environment, wall }), ..self }
     }
+}
 
-    async fn execute(&self, call: Call<'_>) -> Result<ToolAnswer, EndRun> {
-        let Some(command) = call.arguments["command"].as_str() else {
-            return Err(EndRun::Broken("terminal was called without a command".to_owned()));
-        };
+impl Command {
+    async fn execute(&self, options: RunOptions<'_>) -> Result<ToolAnswer, EndRun> {
+        let Self { shell, command, permissions } = self;
         if let Some(why) = deny::refused(command) {
             let message = format!("not run: this command would {why}. Do it another way, or ask the user to.");
             return Ok(ToolAnswer::failed(message).with_code(command));
         }
-        let asks = Asks::of(call.arguments);
         let job = Job {
-            argv: vec!["/bin/bash".to_owned(), "-c".to_owned(), command.to_owned()],
-            cwd: self.workshop.scratch.clone(),
-            readable: self.workshop.readable(asks),
+            argv: vec!["/bin/bash".to_owned(), "-c".to_owned(), command.clone()],
+            cwd: shell.environment.scratch.clone(),
+            readable: shell.environment.readable(*permissions),
             env: Vec::new(),
-            wall: self.wall,
+            wall: shell.wall,
             output_cap: KEPT,
             memory: COMMAND_MEMORY,
-            network: asks.network,
+            network: permissions.network,
         };
-        match self.workshop.sandbox.run(job, call.cancel).await {
+        match shell.environment.sandbox.run(job, options.cancel).await {
             Ok(done) => match done.exit {
                 Exit::Cancelled => Err(EndRun::Cancelled { text: output(&done).0, contacts: done.contacts }),
-                Exit::Code(_) | Exit::Signal(_) | Exit::TimedOut => Ok(self.answer(command, asks, &done)),
+                Exit::Code(_) | Exit::Signal(_) | Exit::TimedOut => Ok(self.answer(&done)),
             },
-            Err(error) => Ok(Workshop::refusal(&error).with_code(command)),
+            Err(error) => Ok(CommandEnvironment::refusal(&error).with_code(command)),
         }
     }
 
-    fn answer(&self, command: &str, asks: Asks, done: &Finished) -> ToolAnswer {
+    fn answer(&self, done: &Finished) -> ToolAnswer {
         let (mut text, truncated) = output(done);
         let message = match done.exit {
             Exit::Code(code) => format!("exit code {code}"),
             Exit::Signal(signal) => format!("killed by signal {signal}{}", signal_name(signal)),
-            Exit::TimedOut => format!("stopped after {} s, with everything it had started", self.wall.as_secs()),
+            Exit::TimedOut => format!("stopped after {} s, with everything it had started", self.shell.wall.as_secs()),
             Exit::Cancelled => "stopped".to_owned(),
         };
         if truncated {
@@ -92,7 +115,7 @@ impl Terminal {
         if done.exit != Exit::Code(0) {
             text.push_str(&format!("\n[{message}]"));
         }
-        if let Some(advice) = self.advice(done, asks) {
+        if let Some(advice) = self.advice(done) {
             text.push_str(&format!("\n[{advice}]"));
         }
         if let Some(line) = done.contacts.line() {
@@ -114,12 +137,12 @@ impl Terminal {
             "truncated": truncated,
         });
         done.contacts.add_to(&mut data);
-        let mut answer = ToolAnswer::done(message, text).with_code(command).with_data(data);
+        let mut answer = ToolAnswer::done(message, text).with_code(&self.command).with_data(data);
         answer.ok = done.exit == Exit::Code(0);
         answer
     }
 
-    fn advice(&self, done: &Finished, asks: Asks) -> Option<String> {
+    fn advice(&self, done: &Finished) -> Option<String> {
         match done.exit {
             Exit::Code(0) | Exit::Cancelled => None,
             Exit::Code(127) => Some("That program is not installed; nothing can be installed here.".to_owned()),
@@ -131,7 +154,10 @@ impl Terminal {
             Exit::Signal(libc::SIGPIPE) => Some("It wrote more than 64 MiB; pipe it through head.".to_owned()),
             Exit::Code(_) | Exit::Signal(_) => {
                 // In all that was kept: the line that tells may be one the answer leaves out.
-                self.workshop.hint(&[done.stdout.text(), done.stderr.text()].join("\n"), asks).map(str::to_owned)
+                self.shell
+                    .environment
+                    .hint(&[done.stdout.text(), done.stderr.text()].join("\n"), self.permissions)
+                    .map(str::to_owned)
             }
         }
     }
@@ -142,18 +168,23 @@ impl Tool for Terminal {
         &self.spec
     }
 
-    fn shown<'a>(&'a self, arguments: &'a Value) -> BoxFuture<'a, Result<Shown, Box<ToolAnswer>>> {
-        Box::pin(std::future::ready(Ok(self
-            .workshop
-            .shown(arguments["command"].as_str().unwrap_or_default(), arguments))))
+    fn prepare<'a>(&'a self, arguments: Value, _: ToolContext<'a>) -> BoxFuture<'a, Prepared> {
+        let shell = self.shell.clone();
+        prepared("terminal", arguments, |Arguments { command, permissions }| Command { shell, command, permissions })
+    }
+}
+
+impl PreparedCall for Command {
+    fn shown(&self) -> Shown {
+        self.shell.environment.shown(&self.command, self.permissions)
     }
 
-    fn brings(&self, arguments: &Value) -> Option<Taint> {
-        self.workshop.reaches_outside(Asks::of(arguments)).then_some(Taint::Command)
+    fn outside_text(&self) -> Option<Taint> {
+        self.shell.environment.reaches_outside(self.permissions).then_some(Taint::Command)
     }
 
-    fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
-        Box::pin(self.execute(call))
+    fn run<'a>(&'a self, options: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
+        Box::pin(self.execute(options))
     }
 }
 

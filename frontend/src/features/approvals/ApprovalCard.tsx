@@ -3,6 +3,7 @@ import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react'
 import type { Answer } from '@/api/approvals'
 import type { Approval } from '@/api/types'
 import { Button } from '@/components/ui/Button'
+import { ErrorText } from '@/components/ui/ErrorText'
 import { Kbd } from '@/components/ui/Kbd'
 import { useSay, useT } from '@/lib/i18n'
 import { useMounted } from '@/lib/mounted'
@@ -132,11 +133,7 @@ export function ApprovalCard({ approval, onAnswer, takesFocus }: Props) {
         <InputForm form={form} args={approval.arguments} busy={busy} onAnswer={give} onBack={back} />
       )}
       {mode === 'denying' && <DenyForm form={form} busy={busy} onAnswer={give} onBack={back} />}
-      {problem !== null && (
-        <p role="alert" className="text-bad [overflow-wrap:anywhere]">
-          {t('notDone', { reason: problem })}
-        </p>
-      )}
+      {problem !== null && <ErrorText>{t('notDone', { reason: problem })}</ErrorText>}
     </div>
   )
 }

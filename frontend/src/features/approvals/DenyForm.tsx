@@ -1,6 +1,7 @@
 import { type FormEvent, type RefObject, useState } from 'react'
 import type { Answer } from '@/api/approvals'
 import { Button } from '@/components/ui/Button'
+import { TextArea } from '@/components/ui/Input'
 import { useT } from '@/lib/i18n'
 
 interface Props {
@@ -21,13 +22,13 @@ export function DenyForm({ form, busy, onAnswer, onBack }: Props) {
     <form onSubmit={submit} ref={form} className="space-y-2">
       <label className="block text-fg-2 text-small">
         {t('denyReason')}
-        <textarea
-          // biome-ignore lint/a11y/noAutofocus: the person has just asked to write it
+        <TextArea
+          // The person has just asked to write it.
           autoFocus
           rows={2}
           value={reason}
           onChange={event => setReason(event.target.value)}
-          className="scroll mt-1 block w-full rounded-md border bg-card p-2 text-[13px] text-fg max-md:text-[16px]"
+          className="mt-1"
         />
       </label>
       <div className="flex flex-wrap gap-2">

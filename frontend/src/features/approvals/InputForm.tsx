@@ -1,6 +1,8 @@
 import { type FormEvent, type RefObject, useState } from 'react'
 import type { Answer } from '@/api/approvals'
 import { Button } from '@/components/ui/Button'
+import { ErrorText } from '@/components/ui/ErrorText'
+import { TextArea } from '@/components/ui/Input'
 import { useT } from '@/lib/i18n'
 import { argumentsOf, fieldsOf } from './fields'
 
@@ -28,22 +30,19 @@ export function InputForm({ form, args, busy, onAnswer, onBack }: Props) {
       {fields.map((field, at) => (
         <label key={field.name} className="block text-fg-2 text-small">
           <span className="font-mono">{field.name || t('input')}</span>
-          <textarea
-            // biome-ignore lint/a11y/noAutofocus: the person has just asked to edit it
+          <TextArea
+            mono
+            // The person has just asked to edit it.
             autoFocus={at === 0}
             rows={Math.min(12, field.text.split('\n').length + 1)}
             spellCheck={false}
             value={field.text}
             onChange={event => setFields(fields.with(at, { ...field, text: event.target.value }))}
-            className="scroll mt-1 block w-full rounded-md border bg-code p-2 font-mono text-[12px] text-fg max-md:text-[16px]"
+            className="mt-1"
           />
         </label>
       ))}
-      {wrong && (
-        <p role="alert" className="text-bad text-small">
-          {t('notJson')}
-        </p>
-      )}
+      {wrong && <ErrorText>{t('notJson')}</ErrorText>}
       <div className="flex flex-wrap gap-2">
         <Button type="submit" look="solid" disabled={busy}>
           {t('allowChanged')}

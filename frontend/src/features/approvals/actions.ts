@@ -32,7 +32,7 @@ export async function answer(approval: Approval, given: Answer): Promise<string 
       refresh(keys.approvals)
       return null
     }
-    if (error.status === 403) toast(t('approvalStale'), { tone: 'bad', action: reload })
+    if (error.code === 'no_secret') toast(t('approvalStale'), { tone: 'bad', action: reload })
     return reasonOf(error)
   }
 }

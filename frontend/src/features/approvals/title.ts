@@ -1,6 +1,6 @@
 import type { Approval } from '@/api/types'
 import type { Translate } from '@/lib/i18n'
-import { traitsOf } from '@/lib/roots'
+import { FileRef } from '@/lib/roots'
 
 /** What the call would do, in one line. */
 export function titleOf({ tool, effect, shown }: Approval, t: Translate): string {
@@ -11,4 +11,5 @@ export function titleOf({ tool, effect, shown }: Approval, t: Translate): string
 }
 
 /** Each write of a persona, memory or skill file is looked at by itself. */
-export const canBeAlways = ({ shown }: Approval): boolean => traitsOf(shown.path ?? '')?.approval !== 'each'
+export const canBeAlways = ({ shown }: Approval): boolean =>
+  FileRef.parse(shown.path ?? '')?.traits.approval !== 'each'

@@ -1,3 +1,4 @@
+import { QueryError } from '@/components/ui/QueryError'
 import '@/lib/later'
 import { ChevronLeft } from 'lucide-react'
 import { useState } from 'react'
@@ -7,7 +8,6 @@ import { IconButton } from '@/components/ui/Button'
 import { Dialog } from '@/components/ui/Dialog'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
-import { reasonOf } from '@/lib/reason'
 import { ArchivedMessages } from './ArchivedMessages'
 import { DeletedFiles, DeletedSessions } from './Deleted'
 import { Part } from './Part'
@@ -50,9 +50,9 @@ interface CompressedProps {
 
 function Compressed({ sessionId, onRead, onBringBack }: CompressedProps) {
   const t = useT()
-  const archives = useArchives(sessionId).data
+  const { data: archives, error } = useArchives(sessionId)
   return (
-    <Section title={t('archiveCompressed')} count={archives?.length} none={t('archiveNone')}>
+    <Section title={t('archiveCompressed')} count={archives?.length} error={error} none={t('archiveNone')}>
       {archives?.map(part => (
         <Part
           key={part.name}
@@ -82,9 +82,7 @@ function Reading({ sessionId, name, onBack }: ReadingProps) {
         </IconButton>
         <code className="font-mono text-[12px]">sessions/archive/{name}</code>
       </div>
-      {archived.error && (
-        <p className="text-bad text-small">{t('loadFailed', { reason: reasonOf(archived.error) })}</p>
-      )}
+      {archived.error && <QueryError error={archived.error} />}
       {archived.data ? (
         <ArchivedMessages messages={archived.data} />
       ) : (

@@ -9,11 +9,12 @@ import { Section } from './Section'
 export function DeletedSessions({ onRestore }: { onRestore: (session: DeletedSession) => void }) {
   const t = useT()
   const lang = useLang()
-  const deleted = useDeleted().data
+  const { data: deleted, error } = useDeleted()
   return (
     <Section
       title={t('archiveDeleted')}
       count={deleted?.length}
+      error={error}
       none={t('archiveNoDeleted')}
       kept={t('archiveSessionsKept')}
     >
@@ -36,11 +37,12 @@ export function DeletedSessions({ onRestore }: { onRestore: (session: DeletedSes
 export function DeletedFiles() {
   const t = useT()
   const lang = useLang()
-  const trash = useTrash().data
+  const { data: trash, error } = useTrash()
   return (
     <Section
       title={t('archiveFiles')}
       count={trash?.files.length}
+      error={error}
       none={t('archiveNoFiles')}
       kept={trash && t('archiveFilesKept', { n: trash.kept })}
     >

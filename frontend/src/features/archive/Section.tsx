@@ -1,4 +1,5 @@
 import { type ReactNode, useId } from 'react'
+import { QueryError } from '@/components/ui/QueryError'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
 
@@ -6,6 +7,8 @@ interface Props {
   title: string
   /** Undefined until it is known. */
   count: number | undefined
+  /** Why it could not be read. */
+  error: unknown
   /** What is said where there is nothing. */
   none: string
   /** How long what is here stays. */
@@ -13,7 +16,7 @@ interface Props {
   children: ReactNode
 }
 
-export function Section({ title, count, none, kept, children }: Props) {
+export function Section({ title, count, error, none, kept, children }: Props) {
   const t = useT()
   const id = useId()
   return (
@@ -21,7 +24,8 @@ export function Section({ title, count, none, kept, children }: Props) {
       <h3 id={id} className="mb-1 font-semibold text-[13.5px]">
         {title}
       </h3>
-      {count === undefined && <Skeleton label={t('loading')} rows={3} />}
+      {count === undefined &&
+        (error ? <QueryError error={error} /> : <Skeleton label={t('loading')} rows={3} />)}
       {count === 0 && <p className="text-fg-3 text-small">{none}</p>}
       {count !== undefined && count > 0 && kept && <p className="mb-1.5 text-fg-3 text-small">{kept}</p>}
       <ul className="space-y-1.5">{children}</ul>

@@ -5,6 +5,7 @@ import type { TrashedText } from '@/api/types'
 import { bringBack } from '@/features/editor/actions'
 import { t } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
+import { FileRef } from '@/lib/roots'
 import { toast } from '@/stores/toasts'
 
 async function forget(what: string, run: () => Promise<unknown>): Promise<void> {
@@ -25,6 +26,7 @@ export const forgetFileOf = ({ trash, path }: TrashedText): Promise<void> =>
   forget(path, () => forgetFile(trash))
 
 export async function bringFileBack({ path, trash }: TrashedText): Promise<void> {
-  await bringBack(path, trash, false)
+  const file = FileRef.parse(path)
+  if (file) await bringBack(file, trash, false)
   refresh(keys.trash)
 }

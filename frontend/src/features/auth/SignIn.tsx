@@ -1,6 +1,8 @@
 import { KeyRound } from 'lucide-react'
 import { type FormEvent, useState } from 'react'
 import { Button } from '@/components/ui/Button'
+import { ErrorText } from '@/components/ui/ErrorText'
+import { Input } from '@/components/ui/Input'
 import { useT } from '@/lib/i18n'
 
 /** Over the page, which stays as it is beneath: a draft survives signing in again. */
@@ -25,9 +27,8 @@ export default function SignIn({ onSignIn }: { onSignIn: (token: string) => Prom
           {t('signIn')}
         </h2>
         <p className="text-[13px] text-fg-2">{t('signInHint')}</p>
-        <input
+        <Input
           // Nothing else on the page can be used before this.
-          // biome-ignore lint/a11y/noAutofocus: see above
           autoFocus
           type="password"
           autoComplete="current-password"
@@ -35,13 +36,8 @@ export default function SignIn({ onSignIn }: { onSignIn: (token: string) => Prom
           placeholder={t('token')}
           value={token}
           onChange={event => setToken(event.target.value)}
-          className="h-9 w-full rounded-md border bg-card px-2.5 max-md:text-[16px]"
         />
-        {problem && (
-          <p role="alert" className="text-bad text-small">
-            {problem}
-          </p>
-        )}
+        {problem && <ErrorText>{problem}</ErrorText>}
         <div className="flex justify-end">
           <Button type="submit" look="solid" disabled={token.trim() === ''}>
             {t('signIn')}

@@ -1,7 +1,7 @@
 import { FileDiff, Redo2, Undo2 } from 'lucide-react'
 import { Button } from '@/components/ui/Button'
 import { useT } from '@/lib/i18n'
-import { openFile } from '@/stores/ui'
+import { openPath } from '@/stores/ui'
 import type { Change } from './changes'
 
 interface Props {
@@ -39,7 +39,7 @@ export function ChangedFiles({ changes, onUndo, onUndoAll }: Props) {
               <FileDiff size={14} aria-hidden className="shrink-0 text-fg-3" />
               <button
                 type="button"
-                onClick={() => openFile(path)}
+                onClick={() => openPath(path)}
                 title={t('openFile', { path })}
                 className="min-w-0 truncate font-mono text-[12px] underline-offset-2 hover:underline pointer-coarse:py-2"
               >

@@ -1,8 +1,8 @@
-import { type RefObject, useMemo } from 'react'
+import { useMemo } from 'react'
 import { useLocation } from 'wouter'
-import { useShallow } from 'zustand/react/shallow'
 import { useApprovals, useModels, useRawMessages, useSessions, useStatus } from '@/api/queries'
 import type { Chosen } from '@/api/types'
+import type { PageProps } from '@/app/pages'
 import {
   askAnew,
   branchOff,
@@ -17,13 +17,12 @@ import {
   undo,
 } from '@/app/threads'
 import { onDemand } from '@/components/onDemand'
+import { Pane } from '@/components/ui/Pane'
 import { Pending } from '@/components/ui/Skeleton'
 import { useAttaching } from '@/features/attach/useAttaching'
 import { effective } from '@/features/model/choice'
 import { ModelChoice } from '@/features/model/ModelChoice'
 import { useT } from '@/lib/i18n'
-import { reasonOf } from '@/lib/reason'
-import type { Width } from '@/lib/useMedia'
 import { draftFiles, setDraftFiles } from '@/stores/attachments'
 import { useNewChoice } from '@/stores/choice'
 import { NEW, setDraft, useDraft } from '@/stores/drafts'
@@ -43,16 +42,6 @@ const FindBar = onDemand(() => import('./FindBar'))
 const RawView = onDemand(() => import('./RawView'), Pending)
 const FirstModel = onDemand(() => import('@/features/model/FirstModel'))
 
-interface Props {
-  sessionId: string | null
-  /** The message that the address names. */
-  message: string | null
-  input: RefObject<HTMLTextAreaElement | null>
-  width: Width
-  onLeft: () => void
-  onRight: () => void
-}
-
 const NOTHING: never[] = []
 const NOTHING_CHOSEN: Chosen = {}
 
@@ -61,17 +50,18 @@ function clearDraft(key: string): void {
   setDraftFiles(key, [])
 }
 
-export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: Props) {
+export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: PageProps) {
   const t = useT()
   const [, navigate] = useLocation()
-  const ui = useUi(useShallow(({ left, right, chunks, ...rest }) => rest))
+  const view = useUi(ui => ui.view)
+  const editing = useUi(ui => ui.editing)
   const loaded = useLive(s => (sessionId ? s.threads[sessionId] : undefined))
   const outbox = useLive(s => (sessionId ? s.outbox[sessionId] : undefined)) ?? NOTHING
   const connection = useLive(s => s.connection)
   const status = useStatus().data
   const session = useSessions().data?.find(s => s.id === sessionId)
   const asked = useApprovals().data?.some(approval => approval.session_id === sessionId)
-  const raw = useRawMessages(sessionId, ui.view === 'raw')
+  const raw = useRawMessages(sessionId, view === 'raw')
   const draftKey = sessionId ?? NEW
   const draft = useDraft(draftKey)
   const thread = shownThread(loaded)
@@ -120,7 +110,7 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
   const chosen = sessionId === null ? fresh : (thread?.chosen ?? NOTHING_CHOSEN)
   const answers = models && effective(models, chosen)
   const noModel = !chosen.model && (model?.state === 'none' || model?.state === 'missing')
-  const openModel = () => ui.set({ dialog: 'model' })
+  const openModel = () => useUi.setState({ dialog: 'model' })
   const blocked: Blocked | null =
     connection === 'lost' && (sessionId === null || outbox.some(isQueued))
       ? { reason: t('cannotSendOffline') }
@@ -137,17 +127,11 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
   const title =
     session?.title || thread?.title || session?.begins || (sessionId ? t('untitled') : t('newChat'))
   return (
-    <section
-      id="pane-chat"
-      aria-labelledby="chat-title"
-      tabIndex={-1}
-      className="pane flex h-full min-h-0 min-w-0 flex-col overflow-hidden rounded-xl outline-none max-md:rounded-none max-md:border-0"
-    >
+    <Pane id="pane-chat" aria-labelledby="chat-title">
       <ChatHeader
         title={title}
         state={asked ? 'approval' : thread?.running ? 'running' : 'idle'}
-        leftOpen={width !== 'narrow' && ui.leftOpen}
-        rightOpen={width === 'wide' ? ui.rightOpen : width === 'medium' && ui.sheetOpen}
+        width={width}
         onLeft={onLeft}
         onRight={onRight}
       />
@@ -162,14 +146,14 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
           }}
         />
       )}
-      {ui.view === 'raw' && sessionId ? (
-        <RawView messages={raw.data?.messages} error={raw.error && reasonOf(raw.error)} />
+      {view === 'raw' && sessionId ? (
+        <RawView messages={raw.data?.messages} error={raw.error} />
       ) : (
         <Chat
           sessionId={sessionId}
           loaded={loaded}
           outbox={outbox}
-          target={find.target ?? ui.editing ?? target}
+          target={find.target ?? editing ?? target}
           sought={find.target === null ? '' : find.query}
           actions={actions}
           input={input}
@@ -197,6 +181,6 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
           }
         />
       )}
-    </section>
+    </Pane>
   )
 }

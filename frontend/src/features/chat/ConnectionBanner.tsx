@@ -1,6 +1,7 @@
 import { WifiOff } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { reconnect } from '@/app/follow'
+import { Banner } from '@/components/ui/Banner'
 import { Button } from '@/components/ui/Button'
 import { useT } from '@/lib/i18n'
 import { announce } from '@/stores/announcer'
@@ -35,12 +36,16 @@ export function ConnectionBanner({ connection }: { connection: Connection }) {
   const seconds = useSecondsUntil(shown ? retryAt : null)
   if (!shown) return null
   return (
-    <div className="appear flex items-center gap-2 border-warn-line border-b bg-warn-soft px-3 py-1.5 text-small text-warn">
-      <WifiOff size={14} aria-hidden />
-      <span className="me-auto">{seconds > 0 ? t('reconnectingIn', { n: seconds }) : t('reconnecting')}</span>
-      <Button size="small" onClick={reconnect}>
-        {t('retryNow')}
-      </Button>
-    </div>
+    <Banner
+      tone="warn"
+      icon={WifiOff}
+      actions={
+        <Button size="small" onClick={reconnect}>
+          {t('retryNow')}
+        </Button>
+      }
+    >
+      {seconds > 0 ? t('reconnectingIn', { n: seconds }) : t('reconnecting')}
+    </Banner>
   )
 }

@@ -1,6 +1,6 @@
 import { ArrowUpRight } from 'lucide-react'
 import type { ReactNode } from 'react'
-import { chordOf, keysOf, useChords } from '@/app/chords'
+import { chordOf, keysOf, useChosenChords } from '@/app/chords'
 import { commandOf } from '@/app/commands'
 import { WRITING_KEYS } from '@/app/shortcuts'
 import { Kbd } from '@/components/ui/Kbd'
@@ -52,7 +52,7 @@ const COMMANDS = ['palette', 'shortcuts'] as const
 /** A few keys to begin with, as they are now. A finger has no use for them. */
 function Hints() {
   const t = useT()
-  const chosen = useChords()
+  const chosen = useChosenChords()
   const hints = [
     ...NEW_LINE.map(key => ({ label: key.label, chord: key })),
     ...COMMANDS.map(commandOf).map(command => ({ label: command.label, chord: chordOf(command, chosen) })),

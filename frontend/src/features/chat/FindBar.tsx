@@ -1,6 +1,7 @@
 import { ChevronDown, ChevronUp, X } from 'lucide-react'
 import { type KeyboardEvent, useEffect } from 'react'
 import { IconButton } from '@/components/ui/Button'
+import { Input } from '@/components/ui/Input'
 import { markIn } from '@/lib/highlights'
 import { useT } from '@/lib/i18n'
 import { useComposition } from '@/lib/ime'
@@ -44,15 +45,16 @@ export default function FindBar({ query, onQuery, count, at, onStep, onClose }: 
       onKeyDown={onKeyDown}
       className="flex items-center gap-1 border-b px-3 py-1.5 text-small"
     >
-      <input
-        // biome-ignore lint/a11y/noAutofocus: the person has just asked to search
+      <Input
+        size="medium"
+        // The person has just asked to search.
         autoFocus
         aria-label={t('findInChat')}
         placeholder={t('findInChat')}
         value={query}
         onChange={event => onQuery(event.target.value)}
         {...composition.handlers}
-        className="h-8 min-w-0 flex-1 rounded-md border bg-card px-2.5 max-md:text-[16px]"
+        className="flex-1"
       />
       <span role="status" className="min-w-20 text-end text-fg-2 tabular-nums">
         {words}

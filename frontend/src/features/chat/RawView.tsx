@@ -1,5 +1,6 @@
 import type { Message } from '@/api/types'
 import { CopyButton } from '@/components/ui/CopyButton'
+import { QueryError } from '@/components/ui/QueryError'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
@@ -8,13 +9,13 @@ const TONE: Record<string, string> = { system: 'text-rag', user: 'text-accent', 
 
 interface Props {
   messages: Message[] | undefined
-  error: string | null
+  error: unknown
 }
 
 /** The conversation as the model is sent it, system prompt and all. */
 export default function RawView({ messages, error }: Props) {
   const t = useT()
-  if (error) return <p className="flex-1 p-6 text-center text-bad">{t('loadFailed', { reason: error })}</p>
+  if (error) return <QueryError error={error} className="flex-1 p-6 text-center" />
   if (!messages)
     return (
       <div className="flex-1 p-4">

@@ -5,9 +5,9 @@ import { folderNamed } from '@/api/retrieval'
 import type { Hit, Search } from '@/api/types'
 import { onDemand } from '@/components/onDemand'
 import { Disclosure } from '@/components/ui/Disclosure'
+import { QueryError } from '@/components/ui/QueryError'
 import { Pending, Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
-import { reasonOf } from '@/lib/reason'
 import { useFold } from '@/stores/folds'
 
 const Found = onDemand(() => import('@/features/retrieval/Found'), Pending)
@@ -47,7 +47,7 @@ export function RetrievedCard({ id, sessionId, workId, hits }: KeptProps) {
       {kept.data ? (
         <Passages id={id} query={kept.data.query} hits={kept.data.hits} search={kept.data} />
       ) : kept.error ? (
-        <p className="text-bad text-small">{t('loadFailed', { reason: reasonOf(kept.error) })}</p>
+        <QueryError error={kept.error} />
       ) : (
         <Skeleton label={t('loading')} rows={2} />
       )}

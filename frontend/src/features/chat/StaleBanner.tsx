@@ -1,4 +1,5 @@
 import { RefreshCw } from 'lucide-react'
+import { Banner } from '@/components/ui/Banner'
 import { Button } from '@/components/ui/Button'
 import { useT } from '@/lib/i18n'
 import { useUi } from '@/stores/ui'
@@ -9,15 +10,17 @@ export function StaleBanner() {
   const stale = useUi(s => s.stale)
   if (!stale) return null
   return (
-    <div
+    <Banner
+      tone="news"
+      icon={RefreshCw}
       role="status"
-      className="appear flex items-center gap-2 border-b bg-accent-soft px-3 py-1.5 text-small text-accent"
+      actions={
+        <Button size="small" onClick={() => location.reload()}>
+          {t('reload')}
+        </Button>
+      }
     >
-      <RefreshCw size={14} aria-hidden />
-      <span className="me-auto">{t('newVersion')}</span>
-      <Button size="small" onClick={() => location.reload()}>
-        {t('reload')}
-      </Button>
-    </div>
+      {t('newVersion')}
+    </Banner>
   )
 }

@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'react'
+import { Spinner } from '@/components/ui/Spinner'
 import { type Key, useLang, useT } from '@/lib/i18n'
 import type { Activity } from '@/thread/model'
 
@@ -32,10 +33,7 @@ export function StatusLine({ activity, since }: { activity: Activity | null; sin
   const words = t(activity === null ? 'working' : (KINDS[activity.kind] ?? 'waiting'))
   return (
     <p className="flex items-center gap-2 text-[13px] text-fg-2">
-      <span
-        aria-hidden
-        className="spin size-3.5 shrink-0 rounded-full border-2 border-accent border-t-transparent"
-      />
+      <Spinner className="text-accent" />
       <span className="min-w-0 [overflow-wrap:anywhere]">
         {lang === 'en' ? told || words : words}
         {lang !== 'en' && told && (

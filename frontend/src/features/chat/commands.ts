@@ -1,17 +1,17 @@
 import { type CommandContext, defineCommands } from '@/app/command'
 import { stop } from '@/app/threads'
-import { PLAYGROUND } from '@/features/retrieval/address'
 import { useLive } from '@/stores/live'
 import { useUi } from '@/stores/ui'
 import { shownThread } from '@/thread/loaded'
 import type { MessageAction } from './messageActions'
 
-function focusComposer({ navigate, input }: CommandContext): void {
-  const { lastChat, set } = useUi.getState()
-  if (location.pathname === PLAYGROUND) navigate(lastChat)
-  set({ pane: 'chat', view: 'chat' })
+function showComposer(address: string, { navigate, input }: CommandContext): void {
+  if (location.pathname !== address) navigate(address)
+  useUi.setState({ pane: 'chat', view: 'chat' })
   requestAnimationFrame(() => input.current?.focus())
 }
+
+const focusComposer = (context: CommandContext): void => showComposer(useUi.getState().lastChat, context)
 
 function stopWork({ sessionId }: CommandContext): void {
   const thread = sessionId ? shownThread(useLive.getState().threads[sessionId]) : null
@@ -23,10 +23,7 @@ export const chatCommands = defineCommands([
     id: 'newChat',
     label: 'newChat',
     keys: { code: 'KeyO', mod: true, shift: true },
-    run: context => {
-      context.navigate('/')
-      focusComposer(context)
-    },
+    run: context => showComposer('/', context),
   },
   {
     id: 'focusComposer',

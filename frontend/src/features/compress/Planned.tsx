@@ -1,5 +1,6 @@
 import type { CompressionPlan } from '@/api/types'
 import { Button } from '@/components/ui/Button'
+import { ErrorText } from '@/components/ui/ErrorText'
 import { ArchivedMessages } from '@/features/archive/ArchivedMessages'
 import { StatusLine } from '@/features/chat/StatusLine'
 import { compactCount } from '@/lib/format'
@@ -34,9 +35,7 @@ export function Planned({ plan, problem, asking, onAsk, onCallOff, onWrite, onCl
         <ArchivedMessages messages={messages} />
       </section>
       {problem !== null && (
-        <p role="alert" className="mt-3 text-[13px] text-bad">
-          {t('compressNoSummary', { reason: problem })}
-        </p>
+        <ErrorText className="mt-3">{t('compressNoSummary', { reason: problem })}</ErrorText>
       )}
       <div className="mt-4 flex min-h-8 flex-wrap items-center justify-end gap-2">
         {asking ? (

@@ -1,6 +1,8 @@
 import { useMemo, useState } from 'react'
 import type { CompressionPlan, ProposedSummary } from '@/api/types'
 import { Button } from '@/components/ui/Button'
+import { ErrorText } from '@/components/ui/ErrorText'
+import { TextArea } from '@/components/ui/Input'
 import { ArchivedMessages } from '@/features/archive/ArchivedMessages'
 import { compactCount } from '@/lib/format'
 import { useT } from '@/lib/i18n'
@@ -56,12 +58,12 @@ export function Review({ plan, proposed, onAccept, onLook, onChanged, onClose, l
           <label className="mb-1 block font-semibold text-[13px]" htmlFor="compress-summary">
             {t('compressSummary')}
           </label>
-          <textarea
+          <TextArea
             id="compress-summary"
             rows={8}
             value={summary}
             onChange={event => change(event.target.value)}
-            className="scroll block w-full resize-y rounded-lg max-md:h-36 border bg-card px-3 py-2 text-[13.5px] outline-none focus-visible:border-accent max-md:text-[16px]"
+            className="resize-y max-md:h-36"
           />
           <p className="mt-1 text-fg-2 text-small tabular-nums">
             {t(exact ? 'compressExact' : 'compressAbout', tokens)}
@@ -78,11 +80,7 @@ export function Review({ plan, proposed, onAccept, onLook, onChanged, onClose, l
           <Leaving {...leaving} />
         ) : (
           <>
-            {problem !== null && (
-              <p role="alert" className="me-auto min-w-0 text-[13px] text-bad [overflow-wrap:anywhere]">
-                {problem}
-              </p>
-            )}
+            {problem !== null && <ErrorText className="me-auto">{problem}</ErrorText>}
             {problem !== null && <Button onClick={onLook}>{t('compressAgain')}</Button>}
             <Button onClick={onClose}>{t('cancel')}</Button>
             <Button look="solid" disabled={summary.trim() === '' || sending} onClick={() => void accept()}>

@@ -13,6 +13,7 @@ import {
 import { useEffect, useLayoutEffect, useRef } from 'react'
 import { t, useLang } from '@/lib/i18n'
 import { cspNonce } from '@/lib/nonce'
+import type { FileRef } from '@/lib/roots'
 import { type Reveal, useUi } from '@/stores/ui'
 import { cutLine, cutMark } from './cut'
 import { collectExtensions, type EditorExtension, useEditorExtensions } from './extensions'
@@ -26,7 +27,7 @@ import { highlightStyle } from './theme'
 import { unseenIn } from './unseen'
 
 interface Props {
-  path: string
+  file: FileRef
   /** What survives of an earlier view of the file is kept under it. */
   model: ModelKey
   text: string
@@ -68,7 +69,7 @@ const base: Extension = [
 /** What every file gets, before what features register. */
 const OWN: readonly EditorExtension[] = [
   { id: 'unseen', extensionOf: unseenIn },
-  { id: 'language', extensionOf: path => languageIfLoaded(path) ?? languageOf(path) },
+  { id: 'language', extensionOf: ({ path }) => languageIfLoaded(path) ?? languageOf(path) },
 ]
 
 /** Parts of a state that are set anew while it lives; each view of a file sets all of them. */
@@ -99,9 +100,9 @@ function useUpdate(change: () => void, value: unknown): void {
   })
 }
 
-/** One file, one editor: give it the path as key. What it shows is kept under `model` for the next one. */
+/** One file, one editor: give it the file's name as key. What it shows is kept under `model` for the next one. */
 export default function CodeEditor({
-  path,
+  file,
   model,
   text,
   revision,
@@ -125,7 +126,7 @@ export default function CodeEditor({
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: the text is taken once, later versions come by revision
   useEffect(() => {
-    const { now, complete } = collectExtensions([...OWN, ...registered], path)
+    const { now, complete } = collectExtensions([...OWN, ...registered], file)
     const host = [
       EditorView.domEventHandlers({ blur: () => calls.current.onLeave() }),
       EditorView.updateListener.of(update => {
@@ -154,7 +155,7 @@ export default function CodeEditor({
       view.current = null
       editor.destroy()
     }
-  }, [path])
+  }, [file])
 
   // A layout effect ends while the text is still in the document, where it is scrolled.
   useLayoutEffect(() => () => void (view.current && keepModel(model, view.current)), [model])
@@ -184,7 +185,7 @@ export default function CodeEditor({
 
   useUpdate(() => {
     const editor = view.current
-    const { now, complete } = collectExtensions([...OWN, ...registered], path)
+    const { now, complete } = collectExtensions([...OWN, ...registered], file)
     if (!complete) return editor?.dispatch({ effects: contributed.reconfigure(now) })
     void complete.then(all => {
       const isLatest = useEditorExtensions.getState().list === registered && view.current === editor

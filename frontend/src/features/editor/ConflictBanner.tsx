@@ -1,4 +1,5 @@
 import { TriangleAlert } from 'lucide-react'
+import { Banner } from '@/components/ui/Banner'
 import { Button } from '@/components/ui/Button'
 import { useT } from '@/lib/i18n'
 import type { Buffer } from './buffer'
@@ -22,25 +23,27 @@ export function ConflictBanner({ buffer, comparing, onCompare, onLoadDisk, onKee
       : state.kind === 'deleted' && t('deletedText')
   const failed = buffer.problem !== null && t('saveFailed', { reason: buffer.problem })
   return (
-    <div
+    <Banner
+      tone="warn"
+      icon={TriangleAlert}
       role="alert"
-      className="flex flex-wrap items-center gap-2 border-warn-line border-b bg-warn-soft px-3 py-2 text-small text-warn"
+      actions={
+        state.kind === 'conflict' && (
+          <>
+            <Button size="small" aria-pressed={comparing} onClick={onCompare}>
+              {t(comparing ? 'compareEnd' : 'compare')}
+            </Button>
+            <Button size="small" onClick={onLoadDisk}>
+              {t('loadDisk')}
+            </Button>
+            <Button size="small" onClick={onKeepMine}>
+              {t('keepMine')}
+            </Button>
+          </>
+        )
+      }
     >
-      <TriangleAlert size={14} aria-hidden className="shrink-0" />
-      <span className="min-w-[10rem] flex-1">{[asked, failed].filter(Boolean).join(' ')}</span>
-      {state.kind === 'conflict' && (
-        <div className="flex flex-wrap gap-1.5">
-          <Button size="small" aria-pressed={comparing} onClick={onCompare}>
-            {t(comparing ? 'compareEnd' : 'compare')}
-          </Button>
-          <Button size="small" onClick={onLoadDisk}>
-            {t('loadDisk')}
-          </Button>
-          <Button size="small" onClick={onKeepMine}>
-            {t('keepMine')}
-          </Button>
-        </div>
-      )}
-    </div>
+      {[asked, failed].filter(Boolean).join(' ')}
+    </Banner>
   )
 }

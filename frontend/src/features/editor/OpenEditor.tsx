@@ -1,4 +1,5 @@
 import { useT } from '@/lib/i18n'
+import type { Comparing } from '@/stores/buffers'
 import type { Reveal } from '@/stores/ui'
 import { compare, edit, endComparison, keepMine, loadDisk, save, saveUnasked } from './actions'
 import { BudgetLine } from './BudgetLine'
@@ -11,7 +12,7 @@ import { Trust } from './Trust'
 
 interface Props {
   buffer: Buffer
-  comparing: { path: string; disk: string } | null
+  comparing: Comparing | null
   reveal: Reveal | null
   /** It is a file of a skill that nobody has trusted as it is. */
   untrusted: boolean
@@ -20,42 +21,42 @@ interface Props {
 /** A file that is open: its bar, what it costs, what is wrong with it, and its text. */
 export default function OpenEditor({ buffer, comparing, reveal, untrusted }: Props) {
   const t = useT()
-  const { path } = buffer
+  const { file } = buffer
   const budget = useBudget(buffer)
-  const disk = comparing?.path === path ? comparing.disk : null
+  const disk = comparing?.file === file ? comparing.disk : null
   return (
     <>
       <EditorBar
         buffer={buffer}
         comparing={disk !== null}
         tokensBelow={budget !== null}
-        onCompare={() => (disk === null ? void compare(path) : endComparison(path))}
-        onSave={() => void save(path)}
+        onCompare={() => (disk === null ? void compare(file) : endComparison(file))}
+        onSave={() => void save(file)}
       />
       <BudgetLine budget={budget} />
       {untrusted && (
-        <Trust path={path} etag={buffer.base.etag} typed={isDirty(buffer)} comparing={disk !== null} />
+        <Trust file={file} etag={buffer.base.etag} typed={isDirty(buffer)} comparing={disk !== null} />
       )}
       <ConflictBanner
         buffer={buffer}
         comparing={disk !== null}
-        onCompare={() => (disk === null ? void compare(path) : endComparison(path))}
-        onLoadDisk={() => void loadDisk(path)}
-        onKeepMine={() => void keepMine(path)}
+        onCompare={() => (disk === null ? void compare(file) : endComparison(file))}
+        onLoadDisk={() => void loadDisk(file)}
+        onKeepMine={() => void keepMine(file)}
       />
       <div className="min-h-0 flex-1">
         <CodeEditor
-          path={path}
+          file={file}
           model={buffer.model}
           text={buffer.text}
           revision={buffer.revision}
-          label={t('editorLabel', { path })}
-          onEdit={text => edit(path, text)}
-          onLeave={() => saveUnasked(path)}
+          label={t('editorLabel', { path: `${file}` })}
+          onEdit={text => edit(file, text)}
+          onLeave={() => saveUnasked(file)}
           compareWith={disk}
           other={disk === null || isOfDisk(buffer, disk) ? 'disk' : 'earlier'}
           cut={budget?.share === 'each' ? budget.limit : null}
-          reveal={reveal?.path === path ? reveal : null}
+          reveal={reveal?.file === file ? reveal : null}
         />
       </div>
     </>

@@ -5,6 +5,7 @@
 import { useEffect, useMemo, useState } from 'react'
 import { countText } from '@/api/endpoints'
 import type { TextTokens } from '@/api/types'
+import type { FileRef } from '@/lib/roots'
 import type { Buffer } from './buffer'
 import { smallestChange } from './replace'
 
@@ -68,17 +69,17 @@ function carriedOn(tokens: number, from: string, to: string): number {
 }
 
 /** Counts a saved version. Its whole text is sent only where it is part of each request, or where a save told no count. */
-async function countSaved(path: string, text: string, saved: number | null): Promise<TextTokens> {
-  const rule = await countText(path, '')
-  if (rule.share === 'each' || saved === null) return countText(path, text)
+async function countSaved(file: FileRef, text: string, saved: number | null): Promise<TextTokens> {
+  const rule = await countText(`${file}`, '')
+  if (rule.share === 'each' || saved === null) return countText(`${file}`, text)
   return { ...rule, tokens: saved, characters: charactersOf(text) }
 }
 
-export function useBudget({ path, text, base: { content }, tokens }: Buffer): Budget | null {
+export function useBudget({ file, text, base: { content }, tokens }: Buffer): Budget | null {
   const [counted, setCounted] = useState<Counted | null>(null)
   useEffect(() => {
     let left = false
-    countSaved(path, content, tokens).then(
+    countSaved(file, content, tokens).then(
       answer => left || setCounted({ text: content, answer }),
       // The estimate goes on from the version before.
       () => undefined,
@@ -86,6 +87,6 @@ export function useBudget({ path, text, base: { content }, tokens }: Buffer): Bu
     return () => {
       left = true
     }
-  }, [path, content, tokens])
+  }, [file, content, tokens])
   return useMemo(() => budgetOf(text, counted), [text, counted])
 }

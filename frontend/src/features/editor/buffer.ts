@@ -3,6 +3,7 @@
  * Nothing here writes; the rules are those of a compare-and-swap on the file's content hash.
  */
 import { sameEtag } from '@/api/endpoints'
+import type { FileRef } from '@/lib/roots'
 import type { ModelKey } from './models'
 
 export type Writer = 'disk' | 'editor' | 'run'
@@ -16,7 +17,7 @@ export type BufferState =
   | { kind: 'deleted' }
 
 export interface Buffer {
-  path: string
+  file: FileRef
   /** Undo history, cursor and scroll position are kept under it. */
   model: ModelKey
   /** The version the text was made from; an empty etag means that the file is not there. */
@@ -41,8 +42,8 @@ export type BufferEvent =
   | { type: 'disk_loaded'; content: string; etag: string; tokens: number | null }
   | { type: 'kept_mine' }
 
-export const openBuffer = (path: string, content: string, etag: string, tokens: number | null): Buffer => ({
-  path,
+export const openBuffer = (file: FileRef, content: string, etag: string, tokens: number | null): Buffer => ({
+  file,
   model: {},
   base: { content, etag },
   text: content,
@@ -93,7 +94,7 @@ export function advanceBuffer(buffer: Buffer, event: BufferEvent): Buffer {
       return { ...buffer, state: { kind: 'deleted' }, base: { ...buffer.base, etag: '' } }
     case 'disk_loaded':
       return {
-        ...openBuffer(buffer.path, event.content, event.etag, event.tokens),
+        ...openBuffer(buffer.file, event.content, event.etag, event.tokens),
         model: buffer.model,
         savedAt: buffer.savedAt,
         revision: buffer.revision + 1,

@@ -20,7 +20,7 @@ export const editorCommands = defineCommands([
     run: () => {
       const { file } = useUi.getState()
       if (!file) return
-      if (useBuffers.getState().comparing?.path === file) endComparison(file)
+      if (useBuffers.getState().comparing?.file === file) endComparison(file)
       else void compare(file)
     },
   },

@@ -4,10 +4,11 @@
  */
 import type { Extension } from '@codemirror/state'
 import { create } from 'zustand'
+import type { FileRef } from '@/lib/roots'
 
 export interface EditorExtension {
   id: string
-  extensionOf: (path: string) => Extension | Promise<Extension>
+  extensionOf: (file: FileRef) => Extension | Promise<Extension>
 }
 
 export const useEditorExtensions = create<{ list: readonly EditorExtension[] }>(() => ({ list: [] }))
@@ -25,8 +26,8 @@ export interface Collected {
   complete: Promise<Extension> | null
 }
 
-export function collectExtensions(list: readonly EditorExtension[], path: string): Collected {
-  const answers = list.map(entry => entry.extensionOf(path))
+export function collectExtensions(list: readonly EditorExtension[], file: FileRef): Collected {
+  const answers = list.map(entry => entry.extensionOf(file))
   const now = answers.map(answer => (answer instanceof Promise ? [] : answer))
   if (!answers.some(answer => answer instanceof Promise)) return { now, complete: null }
   const complete = Promise.allSettled(answers).then(settled =>

@@ -1,16 +1,18 @@
 /** What is wrong with a text that another program has to read. */
 
+import type { FileRef } from '@/lib/roots'
+
 /** JSON and YAML by the ending of the name, and what stands between the lines of dashes of a SKILL.md. */
-function partsOf(path: string, text: string): { json?: string; yaml?: string } {
+function partsOf({ path, traits }: FileRef, text: string): { json?: string; yaml?: string } {
   if (/\.json$/i.test(path)) return { json: text }
   if (/\.ya?ml$/i.test(path)) return { yaml: text }
-  if (!/^skills\/(?:.*\/)?SKILL\.md$/i.test(path)) return {}
+  if (traits.holds !== 'skills' || !/(?:^|\/)SKILL\.md$/i.test(path)) return {}
   return { yaml: /^---\r?\n([\s\S]*?\n)?---(?:\r?\n|$)/.exec(text)?.[1] }
 }
 
 /** The parser's words; null where it reads the text, and for texts that no program reads. */
-export async function faultIn(path: string, text: string): Promise<string | null> {
-  const { json, yaml } = partsOf(path, text)
+export async function faultIn(file: FileRef, text: string): Promise<string | null> {
+  const { json, yaml } = partsOf(file, text)
   if (json?.trim()) {
     try {
       JSON.parse(json)

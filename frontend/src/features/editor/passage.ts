@@ -2,9 +2,9 @@
 import type { Place } from '@/lib/citation'
 import { placeOf } from '@/lib/citation'
 import { t } from '@/lib/i18n'
-import { traitsOf } from '@/lib/roots'
+import { FileRef } from '@/lib/roots'
 import { announce } from '@/stores/announcer'
-import { useBuffers } from '@/stores/buffers'
+import { openFileOf } from '@/stores/buffers'
 import { toast } from '@/stores/toasts'
 import { openFile, type Passage, useUi } from '@/stores/ui'
 import { open } from './actions'
@@ -17,24 +17,28 @@ export interface Sought extends Place {
 }
 
 export async function openPassage({ path, lines, range }: Sought): Promise<void> {
+  const file = FileRef.parse(path)
+  if (!file) return toast(t('noSuchFile', { path }), { tone: 'bad' })
   OpenEditor.preload()
   void languageOf(path)
-  await open(path)
-  const file = useBuffers.getState().files[path]
-  if (file?.phase === 'failed' && !file.missing && traitsOf(path)?.searched) {
+  await open(file)
+  const state = openFileOf(file)
+  if (state?.phase === 'failed' && !state.missing && file.traits.searched) {
     const passage = { path, lines, range: range ?? null, terms: [] }
     useUi.setState({ passage })
-    return openFile(path)
+    return openFile(file)
   }
-  if (file?.phase === 'failed') {
-    const words = file.missing ? t('noSuchFile', { path }) : t('fileProblem', { reason: file.reason })
+  if (state?.phase === 'failed') {
+    const words = state.missing ? t('noSuchFile', { path }) : t('fileProblem', { reason: state.reason })
     return toast(words, { tone: 'bad' })
   }
-  if (!lines) return openFile(path)
+  if (!lines) return openFile(file)
   const [a, b] = lines
   const last =
-    file?.phase === 'open' ? file.buffer.text.replace(/\n$/, '').split('\n').length : Number.POSITIVE_INFINITY
-  openFile(path, a > last ? undefined : lines)
+    state?.phase === 'open'
+      ? state.buffer.text.replace(/\n$/, '').split('\n').length
+      : Number.POSITIVE_INFINITY
+  openFile(file, a > last ? undefined : lines)
   if (a > last) toast(t('noSuchLine', { path, a, n: last }), { tone: 'bad' })
   else announce(a === b ? t('openedLine', { path, a }) : t('openedLines', { path, a, b }))
 }

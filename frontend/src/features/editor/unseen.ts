@@ -1,6 +1,6 @@
 import type { Extension } from '@codemirror/state'
 import { highlightSpecialChars } from '@codemirror/view'
-import { traitsOf } from '@/lib/roots'
+import type { FileRef } from '@/lib/roots'
 import { UNSEEN, written } from '@/lib/visible'
 
 function render(code: number, description: string | null): HTMLElement {
@@ -13,5 +13,5 @@ function render(code: number, description: string | null): HTMLElement {
 
 /** A person trusts a skill by what they read of it: what cannot be seen there is written out. Elsewhere a mark must do, so
  *  that joined emoji stay whole. */
-export const unseenIn = (path: string): Extension =>
-  highlightSpecialChars(traitsOf(path)?.trust ? { addSpecialChars: UNSEEN, render } : {})
+export const unseenIn = ({ traits }: FileRef): Extension =>
+  highlightSpecialChars(traits.trust ? { addSpecialChars: UNSEEN, render } : {})

@@ -6,6 +6,7 @@ import type { FileEntry } from '@/api/types'
 import { Badge } from '@/components/ui/Badge'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
+import { isBelow } from '@/lib/roots'
 import { setFold, useFoldsByHand } from '@/stores/folds'
 import { type FileActions, FileMenu } from './FileMenu'
 import { Tokens } from './Tokens'
@@ -178,7 +179,7 @@ const isRow = (target: EventTarget): boolean =>
 
 /** Whether a row speaks of one of these paths: a closed folder speaks for what is in it. */
 function isAmong({ path, file, open }: TreeRow, paths: Iterable<string>): boolean {
-  for (const other of paths) if (file ? other === path : !open && other.startsWith(`${path}/`)) return true
+  for (const other of paths) if (file ? other === path : !open && isBelow(path, other)) return true
   return false
 }
 

@@ -1,8 +1,10 @@
 import { useMemo, useState } from 'react'
 import type { Root } from '@/api/endpoints'
 import type { FileEntry, Skill } from '@/api/types'
+import { QueryError } from '@/components/ui/QueryError'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
+import { ROOT_TRAITS } from '@/lib/roots'
 import type { FileActions } from './FileMenu'
 import { FileTree } from './FileTree'
 import { SkillList } from './SkillList'
@@ -14,7 +16,7 @@ interface Props {
   skills: Skill[] | undefined
   /** Paths of files that nobody has trusted as they are. */
   untrusted: readonly string[]
-  error: string | null
+  error: unknown
   filter: string
   current: string | null
   dirty: ReadonlySet<string>
@@ -38,7 +40,7 @@ export function Files({
   const t = useT()
   const wanted = filter.trim().toLowerCase()
   const [scroller, setScroller] = useState<HTMLElement | null>(null)
-  const known = useMemo(() => (root === 'skills' ? (skills ?? []) : []), [root, skills])
+  const known = useMemo(() => (ROOT_TRAITS[root].holds === 'skills' ? (skills ?? []) : []), [root, skills])
   const shownSkills = known.filter(s => `${s.name} ${s.description}`.toLowerCase().includes(wanted))
   const tokens = useMemo(() => new Map(files?.map(f => [f.path, f.tokens ?? null])), [files])
   const shownFiles = useMemo(() => {
@@ -50,11 +52,7 @@ export function Files({
     )
   }, [files, root, known, wanted])
   if (!files) {
-    return error ? (
-      <p className="p-3 text-bad text-small">{t('loadFailed', { reason: error })}</p>
-    ) : (
-      <Skeleton label={t('loading')} rows={3} />
-    )
+    return error ? <QueryError error={error} className="p-3" /> : <Skeleton label={t('loading')} rows={3} />
   }
   if (shownSkills.length + shownFiles.length === 0) {
     return <p className="px-3 py-2 text-fg-3 text-small">{t(wanted ? 'noMatch' : 'noFiles')}</p>

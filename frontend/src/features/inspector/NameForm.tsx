@@ -1,6 +1,8 @@
 import { type FormEvent, useId, useState } from 'react'
 import { Button } from '@/components/ui/Button'
 import { Dialog } from '@/components/ui/Dialog'
+import { ErrorText } from '@/components/ui/ErrorText'
+import { Input } from '@/components/ui/Input'
 
 interface Props {
   title: string
@@ -36,7 +38,8 @@ export function NameForm(props: Props) {
       <form onSubmit={submit} className="space-y-3">
         <label className="block text-[13px]">
           <span className="mb-1 block text-fg-2">{label}</span>
-          <input
+          <Input
+            mono
             value={name}
             onChange={event => {
               setName(event.target.value)
@@ -45,14 +48,9 @@ export function NameForm(props: Props) {
             aria-invalid={problem !== null}
             aria-describedby={problem ? problemId : undefined}
             placeholder={placeholder}
-            className="h-9 w-full rounded-md border bg-card px-2.5 font-mono text-[13px] max-md:text-[16px]"
           />
         </label>
-        {problem && (
-          <p id={problemId} role="alert" className="text-bad text-small">
-            {problem}
-          </p>
-        )}
+        {problem && <ErrorText id={problemId}>{problem}</ErrorText>}
         <div className="flex justify-end">
           <Button type="submit" look="solid" disabled={name.trim() === '' || !useful(name)}>
             {button}

@@ -1,6 +1,7 @@
 import type { Root } from '@/api/endpoints'
 import type { Created } from '@/features/editor/actions'
 import { useT } from '@/lib/i18n'
+import { ROOT_TRAITS } from '@/lib/roots'
 import { NameForm } from './NameForm'
 import { type Draft, draftOf } from './names'
 
@@ -13,7 +14,7 @@ interface Props {
 
 export default function NewFile({ root, open, onOpenChange, onCreate }: Props) {
   const t = useT()
-  const skill = root === 'skills'
+  const skill = ROOT_TRAITS[root].holds === 'skills'
   const create = async (name: string) => {
     const draft = draftOf(root, name)
     if (!draft) return t('badName')

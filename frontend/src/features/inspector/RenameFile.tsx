@@ -1,28 +1,29 @@
 import { useT } from '@/lib/i18n'
+import type { FileRef } from '@/lib/roots'
 import { NameForm } from './NameForm'
 import { nameIn, renamed } from './names'
 
 interface Props {
-  path: string
+  file: FileRef
   onOpenChange: (open: boolean) => void
   /** Answers why it could not be done, or null. */
-  onRename: (to: string) => Promise<string | null>
+  onRename: (to: FileRef) => Promise<string | null>
 }
 
-export default function RenameFile({ path, onOpenChange, onRename }: Props) {
+export default function RenameFile({ file, onOpenChange, onRename }: Props) {
   const t = useT()
   const rename = async (name: string) => {
-    const to = renamed(path, name)
+    const to = renamed(file, name)
     return to === null ? t('badName') : onRename(to)
   }
   return (
     <NameForm
       open
-      title={t('renameFile', { path })}
+      title={t('renameFile', { path: `${file}` })}
       label={t('renameTo')}
-      initial={nameIn(path)}
+      initial={nameIn(file)}
       button={t('rename')}
-      useful={name => renamed(path, name) !== path}
+      useful={name => renamed(file, name) !== file}
       onName={rename}
       onOpenChange={onOpenChange}
     />

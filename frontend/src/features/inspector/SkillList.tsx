@@ -3,6 +3,7 @@ import type { Skill } from '@/api/types'
 import { Badge } from '@/components/ui/Badge'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
+import { isBelow } from '@/lib/roots'
 import { type FileActions, FileMenu } from './FileMenu'
 import { Tokens } from './Tokens'
 
@@ -17,8 +18,7 @@ interface Props {
   actions: FileActions
 }
 
-/** With the stroke behind it. */
-const folderOf = ({ location }: Skill): string => location.slice(0, location.lastIndexOf('/') + 1)
+const folderOf = ({ location }: Skill): string => location.slice(0, location.lastIndexOf('/'))
 
 export function SkillList({ skills, tokens, untrusted, current, dirty, onOpen, actions }: Props) {
   const t = useT()
@@ -47,7 +47,7 @@ export function SkillList({ skills, tokens, untrusted, current, dirty, onOpen, a
             <span className="min-w-0 flex-1">
               <span className="flex items-center gap-2">
                 <span className="truncate font-medium">{skill.name}</span>
-                {untrusted.some(path => path.startsWith(folderOf(skill))) && (
+                {untrusted.some(path => isBelow(folderOf(skill), path)) && (
                   <Badge tone="warn">{t('untrusted')}</Badge>
                 )}
                 {dirty.has(skill.location) && (

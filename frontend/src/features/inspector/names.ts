@@ -1,48 +1,54 @@
-/** Names that files may have here, and the paths they stand for. A skill is named after its folder. */
+/** Names that files may have here, and the files they stand for. A skill is named after its folder. */
 import type { Root } from '@/api/endpoints'
-import { ROOT_TRAITS } from '@/lib/roots'
+import { FileRef, ROOT_TRAITS } from '@/lib/roots'
 
 export interface Draft {
-  path: string
+  file: FileRef
   content: string
 }
 
 const SKILL_NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/
 const FILE_NAME = /^[\p{L}\p{N}_. -]+(\/[\p{L}\p{N}_. -]+)*$/u
-const SKILL = /^skills\/([^/]+)\/SKILL\.md$/
 
-export const isSkill = (path: string): boolean => SKILL.test(path)
+const holdsSkills = (root: Root): boolean => ROOT_TRAITS[root].holds === 'skills'
+
+/** The skill whose SKILL.md a file is; null for any other file. */
+const skillOf = ({ root, path }: FileRef): string | null =>
+  (holdsSkills(root) && /^([^/]+)\/SKILL\.md$/.exec(path)?.[1]) || null
+
+const skillNamed = (root: Root, name: string): FileRef | null =>
+  SKILL_NAME.test(name) ? FileRef.of(root, `${name}/SKILL.md`) : null
+
+export const isSkill = (file: FileRef): boolean => skillOf(file) !== null
 
 const isFileName = (name: string): boolean =>
   FILE_NAME.test(name) && !name.split('/').some(part => part.startsWith('.') || part.trim() === '')
 
-/** The path and first text of a new file, or null when the name cannot be one. */
+/** A new file and its first text, or null when the name cannot be one. */
 export function draftOf(root: Root, name: string): Draft | null {
   const trimmed = name.trim()
-  if (root === 'skills') {
-    if (!SKILL_NAME.test(trimmed)) return null
-    const content = `---\nname: ${trimmed}\ndescription: \n---\n\n# ${trimmed}\n\n`
-    return { path: `skills/${trimmed}/SKILL.md`, content }
+  if (holdsSkills(root)) {
+    const file = skillNamed(root, trimmed)
+    return file && { file, content: `---\nname: ${trimmed}\ndescription: \n---\n\n# ${trimmed}\n\n` }
   }
   if (!isFileName(trimmed)) return null
-  const file = /\.[^./]+$/.test(trimmed) ? trimmed : `${trimmed}.md`
-  return { path: `${root}/${file}`, content: '' }
+  const path = /\.[^./]+$/.test(trimmed) ? trimmed : `${trimmed}.md`
+  return { file: FileRef.of(root, path), content: '' }
 }
 
 /** What a person calls the file: its path below its folder, or the skill. */
-export const nameIn = (path: string): string => SKILL.exec(path)?.[1] ?? path.slice(path.indexOf('/') + 1)
+export const nameIn = (file: FileRef): string => skillOf(file) ?? file.path
 
-/** The path that a file of that new name has, or null when the name cannot be one. */
-export function renamed(path: string, name: string): string | null {
+/** The file under that new name, or null when the name cannot be one. */
+export function renamed(file: FileRef, name: string): FileRef | null {
   const trimmed = name.trim()
-  if (SKILL.test(path)) return SKILL_NAME.test(trimmed) ? `skills/${trimmed}/SKILL.md` : null
-  return isFileName(trimmed) ? `${path.slice(0, path.indexOf('/'))}/${trimmed}` : null
+  if (isSkill(file)) return skillNamed(file.root, trimmed)
+  return isFileName(trimmed) ? FileRef.of(file.root, trimmed) : null
 }
 
 /** Where an uploaded file goes. A skill that comes as a file is named after it. */
-export function uploadPath(root: Root, name: string): string | null {
-  if (ROOT_TRAITS[root].upload === 'file')
-    return isFileName(name) && !name.includes('/') ? `${root}/${name}` : null
+export function uploadTo(root: Root, name: string): FileRef | null {
+  if (!holdsSkills(root)) return isFileName(name) && !name.includes('/') ? FileRef.of(root, name) : null
   const skill = /^(.+)\.md$/i.exec(name)?.[1]?.toLowerCase()
-  return skill && skill !== 'skill' && SKILL_NAME.test(skill) ? `skills/${skill}/SKILL.md` : null
+  return skill && skill !== 'skill' ? skillNamed(root, skill) : null
 }

@@ -1,20 +1,30 @@
 /** A skill is a folder: what is done to its SKILL.md in the list is done to the scripts and references beside it. */
 import { listFiles } from '@/api/endpoints'
-import type { FileEntry } from '@/api/types'
 import { bringBack, discard, remove, rename, type Trashed } from '@/features/editor/actions'
 import { t } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
+import { FileRef, isBelow } from '@/lib/roots'
 import { toast } from '@/stores/toasts'
 import { nameIn } from './names'
 
 /** Half of what the server's trash keeps: more at once might push out what a person wants back. */
 export const MOST_FILES = 100
 
-const folderOf = (path: string): string => path.slice(0, path.lastIndexOf('/') + 1)
+/** Below its root. */
+const folderOf = ({ path }: FileRef): string => path.slice(0, path.lastIndexOf('/'))
 
-async function besides(path: string): Promise<FileEntry[]> {
-  const files = await listFiles('skills')
-  return files.filter(file => file.path !== path && file.path.startsWith(folderOf(path)))
+interface Beside {
+  file: FileRef
+  etag: string | null
+}
+
+async function besides(skill: FileRef): Promise<Beside[]> {
+  const files = await listFiles(skill.root)
+  return files.flatMap(({ path, etag }) => {
+    const file = FileRef.parse(path)
+    const isBeside = file && file !== skill && isBelow(folderOf(skill), file.path)
+    return isBeside ? [{ file, etag: etag ?? null }] : []
+  })
 }
 
 function tellLeft(left: readonly string[]): void {
@@ -22,15 +32,16 @@ function tellLeft(left: readonly string[]): void {
 }
 
 /** Answers why it could not be done, or null. SKILL.md goes first: where it may not, nothing has moved. */
-export async function renameSkill(path: string, to: string): Promise<string | null> {
+export async function renameSkill(skill: FileRef, to: FileRef): Promise<string | null> {
   const left: string[] = []
   try {
-    const others = await besides(path)
-    const reason = await rename(path, to)
+    const others = await besides(skill)
+    const reason = await rename(skill, to)
     if (reason !== null) return reason
-    for (const other of others) {
-      const why = await rename(other.path, folderOf(to) + other.path.slice(folderOf(path).length))
-      if (why !== null) left.push(`${other.path}: ${why}`)
+    for (const { file } of others) {
+      const below = file.path.slice(folderOf(skill).length)
+      const why = await rename(file, FileRef.of(to.root, `${folderOf(to)}${below}`))
+      if (why !== null) left.push(`${file}: ${why}`)
     }
   } catch (error) {
     return reasonOf(error)
@@ -40,28 +51,28 @@ export async function renameSkill(path: string, to: string): Promise<string | nu
 }
 
 /** All of it into the server's trash; one toast brings all of it back. */
-export async function removeSkill(path: string): Promise<void> {
+export async function removeSkill(skill: FileRef): Promise<void> {
   const trashed: Trashed[] = []
   const left: string[] = []
   try {
-    const others = await besides(path)
-    if (others.length === 0) return await remove(path)
+    const others = await besides(skill)
+    if (others.length === 0) return await remove(skill)
     if (others.length >= MOST_FILES) throw new Error(t('skillTooMany', { n: MOST_FILES }))
-    trashed.push(await discard(path))
-    for (const other of others) {
+    trashed.push(await discard(skill))
+    for (const { file, etag } of others) {
       try {
-        trashed.push(await discard(other.path, other.etag ?? null))
+        trashed.push(await discard(file, etag))
       } catch (error) {
-        left.push(`${other.path}: ${reasonOf(error)}`)
+        left.push(`${file}: ${reasonOf(error)}`)
       }
     }
   } catch (error) {
     return toast(t('notDone', { reason: reasonOf(error) }), { tone: 'bad' })
   }
   const run = async () => {
-    for (const file of trashed) await bringBack(file.path, file.trash, file.wasOpen)
+    for (const { file, trash, wasOpen } of trashed) await bringBack(file, trash, wasOpen)
   }
-  const words = t('skillDeleted', { name: nameIn(path), n: trashed.length })
+  const words = t('skillDeleted', { name: nameIn(skill), n: trashed.length })
   toast(words, { action: { label: t('undo'), run: () => void run() } })
   tellLeft(left)
 }

@@ -1,37 +1,39 @@
 /** Files from outside into one of the folders. Only texts, never over what is there, and each one says why it did not go. */
-import { ApiError } from '@/api/client'
+import { ApiError, hasCode } from '@/api/client'
 import { type Root, writeFile } from '@/api/endpoints'
 import { keys, refresh } from '@/api/queries'
 import { t } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
-import { ROOT_TRAITS } from '@/lib/roots'
+import { type FileRef, ROOT_TRAITS } from '@/lib/roots'
 import { toast } from '@/stores/toasts'
 import { openFile } from '@/stores/ui'
-import { uploadPath } from './names'
+import { uploadTo } from './names'
 
 /** Bytes. More is no text that a person keeps here by hand. */
 export const MOST_BYTES = 2 * 1024 * 1024
 export const MOST_FILES = 50
 
-export type Uploaded = { kind: 'done'; path: string } | { kind: 'refused'; name: string; reason: string }
+export type Uploaded = { kind: 'done'; file: FileRef } | { kind: 'refused'; name: string; reason: string }
 
 type Write = (path: string, content: string) => Promise<unknown>
 
 export async function uploadOne(root: Root, file: File, write: Write): Promise<Uploaded> {
   const refused = (reason: string): Uploaded => ({ kind: 'refused', name: file.name, reason })
-  const path = uploadPath(root, file.name)
-  if (path === null)
-    return refused(t(ROOT_TRAITS[root].upload === 'skill' ? 'uploadBadSkill' : 'uploadBadName'))
+  const to = uploadTo(root, file.name)
+  if (to === null)
+    return refused(t(ROOT_TRAITS[root].holds === 'skills' ? 'uploadBadSkill' : 'uploadBadName'))
   if (file.size > MOST_BYTES) return refused(t('uploadTooLarge', { n: MOST_BYTES / 1024 / 1024 }))
   try {
     const bytes = await file.arrayBuffer()
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
     if (text.includes('\0')) return refused(t('uploadNoText'))
-    await write(path, text)
-    return { kind: 'done', path }
+    await write(`${to}`, text)
+    return { kind: 'done', file: to }
   } catch (error) {
     if (error instanceof ApiError) {
-      return refused(error.status === 412 ? t('uploadExists', { path }) : reasonOf(error))
+      return refused(
+        hasCode(error, 'changed_on_disk') ? t('uploadExists', { path: `${to}` }) : reasonOf(error),
+      )
     }
     // A folder cannot be read, and what is no UTF-8 not decoded.
     return refused(t(error instanceof TypeError ? 'uploadNoText' : 'uploadUnreadable'))
@@ -41,11 +43,11 @@ export async function uploadOne(root: Root, file: File, write: Write): Promise<U
 export async function upload(root: Root, files: readonly File[]): Promise<void> {
   if (files.length === 0) return
   if (files.length > MOST_FILES) return toast(t('uploadTooMany', { n: MOST_FILES }), { tone: 'bad' })
-  const done: string[] = []
+  const done: FileRef[] = []
   const refused: string[] = []
   for (const file of files) {
     const result = await uploadOne(root, file, (path, content) => writeFile(path, content, 'absent'))
-    if (result.kind === 'done') done.push(result.path)
+    if (result.kind === 'done') done.push(result.file)
     else refused.push(`${result.name}: ${result.reason}`)
   }
   if (done.length > 0) {
@@ -53,7 +55,9 @@ export async function upload(root: Root, files: readonly File[]): Promise<void> 
     refresh(keys.tokens)
     if (ROOT_TRAITS[root].trust) refresh(keys.skills)
     const [only] = done
-    toast(done.length === 1 && only ? t('uploadedOne', { path: only }) : t('uploaded', { n: done.length }))
+    toast(
+      done.length === 1 && only ? t('uploadedOne', { path: `${only}` }) : t('uploaded', { n: done.length }),
+    )
     if (done.length === 1 && only) openFile(only)
   }
   if (refused.length > 0) toast(refused.join('\n'), { tone: 'bad' })

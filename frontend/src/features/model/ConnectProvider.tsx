@@ -3,6 +3,7 @@ import { type FormEvent, useId, useState } from 'react'
 import { checkProvider, connectProvider } from '@/api/endpoints'
 import { patchModel } from '@/api/queries'
 import { Button } from '@/components/ui/Button'
+import { ErrorText } from '@/components/ui/ErrorText'
 import { useT } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
 import { toast } from '@/stores/toasts'
@@ -99,11 +100,7 @@ export function ConnectProvider({ onDone }: { onDone: () => void }) {
           </datalist>
         </div>
       )}
-      {problem && (
-        <p role="alert" className="text-bad text-small [overflow-wrap:anywhere]">
-          {problem}
-        </p>
-      )}
+      {problem && <ErrorText>{problem}</ErrorText>}
       <div className="flex items-center justify-between gap-3">
         <p className="text-fg-3 text-meta">{t('providerKept')}</p>
         <Button

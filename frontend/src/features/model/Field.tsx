@@ -1,3 +1,5 @@
+import { Input } from '@/components/ui/Input'
+
 interface Props {
   label: string
   value: string
@@ -12,14 +14,14 @@ export function Field({ label, value, onChange, type, list }: Props) {
   return (
     <label className="block">
       <span className="mb-1 block text-fg-2">{label}</span>
-      <input
+      <Input
+        mono
         type={type}
         value={value}
         list={list}
         autoComplete={type === 'password' ? 'new-password' : 'off'}
         spellCheck={false}
         onChange={event => onChange(event.target.value)}
-        className="h-9 w-full rounded-md border bg-pane px-2.5 font-mono text-[13px] max-md:text-[16px]"
       />
     </label>
   )

@@ -1,5 +1,5 @@
 import type { ModelStatus } from '@/api/types'
-import { type Key, type Translate, translate } from '@/lib/i18n'
+import type { Key, Translate } from '@/lib/i18n'
 
 export type Tone = 'ok' | 'busy' | 'warn' | 'bad'
 
@@ -35,11 +35,8 @@ export function fromIn(from: string, t: Translate): string {
   return key ? t(key) : from
 }
 
-/**
- * What the server adds to the state. Without any model it says that, in English, and then what can be done, which the
- * dialog says too.
- */
-export function detailOf({ state, detail }: ModelStatus, words: string): string | null {
+/** What the server adds to the state. Where no model is set up at all, that is what the dialog says anyway. */
+export function detailOf({ state, model, detail }: ModelStatus, words: string): string | null {
   if (!detail || detail.replace(/\.$/, '') === words) return null
-  return state === 'none' && detail.startsWith(translate('en', 'modelNone')) ? null : detail
+  return state === 'none' && model === '' ? null : detail
 }

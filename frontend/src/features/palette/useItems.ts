@@ -1,9 +1,9 @@
 import { useFiles, useSessions, useStatus } from '@/api/queries'
-import { chordOf, keysOf, useChords } from '@/app/chords'
+import { chordOf, keysOf, useChosenChords } from '@/app/chords'
 import type { CommandContext } from '@/app/command'
 import { COMMANDS, isEnabled } from '@/app/commands'
 import { useT } from '@/lib/i18n'
-import { openFile } from '@/stores/ui'
+import { openPath } from '@/stores/ui'
 import type { Item } from './item'
 import { matches } from './match'
 
@@ -13,7 +13,7 @@ const FIRST = 5
 
 export function useItems(query: string, context: CommandContext): Item[] {
   const t = useT()
-  const chosen = useChords()
+  const chosen = useChosenChords()
   const sessions = useSessions().data ?? []
   const memory = useFiles('memory').data ?? []
   const workspace = useFiles('workspace').data ?? []
@@ -47,7 +47,7 @@ export function useItems(query: string, context: CommandContext): Item[] {
       group: 'files' as const,
       text: f.path,
       keys: [],
-      run: () => openFile(f.path),
+      run: () => openPath(f.path),
     })),
   ]
   const found = all.filter(item => matches(item.text, query))

@@ -1,12 +1,12 @@
 import { ListChecks } from 'lucide-react'
 import { useState } from 'react'
-import type { SearchFolder } from '@/api/retrieval'
+import { type SearchFolder, testsOf } from '@/api/retrieval'
 import type { Hit } from '@/api/types'
 import { Button } from '@/components/ui/Button'
 import { openPassage } from '@/features/editor/passage'
 import { useT } from '@/lib/i18n'
 import { toast } from '@/stores/toasts'
-import { addTest, testsPath } from './testFile'
+import { addTest } from './testFile'
 
 interface Props {
   query: string
@@ -24,7 +24,7 @@ export function AddTest({ query, folder, hit }: Props) {
     setBusy(false)
     if (result.kind === 'failed') return toast(t('notDone', { reason: result.reason }), { tone: 'bad' })
     const { line } = result
-    const place = { path: testsPath(folder), lines: [line, line] as const }
+    const place = { path: `${testsOf(folder)}`, lines: [line, line] as const }
     toast(t(result.kind === 'added' ? 'testAdded' : 'testKnown', { path: place.path, line }), {
       action: { label: t('show'), run: () => void openPassage(place) },
     })

@@ -1,3 +1,6 @@
+import { Pane } from '@/components/ui/Pane'
+import { Placeholder } from '@/components/ui/Placeholder'
+import { QueryError } from '@/components/ui/QueryError'
 import '@/lib/later'
 import { FilePen, Rows3 } from 'lucide-react'
 import { useMemo, useState } from 'react'
@@ -8,9 +11,7 @@ import { openPassage } from '@/features/editor/passage'
 import { ChunkedText } from '@/features/passages/ChunkedText'
 import { chunkOf, stretchesOf, stretchesOfChunks } from '@/features/passages/stretches'
 import { useT } from '@/lib/i18n'
-import { reasonOf } from '@/lib/reason'
 import { useUi } from '@/stores/ui'
-import { Failure } from './states'
 
 /** The passage that is selected in the playground, in its file, with the borders of all its chunks. */
 export default function ChunkPane() {
@@ -30,12 +31,7 @@ export default function ChunkPane() {
   }, [text, list, range])
   const found = list ? chunkOf(list, range) : -1
   return (
-    <section
-      id="pane-right"
-      aria-label={t('chunkPane')}
-      tabIndex={-1}
-      className="pane flex h-full min-h-0 flex-col overflow-hidden rounded-xl outline-none max-md:rounded-none max-md:border-0"
-    >
+    <Pane id="pane-right" aria-label={t('chunkPane')}>
       <header className="flex h-11 shrink-0 items-center gap-2 border-b ps-3 pe-2 max-md:h-12">
         <h2 className="min-w-0 flex-1 truncate font-mono text-[12px]" title={path ?? undefined}>
           {path ?? t('chunkPane')}
@@ -54,13 +50,8 @@ export default function ChunkPane() {
           </IconButton>
         )}
       </header>
-      {path === null && (
-        <div className="m-auto flex flex-col items-center gap-2 p-6 text-center text-fg-3 text-small">
-          <Rows3 size={22} aria-hidden />
-          {t('pickPassage')}
-        </div>
-      )}
-      {chunks.error && <Failure reason={reasonOf(chunks.error)} onRetry={() => void chunks.refetch()} />}
+      {path === null && <Placeholder icon={Rows3}>{t('pickPassage')}</Placeholder>}
+      {chunks.error && <QueryError error={chunks.error} onRetry={() => void chunks.refetch()} />}
       {path !== null && !chunks.error && (!list || file.isLoading) && (
         <Skeleton label={t('loading')} rows={8} />
       )}
@@ -76,6 +67,6 @@ export default function ChunkPane() {
           onSelect={chunk => setPicked({ of: passage, chunk })}
         />
       )}
-    </section>
+    </Pane>
   )
 }

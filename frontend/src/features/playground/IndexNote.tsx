@@ -1,4 +1,5 @@
 import type { EmbeddingModel, FolderStatus } from '@/api/types'
+import { Banner } from '@/components/ui/Banner'
 import { EmbedderNote, isWithoutMeaning } from '@/features/retrieval/EmbedderNote'
 import { IndexProgress } from '@/features/retrieval/IndexProgress'
 
@@ -18,9 +19,9 @@ export function IndexNote({ status, model }: Props) {
         </div>
       )}
       {isWithoutMeaning(model) && (
-        <p className="border-warn-line border-b bg-warn-soft px-3 py-1.5 text-small text-warn [overflow-wrap:anywhere]">
+        <Banner tone="warn">
           <EmbedderNote model={model} />
-        </p>
+        </Banner>
       )}
     </>
   )

@@ -1,5 +1,6 @@
 import { Search } from 'lucide-react'
 import { type KeyboardEvent, useEffect, useRef } from 'react'
+import { Input } from '@/components/ui/Input'
 import { useT } from '@/lib/i18n'
 
 interface Props {
@@ -33,21 +34,18 @@ export function QueryBox({ query, onQuery, onSubmit, onComposing, onDown }: Prop
         onSubmit()
       }}
     >
-      <label className="relative block">
-        <Search size={15} aria-hidden className="absolute start-3 top-1/2 -translate-y-1/2 text-fg-3" />
-        <input
-          ref={input}
-          type="search"
-          aria-label={t('question')}
-          placeholder={t('questionHint')}
-          value={query}
-          onChange={event => onQuery(event.target.value)}
-          onKeyDown={onKeyDown}
-          onCompositionStart={() => onComposing(true)}
-          onCompositionEnd={() => onComposing(false)}
-          className="h-9 w-full rounded-md border bg-card ps-9 pe-2 text-[13.5px] max-md:h-11 max-md:text-[16px]"
-        />
-      </label>
+      <Input
+        icon={Search}
+        ref={input}
+        type="search"
+        aria-label={t('question')}
+        placeholder={t('questionHint')}
+        value={query}
+        onChange={event => onQuery(event.target.value)}
+        onKeyDown={onKeyDown}
+        onCompositionStart={() => onComposing(true)}
+        onCompositionEnd={() => onComposing(false)}
+      />
     </form>
   )
 }

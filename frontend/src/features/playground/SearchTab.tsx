@@ -1,12 +1,12 @@
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { keys, refresh, useIndex, useSearchAnswer } from '@/api/queries'
 import { folderNamed } from '@/api/retrieval'
+import { QueryError } from '@/components/ui/QueryError'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { openPassage } from '@/features/editor/passage'
 import type { Trial } from '@/features/retrieval/address'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
-import { reasonOf } from '@/lib/reason'
 import { useAsked } from '@/lib/useAsked'
 import { useWidth } from '@/lib/useMedia'
 import { announce } from '@/stores/announcer'
@@ -16,7 +16,7 @@ import { Asked } from './Asked'
 import { QueryBox } from './QueryBox'
 import { Results } from './Results'
 import { type Candidate, rerank } from './rerank'
-import { Failure, Notice } from './states'
+import { Notice } from './states'
 import { Weigh } from './Weigh'
 
 interface Props {
@@ -86,7 +86,7 @@ export function SearchTab({ trial, onChange, files }: Props) {
       >
         {asked === '' && <Notice>{t(files === 0 ? 'folderEmpty' : 'askSomething')}</Notice>}
         {answer.error && asked !== '' && (
-          <Failure reason={reasonOf(answer.error)} onRetry={() => void answer.refetch()} />
+          <QueryError error={answer.error} onRetry={() => void answer.refetch()} />
         )}
         {!search && !answer.error && asked !== '' && <Skeleton label={t('loading')} rows={6} />}
         {search && ranked.length === 0 && (

@@ -5,14 +5,17 @@ import { putReport, useTests } from '@/api/queries'
 import type { SearchFolder } from '@/api/retrieval'
 import { PassageLink } from '@/components/PassageLink'
 import { Button } from '@/components/ui/Button'
+import { ErrorText } from '@/components/ui/ErrorText'
+import { QueryError } from '@/components/ui/QueryError'
 import { Skeleton } from '@/components/ui/Skeleton'
+import { Spinner } from '@/components/ui/Spinner'
 import { points } from '@/features/retrieval/words'
 import { useT } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
 import { announce } from '@/stores/announcer'
 import { Changes } from './Changes'
 import { Metrics } from './Metrics'
-import { Failure, Notice } from './states'
+import { Notice } from './states'
 import { TestCases } from './TestCases'
 
 interface Props {
@@ -31,7 +34,7 @@ export function TestsTab({ folder, k }: Props) {
       announce(t('testsRan', { k: report.k, recall: points(report.recall_at_k) }))
     },
   })
-  if (tests.error) return <Failure reason={reasonOf(tests.error)} onRetry={() => void tests.refetch()} />
+  if (tests.error) return <QueryError error={tests.error} onRetry={() => void tests.refetch()} />
   if (!tests.data) return <Skeleton label={t('loading')} rows={6} />
   const { path, cases, problems, last } = tests.data
   const empty = cases.length === 0 && problems.length === 0
@@ -52,22 +55,11 @@ export function TestsTab({ folder, k }: Props) {
           {t('testCases', { n: cases.length })}
         </span>
         <Button look="solid" disabled={cases.length === 0 || run.isPending} onClick={() => run.mutate()}>
-          {run.isPending ? (
-            <span
-              aria-hidden
-              className="spin size-3.5 rounded-full border-2 border-accent-fg border-t-transparent"
-            />
-          ) : (
-            <Play size={13} aria-hidden />
-          )}
+          {run.isPending ? <Spinner /> : <Play size={13} aria-hidden />}
           {t(run.isPending ? 'testsRunning' : 'testsRun')}
         </Button>
       </div>
-      {run.error && (
-        <p role="alert" className="text-bad [overflow-wrap:anywhere]">
-          {t('notDone', { reason: reasonOf(run.error) })}
-        </p>
-      )}
+      {run.error && <ErrorText>{t('notDone', { reason: reasonOf(run.error) })}</ErrorText>}
       {problems.length > 0 && (
         <section
           aria-label={t('testProblems')}

@@ -1,21 +1,25 @@
 /** Adds a case to a folder's retrieval tests. The file is a person's own, so nothing in it is ever written over. */
-import { ApiError } from '@/api/client'
+import { hasCode } from '@/api/client'
 import { type FileContent, readFile, writeFile } from '@/api/endpoints'
 import { keys, refresh } from '@/api/queries'
-import type { SearchFolder } from '@/api/retrieval'
+import { type SearchFolder, testsOf } from '@/api/retrieval'
 import type { Hit } from '@/api/types'
+import { reasonOf } from '@/lib/reason'
+import { FileRef } from '@/lib/roots'
 
 export type Added =
   | { kind: 'added'; line: number }
   | { kind: 'known'; line: number }
   | { kind: 'failed'; reason: string }
 
-export const testsPath = (folder: SearchFolder): string => `${folder}/tests.jsonl`
-
 /** The last heading is the one that a person would name. */
-export function testLine(query: string, folder: SearchFolder, hit: Pick<Hit, 'source' | 'heading'>): string {
+export function testLine(query: string, hit: Pick<Hit, 'source' | 'heading'>): string {
   const heading = hit.heading?.split(' › ').at(-1)
-  return JSON.stringify({ query, file: hit.source.slice(folder.length + 1), ...(heading ? { heading } : {}) })
+  return JSON.stringify({
+    query,
+    file: FileRef.parse(hit.source)?.path ?? hit.source,
+    ...(heading ? { heading } : {}),
+  })
 }
 
 export function appended(content: string, line: string): { content: string; line: number } {
@@ -27,7 +31,7 @@ async function readOrNothing(path: string): Promise<FileContent | null> {
   try {
     return await readFile(path)
   } catch (error) {
-    if (error instanceof ApiError && error.status === 404) return null
+    if (hasCode(error, 'not_found')) return null
     throw error
   }
 }
@@ -36,8 +40,8 @@ async function readOrNothing(path: string): Promise<FileContent | null> {
 const TRIES = 3
 
 export async function addTest(folder: SearchFolder, query: string, hit: Hit): Promise<Added> {
-  const path = testsPath(folder)
-  const line = testLine(query, folder, hit)
+  const path = `${testsOf(folder)}`
+  const line = testLine(query, hit)
   for (let left = TRIES; ; left--) {
     try {
       const file = await readOrNothing(path)
@@ -49,8 +53,7 @@ export async function addTest(folder: SearchFolder, query: string, hit: Hit): Pr
       refresh(keys.files)
       return { kind: 'added', line: next.line }
     } catch (error) {
-      const changed = error instanceof ApiError && error.status === 412
-      if (!changed || left <= 1) return { kind: 'failed', reason: String((error as Error).message) }
+      if (!hasCode(error, 'changed_on_disk') || left <= 1) return { kind: 'failed', reason: reasonOf(error) }
     }
   }
 }

@@ -1,4 +1,5 @@
 import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
+import { Input } from '@/components/ui/Input'
 import { useT } from '@/lib/i18n'
 import { useComposition } from '@/lib/ime'
 
@@ -34,7 +35,8 @@ export function RenameField({ title, onDone }: Props) {
     if (event.key === 'Escape') finish(null)
   }
   return (
-    <input
+    <Input
+      size="small"
       ref={field}
       aria-label={t('renameLabel')}
       value={text}
@@ -42,7 +44,7 @@ export function RenameField({ title, onDone }: Props) {
       onKeyDown={onKeyDown}
       onBlur={() => finish(text)}
       {...composition.handlers}
-      className="w-full rounded-md border border-accent bg-card px-2 py-1 outline-none max-md:min-h-11 max-md:text-[16px]"
+      className="border-accent outline-none"
     />
   )
 }

@@ -1,5 +1,6 @@
 import { Search, X } from 'lucide-react'
 import { IconButton } from '@/components/ui/Button'
+import { Input } from '@/components/ui/Input'
 import { useT } from '@/lib/i18n'
 import { useComposition } from '@/lib/ime'
 
@@ -14,9 +15,10 @@ export function SearchBox({ query, onComposing, onQuery }: Props) {
   const t = useT()
   const composition = useComposition()
   return (
-    <div role="search" aria-label={t('searchSessions')} className="relative mx-3 mt-2">
-      <Search size={13} aria-hidden className="absolute start-2.5 top-1/2 -translate-y-1/2 text-fg-3" />
-      <input
+    <div role="search" aria-label={t('searchSessions')} className="mx-3 mt-2">
+      <Input
+        size="medium"
+        icon={Search}
         type="text"
         aria-label={t('searchSessions')}
         placeholder={t('searchSessions')}
@@ -35,15 +37,14 @@ export function SearchBox({ query, onComposing, onQuery }: Props) {
           composition.handlers.onCompositionEnd()
           onComposing(false)
         }}
-        className="h-8 w-full rounded-md border bg-card ps-8 pe-8 text-[13px] max-md:h-11 max-md:text-[16px] pointer-coarse:h-11 pointer-coarse:text-[16px]"
+        end={
+          query !== '' && (
+            <IconButton label={t('clearSearch')} size="smallIcon" onClick={() => onQuery('')}>
+              <X size={13} aria-hidden />
+            </IconButton>
+          )
+        }
       />
-      {query !== '' && (
-        <span className="absolute end-1 top-1/2 -translate-y-1/2">
-          <IconButton label={t('clearSearch')} size="smallIcon" onClick={() => onQuery('')}>
-            <X size={13} aria-hidden />
-          </IconButton>
-        </span>
-      )}
     </div>
   )
 }

@@ -3,10 +3,10 @@ import { useEffect } from 'react'
 import { Link } from 'wouter'
 import { useFound } from '@/api/queries'
 import type { FoundSession } from '@/api/types'
+import { QueryError } from '@/components/ui/QueryError'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
 import { markWords, wordsOf } from '@/lib/needle'
-import { reasonOf } from '@/lib/reason'
 import { announce } from '@/stores/announcer'
 
 /** Conversations in whose title or messages the words stand; each message is a place to jump to. */
@@ -18,9 +18,7 @@ export default function SearchResults({ query, onOpen }: { query: string; onOpen
   useEffect(() => {
     if (count !== null) announce(count === 0 ? t('nothingFound') : t('foundSessions', { n: count }))
   }, [count, t])
-  if (found.error) {
-    return <p className="p-3 text-bad text-small">{t('loadFailed', { reason: reasonOf(found.error) })}</p>
-  }
+  if (found.error) return <QueryError error={found.error} className="p-3" />
   if (!sessions) return <Skeleton label={t('loading')} rows={4} />
   if (sessions.length === 0) return <p className="p-3 text-fg-3 text-small">{t('nothingFound')}</p>
   const words = wordsOf(query)

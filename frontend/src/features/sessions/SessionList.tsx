@@ -2,6 +2,7 @@ import { useState } from 'react'
 import type { SessionSummary } from '@/api/types'
 import { onDemand } from '@/components/onDemand'
 import { Disclosure } from '@/components/ui/Disclosure'
+import { QueryError } from '@/components/ui/QueryError'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
@@ -15,7 +16,7 @@ const ChooseList = onDemand(() => import('./ChooseList'))
 interface Props {
   sessions: SessionSummary[] | undefined
   kept: Kept
-  error: string | null
+  error: unknown
   /** Those in which a call waits for a person. */
   waiting: ReadonlySet<string>
   current: string | null
@@ -48,15 +49,11 @@ export function SessionList(props: Props) {
   } = props
   const { choosing, onChoosing } = props
   const t = useT()
-  const { counts } = useSeen()
+  const counts = useSeen(s => s.counts)
   const [awayOpen, setAwayOpen] = useFold('putAway', false)
   const [renaming, setRenaming] = useState<string | null>(null)
   if (!sessions) {
-    return error ? (
-      <p className="p-3 text-bad text-small">{t('loadFailed', { reason: error })}</p>
-    ) : (
-      <Skeleton label={t('loading')} rows={5} />
-    )
+    return error ? <QueryError error={error} className="p-3" /> : <Skeleton label={t('loading')} rows={5} />
   }
   if (sessions.length === 0) return <p className="p-3 text-fg-3 text-small">{t('noSessions')}</p>
   const groups = groupsOf(sessions, kept, new Date())

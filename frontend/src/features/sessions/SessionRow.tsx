@@ -18,6 +18,7 @@ import type { SessionSummary } from '@/api/types'
 import { Badge } from '@/components/ui/Badge'
 import { IconButton } from '@/components/ui/Button'
 import { Menu, MenuItem } from '@/components/ui/Menu'
+import { Spinner } from '@/components/ui/Spinner'
 import { cn } from '@/lib/cn'
 import { compactCount, count } from '@/lib/format'
 import { useT } from '@/lib/i18n'
@@ -167,7 +168,7 @@ export function StateMark({ state }: { state: State }): ReactNode {
   if (state === 'running') {
     return (
       <span className="flex shrink-0 items-center gap-1 text-[11px] text-accent">
-        <span aria-hidden className="spin size-3 rounded-full border-2 border-current border-t-transparent" />
+        <Spinner size="small" />
         {t('running')}
       </span>
     )

@@ -8,9 +8,9 @@ import { onDemand } from '@/components/onDemand'
 import { Button, IconButton } from '@/components/ui/Button'
 import { Kbd } from '@/components/ui/Kbd'
 import { Menu, MenuItem } from '@/components/ui/Menu'
+import { Pane } from '@/components/ui/Pane'
 import { nextLang, useT } from '@/lib/i18n'
 import { MOD } from '@/lib/platform'
-import { reasonOf } from '@/lib/reason'
 import { useAsked } from '@/lib/useAsked'
 import { useLive } from '@/stores/live'
 import { showXray, useUi } from '@/stores/ui'
@@ -59,12 +59,7 @@ export default function Sidebar({ sessionId, onNew }: Props) {
     if (id) navigate(`/s/${id}`)
   }
   return (
-    <nav
-      id="pane-left"
-      aria-label={t('sessions')}
-      tabIndex={-1}
-      className="@container pane flex h-full min-h-0 flex-col overflow-hidden rounded-xl outline-none max-md:rounded-none max-md:border-0"
-    >
+    <Pane as="nav" id="pane-left" aria-label={t('sessions')} className="@container">
       <div className="flex items-center gap-2 p-3 pb-2">
         <span
           aria-hidden
@@ -138,7 +133,7 @@ export default function Sidebar({ sessionId, onNew }: Props) {
         ) : (
           <SessionList
             sessions={sessions.data}
-            error={sessions.error && reasonOf(sessions.error)}
+            error={sessions.error}
             waiting={waiting}
             current={sessionId}
             onOpen={() => set({ pane: 'chat' })}
@@ -180,6 +175,6 @@ export default function Sidebar({ sessionId, onNew }: Props) {
         onSettings={() => set({ dialog: 'settings' })}
         onUsage={() => set({ dialog: 'usage' })}
       />
-    </nav>
+    </Pane>
   )
 }

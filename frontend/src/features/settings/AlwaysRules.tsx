@@ -1,6 +1,7 @@
 import { Trash2 } from 'lucide-react'
 import type { AlwaysRule } from '@/api/types'
 import { IconButton } from '@/components/ui/Button'
+import { QueryError } from '@/components/ui/QueryError'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { Visible } from '@/components/Visible'
 import { moment } from '@/lib/format'
@@ -8,7 +9,7 @@ import { locale, useLang, useT } from '@/lib/i18n'
 
 interface Props {
   rules: AlwaysRule[] | undefined
-  error: string | null
+  error: unknown
   onRemove: (rule: AlwaysRule) => void
 }
 
@@ -17,11 +18,7 @@ export function AlwaysRules({ rules, error, onRemove }: Props) {
   const t = useT()
   const lang = useLang()
   if (!rules) {
-    return error ? (
-      <p className="text-bad text-small">{t('loadFailed', { reason: error })}</p>
-    ) : (
-      <Skeleton label={t('loading')} rows={2} />
-    )
+    return error ? <QueryError error={error} /> : <Skeleton label={t('loading')} rows={2} />
   }
   if (rules.length === 0) return <p className="text-fg-3 text-small">{t('noRules')}</p>
   return (

@@ -1,27 +1,24 @@
 import { Keyboard, Save, Square, Volume2 } from 'lucide-react'
+import type { Root } from '@/api/endpoints'
 import { Button } from '@/components/ui/Button'
 import { Segmented } from '@/components/ui/Segmented'
 import { Switch } from '@/components/ui/Switch'
 import { setLang, useLang, useT } from '@/lib/i18n'
+import { ROOTS } from '@/lib/roots'
 import { setTheme, type Theme, useTheme } from '@/lib/theme'
 import { LANGS, localeOf } from '@/locales'
 import { setAutosave, useAutosave } from '@/stores/autosave'
 import { useUi } from '@/stores/ui'
-
-const TABS = ['memory', 'knowledge', 'workspace', 'skills'] as const
 
 /** How the page looks and is used, in this browser. */
 export function General() {
   const t = useT()
   const lang = useLang()
   const theme = useTheme()
-  const autosaved = useAutosave()
-  const { aloud, solid, set } = useUi()
+  const aloud = useUi(ui => ui.aloud)
+  const solid = useUi(ui => ui.solid)
   return (
-    <section aria-labelledby="settings-general">
-      <h3 id="settings-general" className="mb-2 font-semibold text-[13.5px]">
-        {t('general')}
-      </h3>
+    <>
       <div className="flex flex-wrap gap-2">
         <Segmented
           label={t('languages')}
@@ -46,31 +43,38 @@ export function General() {
       </div>
       <fieldset className="mt-3 flex flex-wrap items-center gap-1.5">
         <legend className="mb-1.5 text-fg-2 text-small">{t('autosave')}</legend>
-        {TABS.map(root => (
-          <Switch
-            key={root}
-            on={autosaved[root]}
-            onChange={on => setAutosave(root, on)}
-            icon={<Save size={13} aria-hidden />}
-          >
-            {t(root)}
-          </Switch>
+        {ROOTS.map(root => (
+          <AutosaveSwitch key={root} root={root} />
         ))}
       </fieldset>
       <p className="mt-1 text-fg-3 text-meta">{t('autosaveHint')}</p>
       <div className="mt-3 flex flex-wrap gap-1.5">
         <Switch
           on={aloud}
-          onChange={aloud => set({ aloud })}
+          onChange={aloud => useUi.setState({ aloud })}
           hint={t('readAloudHint')}
           icon={<Volume2 size={13} aria-hidden />}
         >
           {t('readAloud')}
         </Switch>
-        <Switch on={solid} onChange={solid => set({ solid })} icon={<Square size={13} aria-hidden />}>
+        <Switch
+          on={solid}
+          onChange={solid => useUi.setState({ solid })}
+          icon={<Square size={13} aria-hidden />}
+        >
           {t('solidPanes')}
         </Switch>
       </div>
-    </section>
+    </>
+  )
+}
+
+function AutosaveSwitch({ root }: { root: Root }) {
+  const t = useT()
+  const on = useAutosave(autosaved => autosaved[root])
+  return (
+    <Switch on={on} onChange={on => setAutosave(root, on)} icon={<Save size={13} aria-hidden />}>
+      {t(root)}
+    </Switch>
   )
 }

@@ -1,12 +1,12 @@
+import { QueryError } from '@/components/ui/QueryError'
 import '@/lib/later'
 import { Undo2 } from 'lucide-react'
-import { ApiError } from '@/api/client'
+import { hasCode } from '@/api/client'
 import { useUndoing } from '@/api/queries'
 import { Button } from '@/components/ui/Button'
 import { Dialog } from '@/components/ui/Dialog'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
-import { reasonOf } from '@/lib/reason'
 import { useLive } from '@/stores/live'
 import { shownThread } from '@/thread/loaded'
 import { FileUndoing } from './FileUndoing'
@@ -25,7 +25,7 @@ export default function UndoWork({ open, onOpenChange, sessionId, work, onUndo }
   const t = useT()
   const { data: files, error } = useUndoing(sessionId, work)
   const running = useLive(s => shownThread(s.threads[sessionId])?.running != null)
-  const busy = running || (error instanceof ApiError && error.code === 'busy')
+  const busy = running || hasCode(error, 'busy')
   const calls = files?.filter(file => file.diff != null).flatMap(file => file.calls) ?? []
   return (
     <Dialog size="wide" open={open} onOpenChange={onOpenChange} title={t('undoWork')}>
@@ -35,9 +35,7 @@ export default function UndoWork({ open, onOpenChange, sessionId, work, onUndo }
           {t('undoBusy')}
         </p>
       ) : error ? (
-        <p role="alert" className="text-[13px] text-bad">
-          {t('loadFailed', { reason: reasonOf(error) })}
-        </p>
+        <QueryError error={error} />
       ) : files ? (
         <ul className="space-y-3">
           {files.map(file => (

@@ -1,3 +1,4 @@
+import { QueryError } from '@/components/ui/QueryError'
 import '@/lib/later'
 import { useState } from 'react'
 import { useUsage } from '@/api/queries'
@@ -6,7 +7,6 @@ import { Dialog } from '@/components/ui/Dialog'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { Pending } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
-import { reasonOf } from '@/lib/reason'
 import { lastDays } from './days'
 import { UsageChart } from './UsageChart'
 import { UsageTable } from './UsageTable'
@@ -27,9 +27,7 @@ export default function UsageDialog({ open, onOpenChange }: Props) {
     <Dialog size="wide" open={open} onOpenChange={onOpenChange} title={t('usage')}>
       <p className="mb-3 text-[13px] text-fg-2">{t('usageHint')}</p>
       {error ? (
-        <p role="alert" className="text-[13px] text-bad">
-          {t('loadFailed', { reason: reasonOf(error) })}
-        </p>
+        <QueryError error={error} />
       ) : !data ? (
         <Pending />
       ) : data.days.length === 0 ? (

@@ -1,9 +1,9 @@
 import { useMemo } from 'react'
 import { usePrompt } from '@/api/queries'
+import { QueryError } from '@/components/ui/QueryError'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { count } from '@/lib/format'
 import { useT } from '@/lib/i18n'
-import { reasonOf } from '@/lib/reason'
 import { Origins } from './Origins'
 import { originsOf } from './parts'
 
@@ -21,9 +21,7 @@ export function NextRequest({ sessionId, onLeave }: Props) {
   return (
     <>
       <p className="mb-2 text-fg-2 text-small">{t('xrayHint')}</p>
-      {prompt.error && (
-        <p className="text-bad text-small">{t('loadFailed', { reason: reasonOf(prompt.error) })}</p>
-      )}
+      {prompt.error && <QueryError error={prompt.error} />}
       {!prompt.data && !prompt.error && <Skeleton label={t('loading')} rows={5} />}
       {prompt.data && (
         <>

@@ -1,10 +1,10 @@
 import { useState } from 'react'
 import { useSent } from '@/api/queries'
 import type { SentSummary } from '@/api/types'
+import { QueryError } from '@/components/ui/QueryError'
 import { Segmented } from '@/components/ui/Segmented'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { type Translate, useT } from '@/lib/i18n'
-import { reasonOf } from '@/lib/reason'
 import { SentView } from './SentView'
 
 interface Props {
@@ -20,8 +20,7 @@ export function SentRequests({ sessionId, work, onLeave }: Props) {
   const [picked, setPicked] = useState<string | null>(null)
   const all = sent.data ?? []
   const name = picked ?? all.at(-1)?.name
-  if (sent.error)
-    return <p className="text-bad text-small">{t('loadFailed', { reason: reasonOf(sent.error) })}</p>
+  if (sent.error) return <QueryError error={sent.error} />
   if (!sent.data) return <Skeleton label={t('loading')} rows={5} />
   if (name === undefined) return <p className="text-fg-2 text-small">{t('sentNone')}</p>
   return (

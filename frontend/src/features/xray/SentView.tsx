@@ -2,10 +2,10 @@ import { useMemo } from 'react'
 import { useSentDetail } from '@/api/queries'
 import type { SentDetail } from '@/api/types'
 import { CopyButton } from '@/components/ui/CopyButton'
+import { QueryError } from '@/components/ui/QueryError'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { count, moment } from '@/lib/format'
 import { locale, useLang, useT } from '@/lib/i18n'
-import { reasonOf } from '@/lib/reason'
 import { Difference } from './Difference'
 import { Origins } from './Origins'
 import { originsOfSent } from './sent'
@@ -22,8 +22,7 @@ export function SentView({ sessionId, name, onLeave }: Props) {
   const sent = useSentDetail(sessionId, name)
   const detail = sent.data
   const origins = useMemo(() => (detail ? originsOfSent(detail.pieces) : []), [detail])
-  if (sent.error)
-    return <p className="text-bad text-small">{t('loadFailed', { reason: reasonOf(sent.error) })}</p>
+  if (sent.error) return <QueryError error={sent.error} />
   if (!detail) return <Skeleton label={t('loading')} rows={5} />
   return (
     <>

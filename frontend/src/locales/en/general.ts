@@ -28,6 +28,9 @@ export const general = {
   themeSystem: 'Like the system',
   signIn: 'Sign in',
   signInHint: 'This server asks for its token (MINICLAW_TOKEN).',
+  signOut: 'Sign out',
+  signOutUnsaved: 'There is text that is not saved or sent yet. Save or discard it, then sign out.',
   token: 'Token',
+  noAnswer: 'The server did not answer. It may have stopped, or the network is down.',
   diskFull: 'The server’s disk is full. Free some space and try again; nothing was lost.',
 }

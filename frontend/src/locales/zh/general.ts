@@ -29,6 +29,9 @@ export const general: Record<keyof typeof en, string> = {
   themeSystem: '跟随系统',
   signIn: '登录',
   signInHint: '此服务器需要令牌（MINICLAW_TOKEN）。',
+  signOut: '退出登录',
+  signOutUnsaved: '还有未保存或未发送的文字。请先保存或放弃，再退出登录。',
   token: '令牌',
+  noAnswer: '服务器没有应答：它可能已停止，或网络已断开。',
   diskFull: '服务器磁盘已满。请腾出空间后重试，未丢失任何内容。',
 }

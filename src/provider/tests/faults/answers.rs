@@ -76,5 +76,8 @@ async fn a_web_page_is_no_answer() {
     let page = json!([{"headers": {"content-type": "text/html"}}, {"bytes": "<!doctype html><title>Hi</title>"}]);
     let (_server, client) = scripted([page]).await;
     let (_, error, _) = timed(&client).await;
-    assert!(matches!(error, Some(ProviderError::Unreachable { trouble: Trouble::NotAnApi, .. })), "{error:?}");
+    assert!(
+        matches!(error, Some(ProviderError::Unreachable { trouble: ConnectionFailure::NotAnApi, .. })),
+        "{error:?}"
+    );
 }

@@ -69,5 +69,5 @@ async fn a_secure_address_on_a_plain_port_is_named() {
     url.set_scheme("https").unwrap();
     let client = Client::new(endpoint(ProfileKind::Other, &url)).unwrap();
     let (_, error, _) = timed(&client).await;
-    assert!(matches!(error, Some(ProviderError::Unreachable { trouble: Trouble::Tls(_), .. })), "{error:?}");
+    assert!(matches!(error, Some(ProviderError::Unreachable { trouble: ConnectionFailure::Tls(_), .. })), "{error:?}");
 }

@@ -1,0 +1,30 @@
+// The browser tests: `npm run e2e`. Each file starts a miniclaw of its own, so that files can run beside each other.
+import { defineConfig } from '@playwright/test'
+import { BROWSER } from './e2e/harness.mjs'
+
+if (!process.env.MINICLAW_BIN) {
+  console.error(
+    'Set MINICLAW_BIN to the miniclaw binary that shall be tested; `cargo build` makes target/debug/miniclaw.',
+  )
+  process.exit(2)
+}
+
+export default defineConfig({
+  testDir: 'e2e',
+  testMatch: '*.test.mjs',
+  outputDir: 'test-results',
+  reporter: 'list',
+  // The tests of a file build on each other's conversations.
+  fullyParallel: false,
+  workers: 2,
+  retries: 0,
+  timeout: 120_000,
+  expect: { timeout: 15_000 },
+  use: {
+    browserName: 'chromium',
+    launchOptions: BROWSER,
+    // `npx playwright show-trace --port 0 test-results/…/trace.zip` shows one. Films of the page cost more than they tell.
+    trace: { mode: 'retain-on-failure', screenshots: false },
+    screenshot: 'only-on-failure',
+  },
+})

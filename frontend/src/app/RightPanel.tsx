@@ -1,0 +1,31 @@
+import type { ComponentType } from 'react'
+import { Guard } from '@/components/Guard'
+import { type Key, useT } from '@/lib/i18n'
+import { useUi } from '@/stores/ui'
+import type { Page } from './pages'
+import { PANELS, type PanelProps } from './panels'
+
+interface Props {
+  Panel: ComponentType<PanelProps>
+  /** The words of the way back to the panel that the page begins with; null where this is it. */
+  back: Key | null
+  onBack: () => void
+}
+
+/** What stands beside a page: the panel that was chosen, where the page has it. */
+export function useRightPanel({ panels }: Page): Props & { title: Key } {
+  const chosen = useUi(ui => ui.beside)
+  const [first] = panels
+  const id = panels.includes(chosen) ? chosen : first
+  const back = id === first ? null : PANELS[first].back
+  return { ...PANELS[id], back, onBack: () => useUi.setState({ beside: first }) }
+}
+
+export function RightPanel({ Panel, back, onBack }: Props) {
+  const t = useT()
+  return (
+    <Guard>
+      <Panel back={back && { words: t(back), run: onBack }} />
+    </Guard>
+  )
+}

@@ -1,0 +1,94 @@
+/** Every dialog of the page, by the name that opens it: `useUi.setState({ dialog: 'settings' })`. One is open at a time. */
+import type { ComponentType } from 'react'
+import { useStatus } from '@/api/queries'
+import { onDemand } from '@/components/onDemand'
+import { useT } from '@/lib/i18n'
+import { useUi } from '@/stores/ui'
+import type { CommandContext } from './command'
+import { acceptSummary, bringBack, restore, undoAll } from './threads'
+
+export interface DialogProps {
+  open: boolean
+  onOpenChange: (open: boolean) => void
+  /** Where the person is. */
+  context: CommandContext
+}
+
+const Archive = onDemand(() => import('@/features/archive/Archive'))
+const CompressDialog = onDemand(() => import('@/features/compress/CompressDialog'))
+const ModelDialog = onDemand(() => import('@/features/model/ModelDialog'))
+const Palette = onDemand(() => import('@/features/palette/Palette'))
+const UndoWork = onDemand(() => import('@/features/undo/UndoWork'))
+const Xray = onDemand(() => import('@/features/xray/Xray'))
+
+const close = (): void => useUi.setState({ dialog: null })
+
+function ArchiveDialog({ context: { sessionId }, ...props }: DialogProps) {
+  const t = useT()
+  return (
+    <Archive
+      {...props}
+      sessionId={sessionId}
+      onBringBack={name => sessionId && void bringBack(sessionId, name)}
+      onRestore={({ id, title }) => void restore(id, title || t('untitled'))}
+    />
+  )
+}
+
+function Compress({ context: { sessionId }, ...props }: DialogProps) {
+  if (!sessionId) return null
+  return (
+    <CompressDialog
+      key={sessionId}
+      {...props}
+      sessionId={sessionId}
+      onAccept={async accepted => {
+        const problem = await acceptSummary(sessionId, accepted)
+        if (problem === null) close()
+        return problem
+      }}
+    />
+  )
+}
+
+function Model({ open, onOpenChange }: DialogProps) {
+  const model = useStatus().data?.model
+  return <ModelDialog model={model} open={open} onOpenChange={onOpenChange} />
+}
+
+function Undo({ context: { sessionId }, ...props }: DialogProps) {
+  const work = useUi(ui => ui.undoOf)
+  if (!sessionId || !work) return null
+  return (
+    <UndoWork
+      key={work}
+      {...props}
+      sessionId={sessionId}
+      work={work}
+      onUndo={calls => {
+        close()
+        void undoAll(sessionId, calls)
+      }}
+    />
+  )
+}
+
+function XrayDialog({ context: { sessionId }, ...props }: DialogProps) {
+  const work = useUi(ui => ui.xrayOf)
+  return <Xray {...props} sessionId={sessionId} work={work} />
+}
+
+export const DIALOGS = {
+  palette: ({ context }: DialogProps) => <Palette only={null} context={context} />,
+  files: ({ context }: DialogProps) => <Palette only="files" context={context} />,
+  shortcuts: onDemand<DialogProps>(() => import('./ShortcutSheet')),
+  model: Model,
+  usage: onDemand<DialogProps>(() => import('@/features/usage/UsageDialog')),
+  settings: onDemand<DialogProps>(() => import('@/features/settings/Settings')),
+  xray: XrayDialog,
+  undo: Undo,
+  archive: ArchiveDialog,
+  compress: Compress,
+} as const satisfies Record<string, ComponentType<DialogProps>>
+
+export type DialogName = keyof typeof DIALOGS

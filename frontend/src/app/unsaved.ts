@@ -1,0 +1,10 @@
+import { isDirty } from '@/features/editor/buffer'
+import { useBuffers } from '@/stores/buffers'
+import { isQueued, useLive } from '@/stores/live'
+
+/** Whether there is typed text that would go with the page: of a file, or of a message that waits for the server. */
+export function hasUnsavedText(): boolean {
+  const files = Object.values(useBuffers.getState().files)
+  const messages = Object.values(useLive.getState().outbox).flat()
+  return files.some(file => file.phase === 'open' && isDirty(file.buffer)) || messages.some(isQueued)
+}

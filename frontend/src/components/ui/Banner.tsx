@@ -1,0 +1,39 @@
+import type { LucideIcon } from 'lucide-react'
+import type { ReactNode } from 'react'
+import { cn } from '@/lib/cn'
+
+const TONE = {
+  news: 'bg-accent-soft text-accent',
+  warn: 'border-warn-line bg-warn-soft text-warn',
+  bad: 'border-bad-line bg-bad-soft text-bad',
+}
+
+interface Props {
+  tone: keyof typeof TONE
+  icon?: LucideIcon
+  /** How a screen reader hears of it; not at all, where something else tells of it. */
+  role?: 'alert' | 'status'
+  /** Stands by itself, and not at the edge of a pane. */
+  boxed?: boolean
+  /** Buttons for what can be done about it. */
+  actions?: ReactNode
+  children: ReactNode
+}
+
+/** A line across a pane that says what is the matter with it. */
+export function Banner({ tone, icon: Icon, role, boxed, actions, children }: Props) {
+  return (
+    <div
+      role={role}
+      className={cn(
+        'appear flex shrink-0 flex-wrap items-center gap-2 px-3 py-1.5 text-small',
+        boxed ? 'mb-2 rounded-lg border max-md:mb-0 max-md:rounded-none' : 'border-b',
+        TONE[tone],
+      )}
+    >
+      {Icon && <Icon size={14} aria-hidden className="shrink-0" />}
+      <span className="min-w-[10rem] flex-1 [overflow-wrap:anywhere]">{children}</span>
+      {actions && <div className="flex flex-wrap gap-1.5">{actions}</div>}
+    </div>
+  )
+}

@@ -1,0 +1,73 @@
+import type { LucideIcon } from 'lucide-react'
+import type { ComponentProps, ReactNode } from 'react'
+import { cn } from '@/lib/cn'
+
+/** A phone zooms into a field whose letters are smaller than 16 px. */
+const ON_TOUCH = 'max-md:text-[16px] pointer-coarse:text-[16px]'
+
+const SIZE = {
+  small: 'h-7 text-small max-md:h-10 pointer-coarse:h-10',
+  medium: 'h-8 text-[13px] max-md:h-11 pointer-coarse:h-11',
+  large: 'h-9 text-[13px] max-md:h-11 pointer-coarse:h-11',
+}
+
+type InputProps = Omit<ComponentProps<'input'>, 'size'> & {
+  size?: keyof typeof SIZE
+  /** For what a program reads: a name of a file, an address, a key. */
+  mono?: boolean
+  /** Stands at its start. */
+  icon?: LucideIcon
+  /** A button at its end. */
+  end?: ReactNode
+  /** Of the field with its icon: its place in what is around it. */
+  className?: string
+}
+
+/** One line of text. */
+export function Input({ size = 'large', mono, icon: Icon, end, className, ...rest }: InputProps) {
+  const field = (
+    <input
+      className={cn(
+        'w-full min-w-0 rounded-md border bg-card',
+        SIZE[size],
+        ON_TOUCH,
+        Icon ? 'ps-8' : 'ps-2.5',
+        end ? 'pe-8' : 'pe-2.5',
+        mono && 'font-mono',
+        !Icon && !end && className,
+      )}
+      {...rest}
+    />
+  )
+  if (!Icon && !end) return field
+  return (
+    <span className={cn('relative block', className)}>
+      {Icon && (
+        <Icon
+          size={13}
+          aria-hidden
+          className="pointer-events-none absolute start-2.5 top-1/2 -translate-y-1/2 text-fg-3"
+        />
+      )}
+      {field}
+      {end && <span className="absolute end-1 top-1/2 -translate-y-1/2">{end}</span>}
+    </span>
+  )
+}
+
+type TextAreaProps = ComponentProps<'textarea'> & { mono?: boolean }
+
+/** Several lines of text. */
+export function TextArea({ mono, className, ...rest }: TextAreaProps) {
+  return (
+    <textarea
+      className={cn(
+        'scroll block w-full rounded-md border p-2 text-fg',
+        mono ? 'bg-code font-mono text-[12px]' : 'bg-card text-[13px]',
+        ON_TOUCH,
+        className,
+      )}
+      {...rest}
+    />
+  )
+}

@@ -1,0 +1,20 @@
+import { postLogout } from '@/api/endpoints'
+import { hasUnsavedText } from '@/app/unsaved'
+import { t } from '@/lib/i18n'
+import { reasonOf } from '@/lib/reason'
+import { clearPersonalStorage } from '@/lib/storage'
+import { toast } from '@/stores/toasts'
+
+/** Ends this browser's session. The page is loaded again, so that no store and no cache keeps anything of the person. Text
+ *  that is not saved could be saved no more, so it comes first. */
+export async function signOut(): Promise<void> {
+  if (hasUnsavedText()) return toast(t('signOutUnsaved'), { tone: 'bad' })
+  try {
+    await postLogout()
+  } catch (error) {
+    toast(t('notDone', { reason: reasonOf(error) }), { tone: 'bad' })
+    return
+  }
+  clearPersonalStorage()
+  location.replace('/')
+}

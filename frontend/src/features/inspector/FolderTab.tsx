@@ -1,0 +1,139 @@
+import { FilePlus2, Search, Upload } from 'lucide-react'
+import { useMemo, useState } from 'react'
+import { useShallow } from 'zustand/react/shallow'
+import type { Root } from '@/api/endpoints'
+import { useFiles, useIndex, useSkills, useUntrusted } from '@/api/queries'
+import type { FileEntry, FolderStatus } from '@/api/types'
+import { DropZone } from '@/components/DropZone'
+import { FilesButton } from '@/components/FilesButton'
+import { onDemand } from '@/components/onDemand'
+import { IconButton } from '@/components/ui/Button'
+import { Input } from '@/components/ui/Input'
+import { create, remove, rename } from '@/features/editor/actions'
+import { isDirty } from '@/features/editor/buffer'
+import { useSay, useT } from '@/lib/i18n'
+import { FileRef, ROOT_TRAITS } from '@/lib/roots'
+import { type Say, unreadableIn } from '@/lib/server'
+import { useBuffers } from '@/stores/buffers'
+import { openFile, openPath, useUi } from '@/stores/ui'
+import { Files } from './Files'
+import { isSkill } from './names'
+import { removeSkill, renameSkill } from './skill'
+import { upload } from './upload'
+
+const IndexLine = onDemand(() => import('@/features/retrieval/IndexLine'), NoIndexLine)
+const NewFile = onDemand(() => import('./NewFile'))
+const RenameFile = onDemand(() => import('./RenameFile'))
+
+/** Where files are searched, what is wrong with one is that it cannot be read for that; a PDF that can be is in order. */
+function withFaults(
+  files: FileEntry[] | undefined,
+  unreadable: FolderStatus['unreadable'],
+  say: Say,
+): FileEntry[] | undefined {
+  const faults = new Map(unreadable.map(file => [file.path, unreadableIn(say, file) ?? file.reason]))
+  return files?.map(file => ({ ...file, problem: faults.get(file.path) ?? null }))
+}
+
+/** Room for the line that tells of an index, until the server has said it. */
+function NoIndexLine() {
+  return <div aria-hidden className="h-[30px] shrink-0" />
+}
+
+function onDelete(path: string): void {
+  const file = FileRef.parse(path)
+  if (file) void (isSkill(file) ? removeSkill(file) : remove(file))
+}
+
+/** The files of one folder of the home: found, made, uploaded, renamed and deleted. */
+export function FolderTab({ root }: { root: Root }) {
+  const t = useT()
+  const say = useSay()
+  const traits = ROOT_TRAITS[root]
+  const file = useUi(ui => ui.file)
+  const files = useFiles(root)
+  const skills = useSkills()
+  const untrusted = useUntrusted().data
+  const index = useIndex().data
+  const indexed = index?.folders.find(folder => folder.folder === root)
+  const listed = useMemo(
+    () => (indexed ? withFaults(files.data, indexed.unreadable, say) : files.data),
+    [files.data, indexed, say],
+  )
+  const [filter, setFilter] = useState('')
+  const [making, setMaking] = useState(false)
+  const [renaming, setRenaming] = useState<FileRef | null>(null)
+  const dirtyPaths = useBuffers(
+    useShallow(s =>
+      Object.entries(s.files).flatMap(([path, f]) => (f.phase === 'open' && isDirty(f.buffer) ? [path] : [])),
+    ),
+  )
+  const dirty = useMemo(() => new Set(dirtyPaths), [dirtyPaths])
+  return (
+    <>
+      <div className="flex items-center gap-1.5 px-2 pb-1.5">
+        <Input
+          type="search"
+          size="small"
+          icon={Search}
+          aria-label={t('filter')}
+          placeholder={t('filter')}
+          value={filter}
+          onChange={event => setFilter(event.target.value)}
+          className="min-w-0 flex-1"
+        />
+        <IconButton
+          label={t(traits.holds === 'skills' ? 'newSkill' : 'newFile')}
+          className="size-7! max-md:size-11! pointer-coarse:size-11!"
+          onClick={() => setMaking(true)}
+        >
+          <FilePlus2 size={15} aria-hidden />
+        </IconButton>
+        <FilesButton
+          label={t('uploadFiles')}
+          icon={<Upload size={15} aria-hidden />}
+          className="size-7! max-md:size-11! pointer-coarse:size-11!"
+          onFiles={chosen => void upload(root, chosen)}
+        />
+      </div>
+      {traits.searched &&
+        (index && indexed ? <IndexLine status={indexed} model={index.model} /> : <NoIndexLine />)}
+      <DropZone words={t('uploadHere', { name: t(root) })} onFiles={dropped => void upload(root, dropped)}>
+        <Files
+          root={root}
+          files={listed}
+          skills={skills.data}
+          untrusted={untrusted?.map(file => file.path) ?? []}
+          error={files.error}
+          filter={filter}
+          current={file && `${file}`}
+          dirty={dirty}
+          onOpen={openPath}
+          actions={{
+            onRename: path => setRenaming(FileRef.parse(path)),
+            onDelete,
+          }}
+        />
+      </DropZone>
+      {renaming !== null && (
+        <RenameFile
+          file={renaming}
+          onOpenChange={open => open || setRenaming(null)}
+          onRename={to => (isSkill(renaming) ? renameSkill(renaming, to) : rename(renaming, to))}
+        />
+      )}
+      {making && (
+        <NewFile
+          root={root}
+          open={making}
+          onOpenChange={setMaking}
+          onCreate={async draft => {
+            const result = await create(draft.file, draft.content)
+            if (result.kind === 'created') openFile(draft.file)
+            return result
+          }}
+        />
+      )}
+    </>
+  )
+}

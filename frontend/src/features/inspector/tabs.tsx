@@ -1,0 +1,17 @@
+/** Every tab of the inspector, in order. The editor stands below all of them. */
+import type { ComponentType } from 'react'
+import type { Key } from '@/lib/i18n'
+import { ROOTS } from '@/lib/roots'
+import { FolderTab } from './FolderTab'
+
+export interface InspectorTab {
+  id: string
+  label: Key
+  Content: ComponentType
+}
+
+export const TABS: readonly InspectorTab[] = ROOTS.map(root => ({
+  id: root,
+  label: root,
+  Content: () => <FolderTab root={root} />,
+}))

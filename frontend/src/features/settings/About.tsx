@@ -1,0 +1,45 @@
+import { LogOut } from 'lucide-react'
+import { useStatus } from '@/api/queries'
+import { Button } from '@/components/ui/Button'
+import { Skeleton } from '@/components/ui/Skeleton'
+import { signOut } from '@/features/auth/signOut'
+import { useSay, useT } from '@/lib/i18n'
+import { levelWord, sandboxNote } from './sandbox'
+
+/** What runs here: its version, its folder, and what commands may do. */
+export function About() {
+  const t = useT()
+  const say = useSay()
+  const status = useStatus().data
+  if (!status) return <Skeleton label={t('loading')} />
+  const level = levelWord(status.sandbox.level)
+  const note = sandboxNote(say, status.sandbox)
+  return (
+    <>
+      <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1 text-small">
+        <Fact name={t('aboutVersion')} value={status.version} />
+        <Fact name={t('aboutHome')} value={status.home} />
+        <Fact
+          name={t('aboutSandbox')}
+          value={`${level ? t(level) : status.sandbox.level} — ${note}`}
+          title={note === status.sandbox.note ? undefined : status.sandbox.note}
+        />
+      </dl>
+      {status.needs_token && (
+        <Button className="mt-3" onClick={() => void signOut()}>
+          <LogOut size={14} aria-hidden />
+          {t('signOut')}
+        </Button>
+      )}
+    </>
+  )
+}
+
+const Fact = ({ name, value, title }: { name: string; value: string; title?: string | undefined }) => (
+  <>
+    <dt className="text-fg-2">{name}</dt>
+    <dd title={title} className="min-w-0 [overflow-wrap:anywhere]">
+      {value}
+    </dd>
+  </>
+)

@@ -1,0 +1,134 @@
+import { QueryClientProvider } from '@tanstack/react-query'
+import { act, fireEvent, render, renderHook, screen, waitFor, within } from '@testing-library/react'
+import type { ReactNode } from 'react'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { useRouter } from 'wouter'
+import { queryClient } from '@/api/queries'
+import { Dialogs } from '@/app/Dialogs'
+import { DIALOGS, type DialogName } from '@/app/dialogTable'
+import { CHAT, PAGES, placeAt } from '@/app/pages'
+import { PANELS } from '@/app/panels'
+import { RightPanel, useRightPanel } from '@/app/RightPanel'
+import Inspector from '@/features/inspector/Inspector'
+import { TABS } from '@/features/inspector/tabs'
+import Settings from '@/features/settings/Settings'
+import { SECTIONS } from '@/features/settings/sections'
+import { t } from '@/lib/i18n'
+import { ROOTS } from '@/lib/roots'
+import { useUi } from '@/stores/ui'
+
+vi.stubGlobal('fetch', () => new Promise(() => {}))
+afterEach(() => {
+  queryClient.clear()
+  useUi.setState({ dialog: null, undoOf: null, tab: 'memory', beside: 'chunks' })
+})
+
+const show = (children: ReactNode) =>
+  render(<QueryClientProvider client={queryClient}>{children}</QueryClientProvider>)
+
+describe('the table of dialogs', () => {
+  const context = (sessionId: string | null) => ({
+    ...{ sessionId, width: 'wide' as const, input: { current: null }, navigate: () => {} },
+  })
+
+  it.each(Object.keys(DIALOGS) as DialogName[])('opens %s by its name alone', async name => {
+    useUi.setState({ dialog: name, undoOf: 'w1' })
+    show(<Dialogs context={context('s1')} />)
+    const dialog = await screen.findByRole('dialog', {}, { timeout: 15_000 })
+    expect(dialog.textContent).not.toBe('')
+    fireEvent.keyDown(dialog, { key: 'Escape' })
+    await waitFor(() => expect(useUi.getState().dialog).toBeNull())
+    expect(screen.queryByRole('dialog')).toBeNull()
+  })
+
+  it('shows nothing for a dialog that needs a conversation where none is open', async () => {
+    useUi.setState({ dialog: 'compress' })
+    const { container } = show(<Dialogs context={context(null)} />)
+    await act(async () => {})
+    expect(container.textContent).toBe('')
+  })
+})
+
+describe('the table of pages', () => {
+  const { parser } = renderHook(() => useRouter()).result.current
+  const at = (path: string) => {
+    const { page, sessionId, message } = placeAt(path, parser)
+    return [page.id, sessionId, message]
+  }
+
+  it('finds what an address shows', () => {
+    expect(at('/')).toEqual(['chat', null, null])
+    expect(at('/s/a-1')).toEqual(['chat', 'a-1', null])
+    expect(at('/s/a-1/m/m-2')).toEqual(['chat', 'a-1', 'm-2'])
+    expect(at('/playground')).toEqual(['playground', null, null])
+  })
+
+  it('shows a new conversation at any other address', () => {
+    for (const path of ['/f/memory/a.md', '/nowhere', '/s', '/playground/x'])
+      expect(placeAt(path, parser)).toEqual({ page: CHAT, route: null, sessionId: null, message: null })
+  })
+
+  it('gives every address to one page', () => {
+    const routes = PAGES.flatMap(page => page.routes)
+    expect(new Set(routes).size).toBe(routes.length)
+    expect(new Set(PAGES.map(page => page.id)).size).toBe(PAGES.length)
+  })
+})
+
+describe('the right pane', () => {
+  const playground = PAGES.find(page => page.id === 'playground') ?? CHAT
+  const panelOf = (page: typeof CHAT) => renderHook(() => useRightPanel(page)).result.current
+
+  it('shows the panel that was chosen, where the page has it', () => {
+    useUi.setState({ beside: 'chunks' })
+    expect(panelOf(playground)).toMatchObject({ title: 'chunkPane', back: null })
+    expect(panelOf(CHAT)).toMatchObject({ title: 'inspector', back: null })
+    useUi.setState({ beside: 'files' })
+    expect(panelOf(playground).Panel).toBe(PANELS.files.Panel)
+  })
+
+  it('leads back to the panel that the page begins with', () => {
+    useUi.setState({ beside: 'files' })
+    const panel = panelOf(playground)
+    render(
+      <RightPanel
+        {...panel}
+        Panel={({ back }) => (
+          <button type="button" onClick={back?.run}>
+            {back?.words}
+          </button>
+        )}
+      />,
+    )
+    fireEvent.click(screen.getByRole('button', { name: t('backToChunks') }))
+    expect(useUi.getState().beside).toBe('chunks')
+  })
+})
+
+describe('the tabs of the inspector', () => {
+  it('are one for each folder of the home', () => {
+    expect(TABS.map(tab => tab.id)).toEqual(ROOTS)
+  })
+
+  it('show their own content, and the first for an unknown one', async () => {
+    useUi.setState({ tab: 'no-such-tab' })
+    show(<Inspector back={null} />)
+    const selected = () => screen.getByRole('tab', { selected: true }).textContent
+    expect(selected()).toBe(t('memory'))
+    fireEvent.change(screen.getByRole('searchbox'), { target: { value: 'notes' } })
+    fireEvent.mouseDown(screen.getByRole('tab', { name: t('skills') }))
+    await waitFor(() => expect(useUi.getState().tab).toBe('skills'))
+    expect(selected()).toBe(t('skills'))
+    expect(screen.getByRole('button', { name: t('newSkill') })).toBeTruthy()
+    expect((screen.getByRole('searchbox') as HTMLInputElement).value).toBe('')
+  })
+})
+
+it('shows every part of the settings under its title', () => {
+  show(<Settings open onOpenChange={() => {}} />)
+  for (const { title } of SECTIONS) {
+    const section = screen.getByRole('region', { name: t(title) })
+    expect(within(section).getByRole('heading').textContent).toBe(t(title))
+    expect(section.textContent).not.toBe(t(title))
+  }
+})

@@ -1,0 +1,107 @@
+import { afterEach, expect, it, vi } from 'vitest'
+import {
+  answerApproval,
+  branchSession,
+  createSession,
+  deleteFile,
+  getCompressionPlan,
+  getHistory,
+  interrupt,
+  searchPassages,
+  sendMessage,
+  writeFile,
+} from '@/api/endpoints'
+import type { Approval } from '@/api/types'
+import { type Asked, serve } from '../fetch'
+
+afterEach(() => vi.unstubAllGlobals())
+
+function recorded(): Asked[] {
+  const asked: Asked[] = []
+  serve(call => {
+    asked.push(call)
+    return [200, {}]
+  })
+  return asked
+}
+
+it('a change is JSON with a body, whatever it says; a read has none', async () => {
+  const asked = recorded()
+  await interrupt('s')
+  await createSession()
+  await branchSession('s', 'm', 'after')
+  await deleteFile('workspace/a b.txt', null)
+  await getHistory('s')
+  expect(asked.map(({ method, body }) => [method, body])).toEqual([
+    ['POST', {}],
+    ['POST', {}],
+    ['POST', { message_id: 'm', cut: 'after' }],
+    ['DELETE', {}],
+    ['GET', undefined],
+  ])
+  const types = asked.map(({ headers }) => headers.get('Content-Type'))
+  expect(types).toEqual([...Array(4).fill('application/json'), null])
+})
+
+it('names are encoded in the address, and numbers in its query', async () => {
+  const asked = recorded()
+  await getHistory('a/b ?')
+  await searchPassages('memory', 'tea & cake', 3)
+  await deleteFile('skills/tea/ü.md', '"v1"')
+  expect(asked.map(({ path }) => path)).toEqual([
+    '/api/sessions/a%2Fb%20%3F/history',
+    '/api/retrieval/search?query=tea%20%26%20cake&folder=memory&k=3&candidates=50',
+    '/api/files?path=skills%2Ftea%2F%C3%BC.md',
+  ])
+  expect(asked[2]?.headers.get('If-Match')).toBe('"v1"')
+})
+
+it('a file is written only over the version that is named', async () => {
+  const asked = recorded()
+  await writeFile('memory/a.md', 'text', 'absent')
+  await writeFile('memory/a.md', 'text', { match: 'W/"v1"' })
+  expect(asked.map(({ headers }) => [headers.get('If-None-Match'), headers.get('If-Match')])).toEqual([
+    ['*', null],
+    [null, '"v1"'],
+  ])
+})
+
+it('a message carries its key, so that sent twice it counts once', async () => {
+  const asked = recorded()
+  await sendMessage('s', { message: 'Hi', attachments: [], idempotency_key: 'k1' })
+  expect(asked[0]?.body).toEqual({ message: 'Hi', attachments: [], idempotency_key: 'k1' })
+})
+
+it('what only the page may say carries its secret, and other calls do not', async () => {
+  const asked = recorded()
+  await answerApproval({ id: 'a', hash: 'h' } as Approval, { decision: 'approve' })
+  await interrupt('s')
+  expect(asked.map(({ headers }) => headers.has('X-Miniclaw-Secret'))).toEqual([true, false])
+  expect(asked[0]?.body).toEqual({ decision: 'approve', hash: 'h' })
+})
+
+it('a call can be called off', async () => {
+  let signal: AbortSignal | undefined
+  serve(({ request }) => {
+    signal = request.signal
+    return new Promise(() => {})
+  })
+  const aborter = new AbortController()
+  void getCompressionPlan('s', aborter.signal)
+  await vi.waitFor(() => expect(signal).toBeDefined())
+  expect(signal?.aborted).toBe(false)
+  aborter.abort()
+  expect(signal?.aborted).toBe(true)
+})
+
+it('a refusal is an error with the code of the answer, and with that of its status where it has none', async () => {
+  serve(() => [409, { code: 'busy', message: 'It works.', etag: 'v2' }])
+  await expect(interrupt('s')).rejects.toMatchObject({
+    code: 'busy',
+    status: 409,
+    message: 'It works.',
+    body: { etag: 'v2' },
+  })
+  serve(() => new Response('<h1>Bad gateway</h1>', { status: 502 }))
+  await expect(interrupt('s')).rejects.toMatchObject({ code: 'http_502', status: 502 })
+})

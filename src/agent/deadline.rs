@@ -1,0 +1,102 @@
+//! The time limit of a run. The clock is paused while a person is asked.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+pub struct Deadline {
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Clone, Copy)]
+struct State {
+    deadline: Instant,
+    paused_since: Option<Instant>,
+}
+
+/// Pauses the deadline until it is dropped.
+pub struct Pause<'a>(&'a Deadline);
+
+impl Deadline {
+    pub fn new(limit: Duration) -> Self {
+        let deadline = Instant::now() + limit;
+        Self { state: Mutex::new(State { deadline, paused_since: None }), changed: Notify::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn pause(&self) -> Pause<'_> {
+        self.state().paused_since = Some(Instant::now());
+        self.changed.notify_one();
+        Pause(self)
+    }
+
+    /// Resolves when the time is over.
+    pub async fn over(&self) {
+        loop {
+            let State { deadline, paused_since } = *self.state();
+            let changed = self.changed.notified();
+            if paused_since.is_some() {
+                changed.await;
+                continue;
+            }
+            tokio::select! {
+                () = tokio::time::sleep_until(deadline) => {
+                    let now = *self.state();
+                    if now.paused_since.is_none() && now.deadline <= Instant::now() {
+                        return;
+                    }
+                }
+                () = changed => {}
+            }
+        }
+    }
+}
+
+impl Drop for Pause<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        if let Some(since) = state.paused_since.take() {
+            state.deadline += since.elapsed();
+        }
+        drop(state);
+        self.0.changed.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    #[tokio::test(start_paused = true)]
+    async fn waiting_for_a_person_pauses_the_deadline() {
+        let deadline = Deadline::new(MINUTE);
+        let started = Instant::now();
+        let work = async {
+            tokio::time::sleep(MINUTE / 2).await;
+            let pause = deadline.pause();
+            tokio::time::sleep(60 * MINUTE).await;
+            drop(pause);
+            tokio::time::sleep(60 * MINUTE).await;
+        };
+        tokio::select! {
+            () = work => panic!("the limit did not hold"),
+            () = deadline.over() => {}
+        }
+        assert_eq!(started.elapsed().as_secs(), (61 * MINUTE).as_secs());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_a_question_it_is_a_plain_limit() {
+        let (deadline, started) = (Deadline::new(MINUTE), Instant::now());
+        deadline.over().await;
+        assert_eq!(started.elapsed(), MINUTE);
+    }
+}

@@ -1,0 +1,66 @@
+//! Who asks, their tenant and what they may: the argument by which every handler reaches data. A handler cannot forget to
+//! check, because without a caller it has nothing to read.
+
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, StatusCode};
+use tokio_util::sync::CancellationToken;
+
+use crate::api::app::App;
+use crate::api::error::ApiError;
+use crate::engine::{Engine, Tenant, TenantId};
+
+/// Proves that a request comes from the page: only the page was given this secret.
+pub const SECRET_HEADER: HeaderName = HeaderName::from_static("x-miniclaw-secret");
+
+/// Who the guard found out is asking. Requests without a credential to a server that needs one have none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Identity {
+    pub tenant: TenantId,
+}
+
+pub struct Caller {
+    /// The sessions of the caller's tenant.
+    pub engine: Arc<Engine>,
+    /// Ends streams when the server stops.
+    pub stopping: CancellationToken,
+    is_page: bool,
+}
+
+impl Caller {
+    pub fn tenant(&self) -> &Arc<Tenant> {
+        self.engine.tenant()
+    }
+
+    /// Decisions of a person (approvals, trust, keys) count only from the page, which no command of the agent can read.
+    ///
+    /// # Errors
+    /// `no_secret` where the request does not carry the page's secret.
+    pub fn require_page(&self) -> Result<(), ApiError> {
+        if self.is_page {
+            return Ok(());
+        }
+        let message = "only the page of this server may answer; load it again if the server was started anew";
+        Err(ApiError::new(StatusCode::FORBIDDEN, "no_secret", message))
+    }
+}
+
+impl FromRequestParts<App> for Caller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        let identity = parts.extensions.get::<Identity>().ok_or_else(ApiError::signed_out)?;
+        let engine = app.tenants.open(&identity.tenant).await?;
+        Ok(Self { engine, stopping: app.stopping.clone(), is_page: has_secret(app, &parts.headers) })
+    }
+}
+
+fn has_secret(app: &App, headers: &HeaderMap) -> bool {
+    let mut given = headers.get_all(SECRET_HEADER).iter();
+    match (given.next(), given.next()) {
+        (Some(secret), None) => secret.to_str().is_ok_and(|secret| app.secret.is(secret)),
+        _ => false,
+    }
+}

@@ -1,0 +1,145 @@
+//! A place: a file or folder in one of the roots.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use super::{BadPath, RelPath, Root};
+
+/// A file or folder in a root. What reaches the program as text becomes a place once, where it enters; from then on the
+/// root, with what it allows, is known. On the wire, on disk and to the model a place is `root/path`. It says nothing about
+/// symlinks: the store opens it beneath a handle of the root's folder.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place {
+    /// The whole path, which begins with the name of the root.
+    text: RelPath,
+    root: Root,
+}
+
+impl Place {
+    /// Accepts `memory/MEMORY.md`, also with a leading `./`.
+    ///
+    /// # Errors
+    /// As [`RelPath::parse`]; [`BadPath::Outside`] for a path in none of the roots, and for a root itself.
+    pub fn parse(text: &str) -> Result<Self, BadPath> {
+        RelPath::parse(text)?.try_into()
+    }
+
+    /// The folder of a root.
+    pub fn of_root(root: Root) -> Self {
+        Self { text: RelPath::parse(root.name()).expect("the name of a root is a path"), root }
+    }
+
+    /// `name`, a single name that a folder listing gave, in this folder.
+    ///
+    /// # Errors
+    /// As [`RelPath::child`].
+    pub fn child(&self, name: &str) -> Result<Self, BadPath> {
+        Ok(Self { text: self.text.child(name)?, root: self.root })
+    }
+
+    pub fn root(&self) -> Root {
+        self.root
+    }
+
+    /// The path below the root; empty for the root itself.
+    pub fn path(&self) -> &str {
+        self.text.as_str().split_once('/').map_or("", |(_, below)| below)
+    }
+
+    /// The folder that it is in, below the root; `None` directly in the root.
+    pub fn folder(&self) -> Option<&str> {
+        self.path().rsplit_once('/').map(|(folder, _)| folder)
+    }
+
+    /// The path of the folder that it is in, with the root; empty for a root.
+    pub fn parent(&self) -> &str {
+        self.text.as_str().rsplit_once('/').map_or("", |(parent, _)| parent)
+    }
+
+    pub fn file_name(&self) -> &str {
+        self.text.file_name()
+    }
+
+    /// Whether it, or a folder above it, has a name that begins with a dot.
+    pub fn is_hidden(&self) -> bool {
+        self.path().split('/').any(|name| name.starts_with('.'))
+    }
+
+    pub fn as_str(&self) -> &str {
+        self.text.as_str()
+    }
+
+    pub fn rel_path(&self) -> &RelPath {
+        &self.text
+    }
+}
+
+impl TryFrom<RelPath> for Place {
+    type Error = BadPath;
+
+    fn try_from(text: RelPath) -> Result<Self, BadPath> {
+        let root = match text.as_str().split_once('/') {
+            Some((root, _)) => Root::parse(root),
+            None => (text.as_str() == Root::Snapshot.name()).then_some(Root::Snapshot),
+        };
+        match root {
+            Some(root) => Ok(Self { text, root }),
+            None => Err(BadPath::Outside(text.to_string())),
+        }
+    }
+}
+
+impl Serialize for Place {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn place_knows_its_root_and_the_path_below() {
+        for root in Root::ALL {
+            let place = Place::parse(&format!("./{root}//a/b.md")).unwrap();
+            assert_eq!((place.root(), place.path(), place.folder()), (root, "a/b.md", Some("a")));
+            assert_eq!((place.file_name(), place.to_string()), ("b.md", format!("{root}/a/b.md")));
+            assert_eq!(Place::of_root(root).child("a").unwrap().child("b.md").unwrap(), place);
+        }
+        let snapshot = Place::parse("SKILLS_SNAPSHOT.md").unwrap();
+        assert_eq!((snapshot.root(), snapshot.path(), snapshot.folder()), (Root::Snapshot, "", None));
+        assert!(
+            Place::parse("memory/.x/a.md").unwrap().is_hidden() && !Place::parse("memory/a.md").unwrap().is_hidden()
+        );
+    }
+
+    #[test]
+    fn what_is_in_no_root_is_no_place() {
+        for outside in
+            [".env", "config.yml", "sessions/a.json", "storage/x", "scratch/x", "memory", "skills2/x", "Memory/x"]
+        {
+            assert_eq!(Place::parse(outside), Err(BadPath::Outside(outside.to_owned())), "{outside}");
+        }
+        assert_eq!(Place::parse("SKILLS_SNAPSHOT.md/x"), Err(BadPath::Outside("SKILLS_SNAPSHOT.md/x".to_owned())));
+        assert_eq!(Place::parse("memory/../.env"), Err(BadPath::Climbs));
+    }
+
+    proptest! {
+        #[test]
+        fn any_place_is_parsed_from_its_text(text in "(workspace|memory|skills|knowledge|scratch)/\\PC{0,40}") {
+            if let Ok(place) = Place::parse(&text) {
+                prop_assert_eq!(Place::parse(place.as_str()), Ok(place.clone()));
+                prop_assert_eq!(format!("{}/{}", place.root(), place.path()), place.as_str());
+            }
+        }
+    }
+}

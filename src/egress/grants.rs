@@ -1,0 +1,225 @@
+//! The commands that may use the proxy now, each with its own credentials and a list of the hosts it tried to reach.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use sha2::{Digest, Sha256};
+use tokio_util::sync::CancellationToken;
+
+use crate::clock;
+use crate::domain::{EgressAttempt, EgressAttempts, EgressGrant};
+
+/// The user name of every grant; the password tells them apart.
+const USER: &str = "job";
+/// Hosts kept for each grant; nobody would read a longer list.
+const HOSTS: usize = 200;
+/// Bytes kept of a host's name. No name has more; what a command asks for may.
+const NAME: usize = 260;
+
+type Digest32 = [u8; 32];
+
+/// All grants, by the digest of their credentials: the time of a lookup reveals nothing about a secret.
+#[derive(Clone, Default)]
+pub struct EgressGrants {
+    known: Arc<Mutex<HashMap<Digest32, Arc<GrantState>>>>,
+}
+
+/// What the proxy knows of a command.
+#[derive(Default)]
+pub struct GrantState {
+    /// Cancelled when the grant ends; absent while it is suspended.
+    grant: Mutex<Option<CancellationToken>>,
+    asked: Mutex<AttemptLog>,
+}
+
+/// The hosts that a command asked for since the log was last taken.
+#[derive(Default)]
+struct AttemptLog {
+    hosts: BTreeMap<String, HostAttempts>,
+    more: u64,
+}
+
+/// What became of the attempts to reach a host. One under way is neither.
+#[derive(Clone, Copy, Default)]
+struct HostAttempts {
+    connected: bool,
+    refused: bool,
+}
+
+/// How an attempt to reach a host ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttemptOutcome {
+    Connected,
+    Refused,
+}
+
+impl GrantState {
+    fn granted() -> Self {
+        Self { grant: Mutex::new(Some(CancellationToken::new())), ..Self::default() }
+    }
+
+    /// The grant that is valid now: cancelled when it ends.
+    pub fn grant(&self) -> Option<CancellationToken> {
+        whole(&self.grant).clone()
+    }
+
+    /// An attempt begins. It is in the list from now on, also when its grant ends before it does.
+    pub fn begin(&self, host: &str) {
+        let mut asked = whole(&self.asked);
+        let host = short(host);
+        if asked.hosts.len() < HOSTS || asked.hosts.contains_key(host) {
+            asked.hosts.entry(host.to_owned()).or_default();
+        } else {
+            asked.more = asked.more.saturating_add(1);
+        }
+    }
+
+    pub fn end(&self, host: &str, attempt: AttemptOutcome) {
+        if let Some(attempts) = whole(&self.asked).hosts.get_mut(short(host)) {
+            match attempt {
+                AttemptOutcome::Connected => attempts.connected = true,
+                AttemptOutcome::Refused => attempts.refused = true,
+            }
+        }
+    }
+
+    fn take(&self) -> EgressAttempts {
+        let AttemptLog { hosts, more } = std::mem::take(&mut *whole(&self.asked));
+        let contacts = hosts.into_iter().flat_map(|(host, attempts)| {
+            let connected = attempts.connected.then(|| EgressAttempt { host: host.clone(), refused: false });
+            let refused = (attempts.refused || !attempts.connected).then_some(EgressAttempt { host, refused: true });
+            connected.into_iter().chain(refused)
+        });
+        EgressAttempts { hosts: contacts.collect(), more }
+    }
+}
+
+fn short(host: &str) -> &str {
+    &host[..host.floor_char_boundary(NAME)]
+}
+
+/// Dropping it makes its credentials void and closes what it opened.
+struct IssuedGrant {
+    grants: EgressGrants,
+    holder: Arc<GrantState>,
+    key: Digest32,
+    secret: String,
+    port: u16,
+}
+
+impl EgressGrants {
+    pub fn give(&self, port: u16) -> Box<dyn EgressGrant> {
+        let secret = clock::new_secret();
+        let (key, holder) = (digest(&format!("{USER}:{secret}")), Arc::new(GrantState::granted()));
+        whole(&self.known).insert(key, holder.clone());
+        Box::new(IssuedGrant { grants: self.clone(), holder, key, secret, port })
+    }
+
+    /// Whose credentials these are, also while the grant is suspended.
+    pub fn holder(&self, credentials: &str) -> Option<Arc<GrantState>> {
+        whole(&self.known).get(&digest(credentials)).cloned()
+    }
+}
+
+impl EgressGrant for IssuedGrant {
+    fn port(&self) -> u16 {
+        self.port
+    }
+
+    fn proxy(&self) -> String {
+        format!("http://{USER}:{}@127.0.0.1:{}", self.secret, self.port)
+    }
+
+    fn suspend(&self) {
+        if let Some(grant) = whole(&self.holder.grant).take() {
+            grant.cancel();
+        }
+    }
+
+    fn resume(&self) {
+        whole(&self.holder.grant).get_or_insert_default();
+    }
+
+    fn take_attempts(&self) -> EgressAttempts {
+        self.holder.take()
+    }
+}
+
+impl Drop for IssuedGrant {
+    fn drop(&mut self) {
+        whole(&self.grants.known).remove(&self.key);
+        self.suspend();
+    }
+}
+
+fn digest(text: &str) -> Digest32 {
+    Sha256::digest(text).into()
+}
+
+/// Maps and sets are whole between any two operations on them.
+fn whole<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grant_is_void_after_its_command_ended() {
+        let grants = EgressGrants::default();
+        let (one, other) = (grants.give(1), grants.give(1));
+        let credentials = |pass: &dyn EgressGrant| {
+            let proxy = pass.proxy();
+            proxy.strip_prefix("http://").and_then(|rest| rest.split_once('@')).unwrap().0.to_owned()
+        };
+        let (first, second) = (credentials(one.as_ref()), credentials(other.as_ref()));
+        assert_ne!(first, second);
+        let holder = grants.holder(&first).unwrap();
+        for _ in 0..2 {
+            holder.begin("example.com");
+            holder.end("example.com", AttemptOutcome::Connected);
+        }
+        let grant = holder.grant().unwrap();
+        assert_eq!(one.take_attempts().hosts, [EgressAttempt { host: "example.com".to_owned(), refused: false }]);
+        assert!(one.take_attempts().is_empty(), "they are told once");
+        assert!(other.take_attempts().is_empty() && grants.holder("job:guess").is_none());
+        drop(one);
+        assert!(grants.holder(&first).is_none() && grant.is_cancelled() && holder.grant().is_none());
+        assert!(grants.holder(&second).is_some());
+    }
+
+    #[test]
+    fn suspended_grant_resumes_with_a_new_token() {
+        let grants = EgressGrants::default();
+        let pass = grants.give(1);
+        let holder = whole(&grants.known).values().next().unwrap().clone();
+        let first = holder.grant().unwrap();
+        pass.resume();
+        assert!(!first.is_cancelled(), "to resume what goes on changes nothing");
+        pass.suspend();
+        assert!(first.is_cancelled() && holder.grant().is_none());
+        pass.resume();
+        assert!(first.is_cancelled() && !holder.grant().unwrap().is_cancelled());
+    }
+
+    #[test]
+    fn every_attempt_is_listed_and_the_list_is_bounded() {
+        let grants = EgressGrants::default();
+        let pass = grants.give(1);
+        let holder = whole(&grants.known).values().next().unwrap().clone();
+        holder.begin("cut.test");
+        holder.begin("no.test");
+        holder.end("no.test", AttemptOutcome::Refused);
+        holder.begin(&"x".repeat(9_000));
+        let told: Vec<(usize, bool)> =
+            pass.take_attempts().hosts.iter().map(|contact| (contact.host.len(), contact.refused)).collect();
+        assert_eq!(told, [("cut.test".len(), true), ("no.test".len(), true), (NAME, true)]);
+        // One that ends after its list was taken is not in the next one.
+        holder.end("cut.test", AttemptOutcome::Connected);
+        assert!(pass.take_attempts().is_empty());
+        (0..HOSTS + 7).for_each(|number| holder.begin(&format!("{number}.test")));
+        let many = pass.take_attempts();
+        assert_eq!((many.hosts.len(), many.more), (HOSTS, 7));
+    }
+}

@@ -1,0 +1,271 @@
+//! The tenants that are in memory. A tenant is opened when somebody asks for it, and let go when nobody has used it for a
+//! while; the owner of a server for one person stays.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::runtime::Runtime;
+use super::tenant::Tenant;
+use super::{Engine, EngineError, blocking, starter};
+use crate::store::{Home, StoreError, is_unused};
+
+/// How long a tenant that nobody uses stays in memory.
+const IDLE: Duration = Duration::from_secs(10 * 60);
+
+/// Names a tenant: 1 to 64 of `a-z`, `0-9`, `-` and `_`, so that it is the name of a folder everywhere.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TenantId(String);
+
+impl TenantId {
+    /// The person of a server that serves one person.
+    pub fn owner() -> Self {
+        Self("owner".to_owned())
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
+        ((1..=64).contains(&text.len()) && text.chars().all(fits)).then(|| Self(text.to_owned()))
+    }
+}
+
+impl fmt::Display for TenantId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Where the homes of the tenants are.
+pub enum Homes {
+    /// One home, which is the owner's.
+    Single(Home),
+    /// A folder with a home for each tenant, made from the starter files when the tenant is first opened.
+    Each(PathBuf),
+}
+
+pub struct TenantRegistry {
+    runtime: Arc<Runtime>,
+    homes: Homes,
+    /// One slot for each tenant that was asked for. The lock is never held across I/O.
+    slots: Mutex<HashMap<TenantId, Arc<Slot>>>,
+}
+
+/// A place for one tenant. Its lock is held while the tenant is opened or let go, so that a home has one owner at a time.
+#[derive(Default)]
+struct Slot {
+    state: tokio::sync::Mutex<SlotState>,
+}
+
+#[derive(Default)]
+struct SlotState {
+    /// Opened once and kept, so that no other process can take the home of a tenant that was let go.
+    home: Option<Home>,
+    opened: Option<Opened>,
+}
+
+struct Opened {
+    engine: Arc<Engine>,
+    used_at: Instant,
+}
+
+impl SlotState {
+    /// The tenant that is here, used now.
+    fn used(&mut self) -> Option<Arc<Engine>> {
+        let opened = self.opened.as_mut()?;
+        opened.used_at = Instant::now();
+        Some(opened.engine.clone())
+    }
+}
+
+impl TenantRegistry {
+    pub fn new(runtime: Arc<Runtime>, homes: Homes) -> Arc<Self> {
+        Arc::new(Self { runtime, homes, slots: Mutex::default() })
+    }
+
+    pub fn runtime(&self) -> &Arc<Runtime> {
+        &self.runtime
+    }
+
+    fn slots(&self) -> MutexGuard<'_, HashMap<TenantId, Arc<Slot>>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The tenant, opened when it is not in memory. Those who ask meanwhile wait for the same opening, and nobody waits for
+    /// that of another tenant.
+    ///
+    /// # Errors
+    /// [`EngineError::NoTenant`] for one that this server has no home for; otherwise when its home cannot be used.
+    pub async fn open(self: &Arc<Self>, id: &TenantId) -> Result<Arc<Engine>, EngineError> {
+        if matches!(self.homes, Homes::Single(_)) && *id != TenantId::owner() {
+            return Err(EngineError::NoTenant(id.clone()));
+        }
+        let slot = self.slots().entry(id.clone()).or_default().clone();
+        if let Ok(mut state) = slot.state.try_lock()
+            && let Some(engine) = state.used()
+        {
+            return Ok(engine);
+        }
+        let (registry, id) = (self.clone(), id.clone());
+        // A task of its own: a client that disconnects must not stop an opening half-way.
+        let opening = tokio::spawn(async move {
+            let mut state = slot.state.lock().await;
+            if let Some(engine) = state.used() {
+                return Ok(engine);
+            }
+            let home = match &state.home {
+                Some(home) => home.clone(),
+                None => state.home.insert(registry.home(&id).await?).clone(),
+            };
+            let engine = Tenant::open(registry.runtime.clone(), home).await?;
+            state.opened = Some(Opened { engine: engine.clone(), used_at: Instant::now() });
+            Ok(engine)
+        });
+        opening.await.map_err(|_| EngineError::Internal("the opening of a home was cut off"))?
+    }
+
+    async fn home(&self, id: &TenantId) -> Result<Home, EngineError> {
+        let folder = match &self.homes {
+            Homes::Single(home) => return Ok(home.clone()),
+            Homes::Each(folder) => folder.join(&id.0),
+        };
+        blocking(move || {
+            if is_unused(&folder) {
+                starter::fill(&folder)
+                    .map_err(|source| StoreError::Io { doing: format!("making {}", folder.display()), source })?;
+            }
+            Home::open(&folder)
+        })
+        .await
+    }
+
+    /// The tenants that are in memory now.
+    pub fn in_memory(&self) -> Vec<Arc<Engine>> {
+        let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
+        let engines = slots.iter().filter_map(|slot| Some(slot.state.try_lock().ok()?.opened.as_ref()?.engine.clone()));
+        engines.collect()
+    }
+
+    /// Lets go who has been idle for long, from time to time, until the registry is dropped.
+    pub fn sweep_regularly(self: &Arc<Self>) {
+        if matches!(self.homes, Homes::Single(_)) {
+            return;
+        }
+        let registry = Arc::downgrade(self);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(IDLE / 10).await;
+                let Some(registry) = registry.upgrade() else { break };
+                registry.sweep().await;
+            }
+        });
+    }
+
+    /// Lets go the tenants that nobody has used for [`IDLE`]. One that somebody holds, has sessions in memory, or is followed
+    /// is in use.
+    async fn sweep(&self) {
+        let slots: Vec<(TenantId, Arc<Slot>)> =
+            self.slots().iter().map(|(id, slot)| (id.clone(), slot.clone())).collect();
+        for (id, slot) in slots {
+            // Who is being opened is in use.
+            let Ok(mut state) = slot.state.try_lock() else { continue };
+            let is_over = |opened: &mut Opened| {
+                opened.used_at.elapsed() >= IDLE && Arc::strong_count(&opened.engine) == 1 && opened.engine.is_idle()
+            };
+            if let Some(Opened { engine, .. }) = state.opened.take_if(is_over) {
+                engine.shut_down().await;
+                tracing::debug!(tenant = %id, "let go");
+            }
+        }
+    }
+
+    /// Stops all runs of all tenants and writes everything, then stops what the process shares.
+    pub async fn shut_down(&self) {
+        let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();
+        let closing = slots.iter().map(|slot| async {
+            // The engine stays where it is: it refuses what comes from now on, and nobody opens the home again.
+            let engine = slot.state.lock().await.opened.as_ref().map(|opened| opened.engine.clone());
+            if let Some(engine) = engine {
+                engine.shut_down().await;
+            }
+        });
+        futures_util::future::join_all(closing).await;
+        self.runtime.models.stop().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Environment};
+    use crate::domain::{Place, SessionId};
+    use crate::store::Expect;
+
+    async fn registry(folder: &std::path::Path) -> Arc<TenantRegistry> {
+        std::fs::write(folder.join("config.yml"), "embedding: {provider: none}\nfind_local_models: false\n").unwrap();
+        let environment = Environment::load(folder, std::iter::empty()).unwrap();
+        let config = Config::load(folder, &environment).unwrap();
+        let runtime = Runtime::start(config, folder, 0).await.unwrap();
+        TenantRegistry::new(runtime, Homes::Each(folder.join("people")))
+    }
+
+    fn id(text: &str) -> TenantId {
+        TenantId::parse(text).unwrap()
+    }
+
+    #[test]
+    fn tenant_id_is_a_plain_folder_name() {
+        for bad in ["", ".", "..", "a/b", "A", "a b", "ä", "a\0", &"x".repeat(65)] {
+            assert_eq!(TenantId::parse(bad), None, "{bad:?}");
+        }
+        assert!(TenantId::parse("ann-2_b").is_some() && TenantId::parse(&"x".repeat(64)).is_some());
+    }
+
+    #[tokio::test]
+    async fn tenants_share_nothing_but_the_runtime() {
+        let folder = tempfile::tempdir().unwrap();
+        let registry = registry(folder.path()).await;
+        let (ann, bob) = (registry.open(&id("ann")).await.unwrap(), registry.open(&id("bob")).await.unwrap());
+        let again = registry.open(&id("ann")).await.unwrap();
+        assert!(Arc::ptr_eq(&ann, &again) && !Arc::ptr_eq(&ann, &bob));
+        assert!(Arc::ptr_eq(&ann.tenant().runtime, &bob.tenant().runtime));
+
+        let session = SessionId::parse(&ann.create("Hers").await.unwrap().id).unwrap();
+        let note = Place::parse("memory/hers.md").unwrap();
+        ann.tenant().documents.save(&note, "Hers alone.".into(), Expect::Absent).await.unwrap();
+        assert_eq!(ann.list().await.unwrap().len(), 1);
+        assert!(bob.list().await.unwrap().is_empty());
+        assert!(matches!(bob.view(&session).await, Err(EngineError::NoSession(_))));
+        assert!(bob.tenant().home.read_bytes(&note).is_err());
+        assert!(bob.tenant().hub.last() < ann.tenant().hub.last(), "she was told, he was not");
+        registry.shut_down().await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn idle_tenant_is_let_go_and_opened_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let registry = registry(folder.path()).await;
+        let ann = registry.open(&id("ann")).await.unwrap();
+        ann.create("Kept").await.unwrap();
+        let first = ann.tenant().hub.boot().to_owned();
+        tokio::time::advance(IDLE).await;
+        registry.sweep().await;
+        assert_eq!(registry.in_memory().len(), 1, "somebody holds her");
+        drop(ann);
+        registry.open(&id("ann")).await.unwrap();
+        registry.sweep().await;
+        assert_eq!(registry.in_memory().len(), 1, "she was used just now");
+        tokio::time::advance(IDLE).await;
+        while !registry.in_memory().is_empty() {
+            registry.sweep().await;
+            tokio::task::yield_now().await;
+        }
+        let again = registry.open(&id("ann")).await.unwrap();
+        assert_eq!(again.list().await.unwrap().len(), 1);
+        assert_ne!(again.tenant().hub.boot(), first, "it is another opening");
+        registry.shut_down().await;
+    }
+}

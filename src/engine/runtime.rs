@@ -1,0 +1,107 @@
+//! What the process has once, whatever number of people it serves.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::catalogue::ModelCatalogue;
+use super::embedder::Embedders;
+use super::local_model::{LocalModel, LocalModelFiles};
+use super::models::EMBEDDED;
+use crate::config::Config;
+use crate::egress::{Guard, Proxy, system_lookup};
+use crate::extraction::Extractor;
+use crate::provider::{Endpoint, find_local};
+use crate::sandbox::{Interpreter, Sandbox, SandboxConfig};
+use crate::tokens::Counter;
+
+pub struct Runtime {
+    pub config: Config,
+    pub sandbox: Sandbox,
+    /// The Python that `python_repl` runs; absent where this machine has none.
+    pub python: Option<Interpreter>,
+    pub extractor: Extractor,
+    pub embedders: Arc<Embedders>,
+    pub tokens: Arc<Counter>,
+    pub models: Arc<ModelCatalogue>,
+    /// The port this server listens on. No tool may connect to it.
+    pub own_port: u16,
+}
+
+impl Runtime {
+    /// `home` is the home of the server: the embedded model keeps its cache there.
+    ///
+    /// # Errors
+    /// When the egress proxy cannot listen.
+    pub async fn start(config: Config, home: &Path, own_port: u16) -> io::Result<Arc<Self>> {
+        // Commands may reach nothing on this machine or its network, whatever fetch_url may reach.
+        let egress_proxy = Proxy::start(Guard::new(&[]), system_lookup()).await?;
+        let sandbox = Sandbox::new(SandboxConfig::new(config.sandbox)).with_egress_proxy(Arc::new(egress_proxy));
+        let embedders = Embedders::new(config.embedding.clone(), tokio::runtime::Handle::current());
+        let python = Interpreter::python(&std::env::var_os("PATH").unwrap_or_default());
+        if python.is_none() {
+            tracing::warn!("no python3 was found, so there is no python_repl");
+        }
+        Ok(Arc::new(Self {
+            python,
+            extractor: Extractor::new(sandbox.clone()),
+            embedders: Arc::new(embedders.with_rerank(config.rerank.clone())),
+            tokens: Arc::new(Counter::new()),
+            models: Arc::new(ModelCatalogue::new(embedded_model(&config, home, &sandbox))),
+            sandbox,
+            config,
+            own_port,
+        }))
+    }
+
+    /// Fills the catalogue with the configured models, and looks meanwhile for those that run on this machine.
+    pub fn find_models(self: &Arc<Self>) {
+        let config = &self.config;
+        if let Some(model) = &config.fallback {
+            self.models.set_fallback(model.clone());
+        }
+        if config.wanted.as_deref() == Some(EMBEDDED) {
+            return self.set_models(&[]);
+        }
+        self.set_models(&config.endpoints);
+        if config.find_local {
+            let runtime = self.clone();
+            tokio::spawn(async move { runtime.add_found_models().await });
+        }
+    }
+
+    async fn add_found_models(&self) {
+        let config = &self.config;
+        let found = find_local().await.into_iter().map(|mut endpoint| {
+            config.seeing.mark(&mut endpoint);
+            (endpoint, "found on this machine".to_owned())
+        });
+        let mut all = config.endpoints.clone();
+        all.extend(found);
+        if let Some(wanted) = &config.wanted {
+            match all.iter().position(|(endpoint, _)| endpoint.model == *wanted) {
+                Some(place) => all[..=place].rotate_right(1),
+                None => tracing::warn!(wanted, "default_model is none of the models there are; using the first"),
+            }
+        }
+        self.set_models(&all);
+    }
+
+    fn set_models(&self, endpoints: &[(Endpoint, String)]) {
+        if let Err(error) = self.models.set(endpoints) {
+            tracing::error!(%error, "the configured model cannot be used");
+        }
+    }
+}
+
+fn embedded_model(config: &Config, home: &Path, sandbox: &Sandbox) -> Option<LocalModel> {
+    let embedded = &config.embedded;
+    let files = LocalModelFiles {
+        program: embedded.program.clone(),
+        weights: embedded.weights.clone(),
+        cache: home.join("storage/model"),
+        threads: embedded.threads,
+        context_window: embedded.context_window,
+    };
+    files.program.is_file().then(|| LocalModel::new(files, sandbox.clone()))
+}

@@ -1,0 +1,45 @@
+//! The files that a new home begins with, embedded in the program.
+
+use std::io;
+use std::path::Path;
+
+use rust_embed::RustEmbed;
+
+use crate::domain::Place;
+use crate::store::{PlacedFile, place};
+
+#[derive(RustEmbed)]
+#[folder = "starter"]
+struct Starter;
+
+/// The files of the skills that come with the program.
+pub fn skills() -> Vec<(Place, Vec<u8>)> {
+    let files = Starter::iter().filter_map(|path| {
+        let path = Place::parse(&path).ok().filter(|path| path.root().is_pinned())?;
+        let file = Starter::get(path.as_str())?;
+        Some((path, file.data.into_owned()))
+    });
+    files.collect()
+}
+
+/// Puts the starter files into `home`, and never over a file that is there; returns how many were made.
+///
+/// # Errors
+/// When a file cannot be written; the error names it.
+pub fn fill(home: &Path) -> io::Result<usize> {
+    let mut made = 0;
+    let mut put = |path: &str, bytes: &[u8]| -> io::Result<()> {
+        let placed = place(home, path, bytes)
+            .map_err(|error| io::Error::new(error.kind(), format!("making {}: {error}", home.join(path).display())))?;
+        made += usize::from(placed == PlacedFile::Made);
+        Ok(())
+    };
+    for path in Starter::iter() {
+        if let Some(file) = Starter::get(&path) {
+            put(&path, &file.data)?;
+        }
+    }
+    put("config.example.yml", include_bytes!("../../config.example.yml"))?;
+    put(".env.example", include_bytes!("../../.env.example"))?;
+    Ok(made)
+}

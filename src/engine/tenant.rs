@@ -1,0 +1,238 @@
+//! What one person has: a home with everything that works on it. Nothing of one tenant is reachable from another.
+
+use std::sync::Arc;
+
+use super::approvals::Approvals;
+use super::documents::{Documents, Listeners};
+use super::hub::Hub;
+use super::models::Models;
+use super::runtime::Runtime;
+use super::skills::Skills;
+use super::watch::{self, FileAuthors};
+use super::{Engine, EngineError, Notice, Runs, blocking, starter};
+use crate::config::Config;
+use crate::domain::{EmbedError, Root, Session};
+use crate::engine::embedder::Embedders;
+use crate::extraction::Extractor;
+use crate::library::{self, IndexStorage, Library};
+use crate::prompt::history::VisionSupport;
+use crate::prompt::request::{NextRequest, RequestLimits, RequestSources};
+use crate::sandbox::Level;
+use crate::store::{Claim, Home, OwnedHome, SessionLog, Tree};
+use crate::tools::{
+    CommandEnvironment, Editor, FetchConfig, FetchUrl, FileTool, Policy, PythonRepl, ReadFile, SearchTool, Terminal,
+    Tool, ToolSet,
+};
+
+pub struct Tenant {
+    pub runtime: Arc<Runtime>,
+    pub home: Home,
+    pub log: SessionLog,
+    pub tree: Tree,
+    /// Proves that this server owns the home.
+    pub claim: Claim,
+    pub hub: Arc<Hub>,
+    pub models: Arc<Models>,
+    /// The tools that every session of this home has.
+    pub home_tools: ToolSet,
+    /// memory/, searched.
+    pub memory: Arc<Library>,
+    /// knowledge/, searched.
+    pub knowledge: Arc<Library>,
+    pub policy: Arc<Policy>,
+    pub editor: Editor,
+    pub documents: Documents,
+    /// Who wrote which version of a file.
+    pub authors: Arc<FileAuthors>,
+    pub runs: Runs,
+    pub approvals: Approvals,
+    pub skills: Arc<Skills>,
+    /// Warnings about this home and how commands run in it.
+    pub problems: Vec<String>,
+}
+
+impl Tenant {
+    /// Puts everything together that works on a home, settles what a crash left open, and follows the files from now on.
+    ///
+    /// # Errors
+    /// When the home belongs to another server by now, or its sessions cannot be read.
+    pub async fn open(runtime: Arc<Runtime>, home: Home) -> Result<Arc<Engine>, EngineError> {
+        let hub = Arc::new(Hub::new());
+        let libraries = Libraries::of(&runtime, &home);
+        let (memory, knowledge) = (libraries.of_root(Root::Memory), libraries.of_root(Root::Knowledge));
+        for library in [&memory, &knowledge] {
+            let (hub, folder) = (hub.clone(), library.folder());
+            library.on_progress(move |progress| hub.notice(Notice::IndexChanged { folder, progress }));
+        }
+        let authors = Arc::new(FileAuthors::default());
+        let (store, unsettled) = OwnedHome::claim(home.clone()).await?;
+        let editor = Documents::editor(&store, &authors, [&memory, &knowledge]);
+        let skills: Arc<Skills> = Arc::default();
+        let home_tools = home_tools(&runtime, &home, &editor, [&memory, &knowledge]);
+        let models = models(&runtime, &home, &hub, &home_tools);
+        let listeners = Listeners {
+            authors: authors.clone(),
+            libraries: [memory.clone(), knowledge.clone()],
+            skills: skills.clone(),
+            hub: hub.clone(),
+            models: models.clone(),
+        };
+        let documents = Documents::new(store.clone(), listeners);
+        let OwnedHome { log, tree, claim, .. } = store;
+        let tenant = Arc::new(Self {
+            policy: Arc::new(runtime.config.policy.clone()),
+            problems: problems(&runtime, &home),
+            runtime,
+            home,
+            log,
+            tree,
+            claim,
+            hub,
+            models,
+            home_tools,
+            memory,
+            knowledge,
+            editor,
+            documents,
+            authors,
+            runs: Runs::default(),
+            approvals: Approvals::default(),
+            skills,
+        });
+        tenant.read_skills().await?;
+        let engine = Engine::new(tenant.clone());
+        let repaired = engine.recover(unsettled).await?;
+        if repaired > 0 {
+            tracing::warn!(sessions = repaired, "closed what a crash had left open");
+        }
+        watch::start(&engine);
+        tenant.index_memory();
+        Ok(engine)
+    }
+
+    /// The tools of the next exchange of this session.
+    pub fn tools(&self, _: &Session) -> ToolSet {
+        self.home_tools.clone()
+    }
+
+    async fn read_skills(&self) -> Result<(), EngineError> {
+        if let Err(error) = self.tree.begin_trusting(self.claim, starter::skills()).await {
+            tracing::error!(%error, "which skills are trusted could not be kept; those that are not known are asked about");
+        }
+        let (home, skills) = (self.home.clone(), self.skills.clone());
+        blocking(move || {
+            if let Err(error) = skills.scan(&home) {
+                tracing::error!(%error, "the skills could not be read; the server runs without them");
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Indexes memory, so that the first question finds it so and, in RAG mode, the embedding model loaded.
+    fn index_memory(&self) {
+        let (memory, home) = (self.memory.clone(), self.home.clone());
+        tokio::task::spawn_blocking(move || {
+            if home.settings().rag_mode {
+                memory.warm();
+            } else if let Err(error) = memory.follow() {
+                tracing::warn!(%error, "memory could not be indexed");
+            }
+            if let Err(error) = home.records().sweep() {
+                tracing::warn!(%error, "old requests could not be let go");
+            }
+        });
+    }
+}
+
+/// Makes the libraries of a home.
+pub struct Libraries<'a> {
+    pub config: &'a Config,
+    pub home: &'a Home,
+    pub embedders: &'a Arc<Embedders>,
+    pub extractor: &'a Extractor,
+}
+
+impl<'a> Libraries<'a> {
+    fn of(runtime: &'a Runtime, home: &'a Home) -> Self {
+        Self { config: &runtime.config, home, embedders: &runtime.embedders, extractor: &runtime.extractor }
+    }
+
+    /// The index of memory/ is made anew at each start, because memory/ is small and changes often; that of knowledge/ is
+    /// kept.
+    pub fn of_root(&self, root: Root) -> Arc<Library> {
+        let keep = if root == Root::Memory { IndexStorage::InMemory } else { IndexStorage::OnDisk };
+        let (embedders, tokens) = (self.embedders.clone(), self.embedders.clone());
+        let none = || EmbedError::Missing("no weights, and no service is configured".to_owned());
+        let settings = library::Settings {
+            root,
+            keep,
+            limits: self.config.retrieval.limits,
+            ranking: self.config.retrieval.ranking,
+            embedder: Arc::new(move || embedders.get()?.ok_or_else(none)),
+            tokens: Arc::new(move || tokens.tokens()),
+            extractor: self.extractor.clone(),
+        };
+        Arc::new(Library::new(self.home.clone(), settings))
+    }
+}
+
+fn home_tools(runtime: &Runtime, home: &Home, editor: &Editor, [memory, knowledge]: [&Arc<Library>; 2]) -> ToolSet {
+    // Commands may look at what read_file may, at documents only when they ask, and at nothing else of the home.
+    let folder = |root: Root| home.path().join(root.name());
+    let environment = CommandEnvironment {
+        sandbox: runtime.sandbox.clone(),
+        scratch: home.scratch(),
+        readable: Root::ALL.into_iter().filter(|root| !root.is_outside_text()).map(folder).collect(),
+        knowledge: folder(Root::Knowledge),
+    };
+    let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+    if !runtime.sandbox.exposes(home.path()) {
+        tools.push(Arc::new(Terminal::new(environment.clone())));
+        if let Some(python) = &runtime.python {
+            tools.push(Arc::new(PythonRepl::new(environment, python.clone())));
+        }
+    }
+    let fetch = FetchConfig::new(runtime.config.fetch_allow_hosts.clone(), runtime.extractor.clone());
+    tools.push(Arc::new(FetchUrl::new(FetchConfig { own_port: Some(runtime.own_port), ..fetch })));
+    tools.push(Arc::new(ReadFile::new(home.clone())));
+    tools.push(Arc::new(SearchTool::knowledge(knowledge.clone())));
+    tools.push(Arc::new(SearchTool::memory(memory.clone())));
+    for tool in [FileTool::create, FileTool::edit, FileTool::delete] {
+        tools.push(Arc::new(tool(editor.clone())));
+    }
+    ToolSet::new(tools)
+}
+
+fn models(runtime: &Runtime, home: &Home, hub: &Arc<Hub>, tools: &ToolSet) -> Arc<Models> {
+    let (home, tools, tokens) = (home.clone(), tools.clone(), runtime.tokens.clone());
+    let context_window = runtime.config.embedded.context_window;
+    let shared_prefix = move || {
+        let retrieved = home.settings().rag_mode;
+        let limits =
+            RequestLimits { context_window, sight: VisionSupport::Blind, tools: tools.specs(), tokens: &tokens };
+        let sources = RequestSources { home: &home, session: None, hits: retrieved.then_some(&[]) };
+        NextRequest::assemble(sources, &limits).request
+    };
+    Models::new(runtime.models.clone(), hub.clone(), Box::new(shared_prefix))
+}
+
+/// What a person should know about this home and how commands run in it.
+fn problems(runtime: &Runtime, home: &Home) -> Vec<String> {
+    let mut problems = home.troubles();
+    if runtime.sandbox.exposes(home.path()) {
+        problems.push(
+            "The home lies below a folder of the system that every command may read, with its .env and sessions: \
+             terminal and python_repl are left out. Move the home, for example to your own folder."
+                .to_owned(),
+        );
+    }
+    if runtime.config.sandbox == Level::Off {
+        problems.push("The sandbox is off: tools run with all your rights.".to_owned());
+    }
+    if let Some(weakness) = runtime.sandbox.weakness(&home.scratch()) {
+        tracing::warn!("{weakness}");
+        problems.push(weakness);
+    }
+    problems
+}

@@ -1,0 +1,367 @@
+//! The chunk index: chunks and the files they come from in a tantivy index, in memory or on disk.
+//!
+//! A file is one document with its state, and one document for each of its chunks. A commit is atomic: after a crash
+//! the index is what the last commit left.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tantivy::directory::MmapDirectory;
+use tantivy::schema::{
+    Field, IndexRecordOption, STORED, STRING, Schema, TantivyDocument, TextFieldIndexing, TextOptions, Value,
+};
+use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Term};
+
+use super::analyse::Analyser;
+use super::chunk::Unit;
+use super::extract::Unreadable;
+use super::lexical::Snapshot;
+use super::places::{CurrentChunk, Edit, Place, Position};
+use super::prepared::{PackedUnit, PreparedChunk, json, script_number};
+use super::span::{self, WindowLimit};
+use crate::domain::FileStamp;
+
+/// What the writer may hold before it writes a segment, in bytes; tantivy's least.
+const WRITER_MEMORY: usize = 15_000_000;
+
+/// Where one document of the index keeps what.
+#[derive(Clone, Copy)]
+pub(super) struct Fields {
+    /// The home path, of files and of their chunks.
+    pub path: Field,
+    /// One fixed term, to find all files.
+    kind: Field,
+    /// A [`FileState`] as JSON.
+    file: Field,
+    /// A [`StoredChunk`] as JSON.
+    chunk: Field,
+    /// The terms of a chunk.
+    pub words: Field,
+    /// Its characters of scripts without blanks.
+    pub characters: Field,
+    /// How many terms a chunk has.
+    length: Field,
+    /// The key of its vector.
+    key: Field,
+    /// The file's number, and the chunk's order in the file.
+    order: Field,
+    /// Three values a unit, see [`PackedUnit`].
+    units: Field,
+    /// The sum of the lengths of the windows around its fresh units, in [`WINDOW_PARTS`] of a term.
+    windows: Field,
+    /// Its [`Script`], as a number.
+    script: Field,
+}
+
+const FILE: &str = "file";
+/// What tantivy calls the tokenizer that cuts at blanks and does nothing else.
+const AT_BLANKS: &str = "whitespace";
+/// Lengths are kept as whole numbers of such parts: their sum is then the same in any order.
+pub(super) const WINDOW_PARTS: f64 = 1024.0;
+/// The bits of an order that tell the chunks of a file apart.
+pub(super) const WITHIN_FILE: u64 = 0xff_ffff;
+/// The order of a file's own document; those of its chunks follow.
+const FILES_OWN: u32 = 0;
+
+/// What the index knows about a file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FileState {
+    pub path: String,
+    /// Differs when the file may have changed.
+    pub stamp: FileStamp,
+    /// MD5 of the content, in hexadecimal: a change detector, not a protection.
+    pub content: String,
+    /// Its chunks, in their order.
+    pub(super) places: Arc<[Place]>,
+    /// Why the file could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<Unreadable>,
+}
+
+/// A chunk with everything that is shown of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoredChunk {
+    pub id: String,
+    pub source: String,
+    pub title: String,
+    pub heading: String,
+    /// Kept in the file's [`Place`]s, as the lines are: an edit moves all chunks that follow.
+    #[serde(skip)]
+    pub range: std::ops::Range<usize>,
+    /// Absent where the file is not the text it was read as.
+    #[serde(skip)]
+    pub lines: Option<(u32, u32)>,
+    pub tokens: u32,
+    pub text: String,
+    /// For the index; not stored with the chunk.
+    #[serde(skip)]
+    pub units: Vec<Unit>,
+}
+
+impl StoredChunk {
+    /// What is indexed and embedded: where it stands, then what it says.
+    pub fn indexed(&self) -> String {
+        format!("{}\n{}", self.head(), self.text)
+    }
+
+    pub(super) fn head(&self) -> String {
+        let Self { title, heading, .. } = self;
+        if heading.is_empty() {
+            title.clone()
+        } else if heading.strip_prefix(title.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(" › "))
+        {
+            heading.clone()
+        } else {
+            format!("{title} › {heading}")
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum IndexError {
+    /// Made by another version or with other settings: to be made anew.
+    #[error("the index was made with other settings")]
+    Outdated,
+    #[error("the index failed: {0}")]
+    Index(#[from] tantivy::TantivyError),
+}
+
+pub struct ChunkIndex {
+    index: Index,
+    reader: IndexReader,
+    writer: Option<IndexWriter>,
+    fields: Fields,
+    analyser: Analyser,
+    settings: ChunkIndexSettings,
+}
+
+/// What an index is made with; part of what must not change while it lives.
+#[derive(Clone, Debug)]
+pub struct ChunkIndexSettings {
+    /// Names the version and the settings.
+    pub mark: String,
+    pub window: WindowLimit,
+}
+
+impl ChunkIndex {
+    /// # Errors
+    /// When memory is short.
+    pub fn in_memory(settings: ChunkIndexSettings) -> Result<Self, IndexError> {
+        let (schema, fields) = schema();
+        Self::new(Index::create_in_ram(schema), fields, settings)
+    }
+
+    /// Opens the index in `folder`, or begins one where it is empty.
+    ///
+    /// # Errors
+    /// [`IndexError::Outdated`] when the one there has another mark; otherwise when it is damaged or cannot be written.
+    pub fn on_disk(folder: &Path, settings: ChunkIndexSettings) -> Result<Self, IndexError> {
+        let directory = MmapDirectory::open(folder).map_err(tantivy::TantivyError::from)?;
+        let (schema, fields) = schema();
+        if Index::exists(&directory).map_err(tantivy::TantivyError::from)? {
+            let index = Index::open(directory)?;
+            if index.schema() != schema || index.load_metas()?.payload.as_deref() != Some(&settings.mark) {
+                return Err(IndexError::Outdated);
+            }
+            return Self::new(index, fields, settings);
+        }
+        let mut chunk_index = Self::new(Index::create(directory, schema, IndexSettings::default())?, fields, settings)?;
+        chunk_index.commit()?;
+        Ok(chunk_index)
+    }
+
+    fn new(index: Index, fields: Fields, settings: ChunkIndexSettings) -> Result<Self, IndexError> {
+        let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
+        Ok(Self { index, reader, writer: None, fields, analyser: Analyser::default(), settings })
+    }
+
+    /// The files on the index.
+    ///
+    /// # Errors
+    /// When the index on disk is damaged.
+    pub fn files(&self) -> Result<Vec<FileState>, IndexError> {
+        let searcher = self.reader.searcher();
+        let term = Term::from_field_text(self.fields.kind, FILE);
+        let query = tantivy::query::TermQuery::new(term, IndexRecordOption::Basic);
+        let found = searcher.search(&query, &tantivy::collector::DocSetCollector)?;
+        let mut files = Vec::with_capacity(found.len());
+        for address in found {
+            files.push(parsed(&searcher.doc(address)?, self.fields.file)?);
+        }
+        Ok(files)
+    }
+
+    /// Puts a file with its chunks in the place of what was there of it, which `file` still names; it names these after
+    /// that. Only what the difference touches is indexed.
+    ///
+    /// # Errors
+    /// When the index cannot be written; nothing is lost, the next call begins anew.
+    pub fn put(&mut self, file: &mut FileState, chunks: &[StoredChunk]) -> Result<(), IndexError> {
+        let of_file = file_order(&file.path);
+        let now = chunks.iter().map(now).collect::<tantivy::Result<Vec<_>>>()?;
+        let WindowLimit(reach) = self.settings.window;
+        let edit = Edit::of(&file.places, &now, reach);
+        let known = !file.places.is_empty();
+        file.places = edit.places.as_slice().into();
+        let around = edit.around(&now, reach);
+        let prepared = PreparedChunk::all(&chunks[around.clone()], &self.analyser)?;
+        let units: Vec<&[PackedUnit]> = prepared.iter().map(|chunk| chunk.analysed.units.as_slice()).collect();
+        let lengths = span::lengths(&units, self.settings.window);
+        let mut documents = vec![self.file_document(file)?];
+        for ((number, prepared), length) in around.zip(prepared).zip(lengths) {
+            if edit.written.contains(&number) {
+                let mut document = self.chunk_document(&file.path, prepared);
+                document.add_u64(self.fields.order, of_file | u64::from(edit.places[number].order));
+                document.add_u64(self.fields.windows, (length * WINDOW_PARTS).round() as u64);
+                documents.push(document);
+            }
+        }
+        if known {
+            for order in edit.gone.into_iter().chain([FILES_OWN]) {
+                let term = Term::from_field_u64(self.fields.order, of_file | u64::from(order));
+                self.writer()?.delete_term(term);
+            }
+        } else {
+            self.remove(&file.path)?;
+        }
+        for document in documents {
+            self.writer()?.add_document(document)?;
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// As [`ChunkIndex::put`].
+    pub fn remove(&mut self, path: &str) -> Result<(), IndexError> {
+        let term = Term::from_field_text(self.fields.path, path);
+        self.writer()?.delete_term(term);
+        Ok(())
+    }
+
+    /// Makes all changes since the last commit part of the next snapshot, together.
+    ///
+    /// # Errors
+    /// As [`ChunkIndex::put`].
+    pub fn commit(&mut self) -> Result<(), IndexError> {
+        let mark = self.settings.mark.clone();
+        let committed = (|| {
+            let mut commit = self.writer()?.prepare_commit()?;
+            commit.set_payload(&mark);
+            commit.commit()?;
+            self.reader.reload()?;
+            Ok(())
+        })();
+        if committed.is_err() {
+            // A writer that failed once stays failed.
+            self.writer = None;
+        }
+        committed
+    }
+
+    /// `files` are those of the last commit.
+    ///
+    /// # Errors
+    /// When the index on disk is damaged.
+    pub fn snapshot<'f>(&self, files: impl Iterator<Item = &'f FileState>) -> Result<Snapshot, IndexError> {
+        Ok(Snapshot::new(self.reader.searcher(), self.fields, files)?)
+    }
+
+    fn writer(&mut self) -> Result<&mut IndexWriter, IndexError> {
+        if self.writer.is_none() {
+            self.writer = Some(self.index.writer_with_num_threads(1, WRITER_MEMORY)?);
+        }
+        self.writer.as_mut().ok_or(IndexError::Outdated)
+    }
+
+    fn file_document(&self, file: &FileState) -> Result<TantivyDocument, IndexError> {
+        let mut document = TantivyDocument::new();
+        document.add_text(self.fields.path, &file.path);
+        document.add_text(self.fields.kind, FILE);
+        document.add_u64(self.fields.order, file_order(&file.path) | u64::from(FILES_OWN));
+        document.add_bytes(self.fields.file, &json(file)?);
+        Ok(document)
+    }
+
+    fn chunk_document(&self, path: &str, prepared: PreparedChunk) -> TantivyDocument {
+        let PreparedChunk { analysed, json, key, script } = prepared;
+        let mut document = TantivyDocument::new();
+        document.add_text(self.fields.path, path);
+        document.add_bytes(self.fields.chunk, &json);
+        document.add_u64(self.fields.length, u64::from(analysed.count));
+        document.add_u64(self.fields.key, key);
+        document.add_u64(self.fields.script, script_number(script));
+        for value in analysed.units.into_iter().flat_map(PackedUnit::packed) {
+            document.add_u64(self.fields.units, value);
+        }
+        document.add_text(self.fields.words, analysed.words);
+        document.add_text(self.fields.characters, analysed.characters);
+        document
+    }
+}
+
+/// The order of a file, before those of its chunks.
+pub(super) fn file_order(path: &str) -> u64 {
+    u64::from_be_bytes(digest(path.as_bytes())) & !WITHIN_FILE
+}
+
+/// A chunk as it is compared with what the index holds.
+fn now(chunk: &StoredChunk) -> tantivy::Result<CurrentChunk> {
+    let mut stored = json(chunk)?;
+    let mut tokens = 0;
+    for unit in &chunk.units {
+        for number in [unit.range.start - chunk.range.start, unit.range.len(), unit.tokens, usize::from(unit.fresh)] {
+            stored.extend((number as u64).to_le_bytes());
+        }
+        tokens += if unit.fresh { unit.tokens } else { 0 };
+    }
+    let print = u64::from_be_bytes(digest(&stored));
+    Ok(CurrentChunk { print, at: Position::new(chunk.range.start, chunk.lines), tokens })
+}
+
+impl Fields {
+    pub(super) fn chunk(&self, document: &TantivyDocument) -> tantivy::Result<StoredChunk> {
+        parsed(document, self.chunk)
+    }
+}
+
+/// Names the vector of an indexed text in the cache of vectors.
+pub fn key(indexed: &str) -> u64 {
+    u64::from_be_bytes(digest(indexed.as_bytes()))
+}
+
+fn digest(bytes: &[u8]) -> [u8; 8] {
+    use md5::{Digest, Md5};
+    let hash: [u8; 16] = Md5::digest(bytes).into();
+    std::array::from_fn(|at| hash[at])
+}
+
+fn schema() -> (Schema, Fields) {
+    let indexed = |option| {
+        let indexing = TextFieldIndexing::default().set_fieldnorms(false).set_index_option(option);
+        let indexing = indexing.set_tokenizer(AT_BLANKS);
+        TextOptions::default().set_indexing_options(indexing)
+    };
+    let mut schema = Schema::builder();
+    let fields = Fields {
+        path: schema.add_text_field("path", STRING),
+        kind: schema.add_text_field("kind", STRING),
+        file: schema.add_bytes_field("file", STORED),
+        chunk: schema.add_bytes_field("chunk", STORED),
+        words: schema.add_text_field("words", indexed(IndexRecordOption::WithFreqsAndPositions)),
+        characters: schema.add_text_field("characters", indexed(IndexRecordOption::WithFreqs)),
+        length: schema.add_u64_field("length", tantivy::schema::FAST),
+        key: schema.add_u64_field("key", tantivy::schema::FAST),
+        order: schema.add_u64_field("order", tantivy::schema::FAST | tantivy::schema::INDEXED),
+        units: schema.add_u64_field("units", tantivy::schema::FAST),
+        windows: schema.add_u64_field("windows", tantivy::schema::FAST),
+        script: schema.add_u64_field("script", tantivy::schema::FAST),
+    };
+    (schema.build(), fields)
+}
+
+fn parsed<T: for<'de> Deserialize<'de>>(document: &TantivyDocument, field: Field) -> tantivy::Result<T> {
+    let damaged = || tantivy::TantivyError::InternalError("a stored document is damaged".to_owned());
+    let bytes = document.get_first(field).and_then(|value| value.as_bytes()).ok_or_else(damaged)?;
+    serde_json::from_slice(bytes).map_err(|_| damaged())
+}

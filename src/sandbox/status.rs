@@ -1,0 +1,129 @@
+//! What holds for commands on this machine, told to people and, by a code, to those who put it in another language.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use super::{bubblewrap, no_landlock, paths};
+use crate::domain::ErrorFields;
+
+/// What commands may do here, as it really is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SandboxStatus {
+    /// The sandbox is off.
+    Nothing,
+    /// The fence, inside namespaces of its own where `bubblewrap` makes them.
+    Fence { bubblewrap: Option<PathBuf>, signals: bool },
+    /// No command runs: the kernel has this version of Landlock, which is too old.
+    NoLandlock(i32),
+    /// No command runs: the level needs bubblewrap, which is not there.
+    NoBubblewrap,
+}
+
+impl SandboxStatus {
+    /// The fence on a kernel with this version of Landlock.
+    pub fn fence(kernel: i32, bubblewrap: Option<PathBuf>) -> Self {
+        if kernel < paths::LEAST_ABI {
+            return Self::NoLandlock(kernel);
+        }
+        Self::Fence { bubblewrap, signals: kernel >= paths::SIGNALS_ABI }
+    }
+
+    /// `off`, `standard`, `strict`, `no_landlock` or `no_bubblewrap`.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Nothing => "off",
+            Self::Fence { bubblewrap: None, .. } => "standard",
+            Self::Fence { bubblewrap: Some(_), .. } => "strict",
+            Self::NoLandlock(_) => "no_landlock",
+            Self::NoBubblewrap => "no_bubblewrap",
+        }
+    }
+
+    /// What the sentence names: `program` is bubblewrap's, `signals` stands where they get out, `version` is the
+    /// kernel's Landlock and `needed` the least.
+    pub fn about(&self) -> ErrorFields {
+        let mut about = ErrorFields::new();
+        match self {
+            Self::Nothing | Self::NoBubblewrap => {}
+            Self::Fence { bubblewrap, signals } => {
+                if let Some(program) = bubblewrap {
+                    about.insert("program".to_owned(), program.display().to_string());
+                }
+                if !signals {
+                    about.insert("signals".to_owned(), "open".to_owned());
+                }
+            }
+            Self::NoLandlock(version) => {
+                about.insert("version".to_owned(), version.to_string());
+                about.insert("needed".to_owned(), paths::LEAST_ABI.to_string());
+            }
+        }
+        about
+    }
+}
+
+impl fmt::Display for SandboxStatus {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => out.write_str(
+                "The sandbox is off, as the command line says: commands run with all rights of the user who started \
+                 miniclaw.",
+            ),
+            Self::Fence { bubblewrap, signals } => {
+                out.write_str("Commands run in ")?;
+                if let Some(program) = bubblewrap {
+                    write!(out, "namespaces of their own ({}) and in there in ", program.display())?;
+                }
+                out.write_str(
+                    "a sandbox (Landlock and seccomp): they write only in scratch/, read only system files and the \
+                     home's workspace/, memory/ and skills/ (knowledge/ where a call asks for it), and have no network",
+                )?;
+                if !signals {
+                    out.write_str(
+                        "; on this kernel (before Linux 6.12) they can still send signals to processes of the same user",
+                    )?;
+                }
+                out.write_str(".")
+            }
+            Self::NoLandlock(kernel) => write!(out, "Commands are refused: {}.", no_landlock(*kernel)),
+            Self::NoBubblewrap => write!(out, "Commands are refused: {}.", bubblewrap::MISSING),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sandbox::{Level, Sandbox, SandboxConfig};
+
+    #[test]
+    fn the_sentence_says_what_really_holds() {
+        let said = |kernel, program: Option<&str>| SandboxStatus::fence(kernel, program.map(PathBuf::from)).to_string();
+        assert!(said(0, None).starts_with("Commands are refused: this kernel offers Landlock version 0"));
+        assert!(said(0, Some("/usr/bin/bwrap")).starts_with("Commands are refused"));
+        assert!(said(4, None).contains("can still send signals"));
+        assert!(!said(6, None).contains("signals"));
+        assert!(
+            said(6, Some("/usr/bin/bwrap")).starts_with("Commands run in namespaces of their own (/usr/bin/bwrap)")
+        );
+        assert!(SandboxStatus::NoBubblewrap.to_string().starts_with("Commands are refused"));
+        let off = Sandbox::new(SandboxConfig::new(Level::Off)).holds();
+        assert!(off == SandboxStatus::Nothing && off.to_string().contains("is off"));
+    }
+
+    #[test]
+    fn what_the_sentence_names_is_told_beside_its_code() {
+        let told = |holds: SandboxStatus| (holds.code(), holds.about().into_iter().collect::<Vec<_>>());
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(told(SandboxStatus::fence(6, None)), ("standard", vec![]));
+        let strict = vec![pair("program", "/usr/bin/bwrap"), pair("signals", "open")];
+        assert_eq!(told(SandboxStatus::fence(4, Some("/usr/bin/bwrap".into()))), ("strict", strict));
+        let least = paths::LEAST_ABI.to_string();
+        assert_eq!(
+            told(SandboxStatus::fence(1, None)),
+            ("no_landlock", vec![pair("needed", &least), pair("version", "1")])
+        );
+        assert_eq!(told(SandboxStatus::NoBubblewrap), ("no_bubblewrap", vec![]));
+        assert_eq!(told(SandboxStatus::Nothing), ("off", vec![]));
+    }
+}

@@ -1,0 +1,67 @@
+//! Who may write: the claim on a home, and the fence that refuses older claims.
+
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+
+use super::error::StoreError;
+use super::home::Home;
+
+/// Proof that this server owns the home. A newer claim has a higher fence, and the store refuses writes with an older one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claim {
+    fence: u64,
+}
+
+/// The fence of the claim that may write. A write holds it for reading, so a claim is void only after the writes that it
+/// allowed have ended.
+#[derive(Default)]
+pub(super) struct Fence(RwLock<u64>);
+
+impl Fence {
+    pub fn new_claim(&self) -> Claim {
+        let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        *current += 1;
+        Claim { fence: *current }
+    }
+
+    /// Another claim that was made meanwhile stays valid.
+    pub fn void(&self, claim: Claim) {
+        let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if *current == claim.fence {
+            *current += 1;
+        }
+    }
+
+    /// Keeps the claim valid as long as the answer lives.
+    ///
+    /// # Errors
+    /// [`StoreError::Fenced`] when it is void.
+    pub fn hold(&self, claim: Claim) -> Result<RwLockReadGuard<'_, u64>, StoreError> {
+        let current = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        match *current == claim.fence {
+            true => Ok(current),
+            false => Err(StoreError::Fenced),
+        }
+    }
+}
+
+/// Runs file work off the runtime's threads. It runs to its end also when the caller goes away.
+pub(super) async fn blocking<T: Send + 'static>(
+    home: &Home,
+    work: impl FnOnce(&Home) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    let home = home.clone();
+    tokio::task::spawn_blocking(move || work(&home)).await.map_err(|_| StoreError::CutOff)?
+}
+
+/// The same for work that may write.
+pub(super) async fn fenced<T: Send + 'static>(
+    home: &Home,
+    claim: Claim,
+    work: impl FnOnce(&Home) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    blocking(home, move |home| {
+        let _owned = home.fence().hold(claim)?;
+        work(home)
+    })
+    .await
+}

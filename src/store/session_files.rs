@@ -1,0 +1,18 @@
+//! What lies beside a session's record and belongs to it: its pictures, the messages that a summary stands for, and what its
+//! calls changed. It is read here, and written through the [`SessionLog`](super::SessionLog).
+
+use super::home::Home;
+use crate::domain::SessionId;
+
+/// The files of one session. Cheap to clone.
+#[derive(Clone)]
+pub struct SessionFiles {
+    pub(super) home: Home,
+    pub(super) session: SessionId,
+}
+
+impl Home {
+    pub fn session_files(&self, session: &SessionId) -> SessionFiles {
+        SessionFiles { home: self.clone(), session: session.clone() }
+    }
+}

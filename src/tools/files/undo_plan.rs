@@ -1,0 +1,166 @@
+//! What undoing would make of files, looked at before it is done. Nothing is written here.
+
+use super::Editor;
+use super::change::Change;
+use crate::domain::visible::visible;
+use crate::domain::{Place, SessionId};
+use crate::store::{FileChange, FileMode, FileState, StoreError};
+
+/// One file that calls have changed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlannedUndo {
+    pub path: Place,
+    /// The calls whose changes would be undone, oldest first; the last one is undone first.
+    pub calls: Vec<String>,
+    pub effect: UndoEffect,
+}
+
+/// What would become of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub enum UndoEffect {
+    /// From what it is now to what it was before the first of the calls, as a unified diff in which nothing hides; lines that
+    /// come and go.
+    Restore { diff: String, added: usize, removed: usize },
+    /// It is not what the calls made of it: an undo would be refused.
+    Refuse,
+}
+
+impl Editor {
+    /// What undoing the changes that `calls` made, oldest first, would do. Calls that changed no file are passed over.
+    pub fn plan_undo(&self, session: &SessionId, calls: &[String]) -> Result<Vec<PlannedUndo>, StoreError> {
+        let kept = self.store.home.session_files(session);
+        let mut files: Vec<(Place, Vec<String>, Vec<FileChange>)> = Vec::new();
+        for call in calls {
+            let Some(set) = kept.kept_change(call)? else { continue };
+            for change in set.0 {
+                let at = files.iter().position(|(known, ..)| *known == change.path).unwrap_or_else(|| {
+                    files.push((change.path.clone(), Vec::new(), Vec::new()));
+                    files.len() - 1
+                });
+                files[at].1.push(call.clone());
+                files[at].2.push(change);
+            }
+        }
+        let files = files.into_iter().map(|(path, calls, changes)| {
+            let effect = self.effect(&path, &changes)?;
+            Ok(PlannedUndo { path, calls, effect })
+        });
+        let mut files = files.collect::<Result<Vec<PlannedUndo>, StoreError>>()?;
+        hold_back_sets(&mut files);
+        Ok(files)
+    }
+
+    fn effect(&self, path: &Place, changes: &[FileChange]) -> Result<UndoEffect, StoreError> {
+        let now = match self.store.home.file_state(path) {
+            Ok(state) => state.map(|state| state.bytes),
+            Err(StoreError::TooLarge { .. }) => return Ok(UndoEffect::Refuse),
+            Err(other) => return Err(other),
+        };
+        let bytes = |state: &Option<FileState>| state.as_ref().map(|state| state.bytes.clone());
+        let follow = changes.windows(2).all(|two| bytes(&two[0].after) == bytes(&two[1].before));
+        let (Some(first), Some(last)) = (changes.first(), changes.last()) else { return Ok(UndoEffect::Refuse) };
+        if !follow || bytes(&last.after) != now {
+            return Ok(UndoEffect::Refuse);
+        }
+        let text = |bytes: Option<Vec<u8>>| bytes.map(String::from_utf8).transpose();
+        let (Ok(before), Ok(after)) = (text(now), text(bytes(&first.before))) else {
+            let diff = visible(&format!("Binary files {path} and {path} differ\n"));
+            return Ok(UndoEffect::Restore { diff, added: 0, removed: 0 });
+        };
+        let back = Change { path: path.clone(), before, after, mode: FileMode::default() };
+        let (added, removed) = back.count();
+        Ok(UndoEffect::Restore { diff: visible(&back.diff()), added, removed })
+    }
+}
+
+/// The undo of a call is refused as a whole, so a file stays as it is when another file of one of its calls does.
+fn hold_back_sets(files: &mut [PlannedUndo]) {
+    loop {
+        let stays = |file: &&PlannedUndo| file.effect == UndoEffect::Refuse;
+        let refused: Vec<String> = files.iter().filter(stays).flat_map(|file| file.calls.clone()).collect();
+        let mut held = files.iter_mut().filter(|file| file.effect != UndoEffect::Refuse);
+        let Some(file) = held.find(|file| file.calls.iter().any(|call| refused.contains(call))) else { return };
+        file.effect = UndoEffect::Refuse;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{ChangeSet, Home, OwnedHome};
+
+    fn state(bytes: &[u8]) -> FileState {
+        FileState { bytes: bytes.to_vec(), mode: FileMode::Regular }
+    }
+
+    async fn owned(folder: &std::path::Path) -> OwnedHome {
+        OwnedHome::claim(Home::open(folder).unwrap()).await.unwrap().0
+    }
+
+    #[tokio::test]
+    async fn several_changes_of_a_file_are_one_way_back_unless_somebody_wrote_in_between() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = owned(folder.path()).await;
+        let session = SessionId::parse("s").unwrap();
+        let text = |text: &str| Some(text.to_owned());
+        let keep = async |call: &str, path: &str, before: Option<String>, after: Option<String>| {
+            let [before, after] = [before, after].map(|text| text.map(|text| state(text.as_bytes())));
+            let change = FileChange { path: Place::parse(path).unwrap(), before, after };
+            store.log.keep_change(store.claim, &session, call, ChangeSet(vec![change])).await.unwrap();
+        };
+        keep("a", "memory/x.md", None, text("one\n")).await;
+        keep("b", "memory/y.md", text("y\n"), text("z\n")).await;
+        keep("c", "memory/x.md", text("one\n"), text("one\ntwo\u{202e}\n")).await;
+        keep("d", "memory/gone.md", text("g\n"), None).await;
+        std::fs::write(folder.path().join("memory/x.md"), "one\ntwo\u{202e}\n").unwrap();
+        std::fs::write(folder.path().join("memory/y.md"), "mine\n").unwrap();
+        let editor = Editor::new(store.clone(), |_, _| panic!("nothing is written"));
+        let of = |calls: &[&str]| {
+            let calls: Vec<String> = calls.iter().map(|call| (*call).to_owned()).collect();
+            editor.plan_undo(&session, &calls).unwrap()
+        };
+        let planned = |path: &str, calls: &[&str], effect| PlannedUndo {
+            path: Place::parse(path).unwrap(),
+            calls: calls.iter().map(|call| (*call).to_owned()).collect(),
+            effect,
+        };
+        let [x, back] = [
+            "--- memory/x.md\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-one\n-two\\u202e\n",
+            "--- /dev/null\n+++ memory/gone.md\n@@ -0,0 +1 @@\n+g\n",
+        ];
+        assert_eq!(
+            of(&["a", "nothing", "b", "c", "d"]),
+            [
+                planned("memory/x.md", &["a", "c"], UndoEffect::Restore { diff: x.to_owned(), added: 0, removed: 2 }),
+                planned("memory/y.md", &["b"], UndoEffect::Refuse),
+                planned("memory/gone.md", &["d"], UndoEffect::Restore { diff: back.to_owned(), added: 1, removed: 0 }),
+            ]
+        );
+        assert_eq!(of(&["a"])[0].effect, UndoEffect::Refuse, "another change of it came after");
+        keep("e", "memory/x.md", text("something else\n"), text("one\ntwo\u{202e}\n")).await;
+        assert_eq!(of(&["a", "c", "e"])[0].effect, UndoEffect::Refuse, "somebody wrote in between");
+    }
+
+    #[tokio::test]
+    async fn changed_file_holds_back_the_whole_set() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = owned(folder.path()).await;
+        let session = SessionId::parse("s").unwrap();
+        let path = |path: &str| Place::parse(path).unwrap();
+        let change = |at: &str, after: &[u8]| FileChange { path: path(at), before: None, after: Some(state(after)) };
+        let set = ChangeSet(vec![change("memory/a.md", b"a"), change("knowledge/b.bin", &[255])]);
+        store.log.keep_change(store.claim, &session, "c", set).await.unwrap();
+        std::fs::write(folder.path().join("memory/a.md"), "a").unwrap();
+        std::fs::write(folder.path().join("knowledge/b.bin"), [255]).unwrap();
+        let editor = Editor::new(store, |_, _| panic!("nothing is written"));
+        let effects = || -> Vec<UndoEffect> {
+            let files = editor.plan_undo(&session, &["c".to_owned()]).unwrap();
+            files.into_iter().map(|file| file.effect).collect()
+        };
+        let binary = "Binary files knowledge/b.bin and knowledge/b.bin differ\n".to_owned();
+        assert_eq!(effects()[1], UndoEffect::Restore { diff: binary, added: 0, removed: 0 });
+        assert!(matches!(effects()[0], UndoEffect::Restore { .. }));
+        std::fs::write(folder.path().join("knowledge/b.bin"), [254]).unwrap();
+        assert_eq!(effects(), [UndoEffect::Refuse, UndoEffect::Refuse]);
+    }
+}

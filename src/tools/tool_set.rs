@@ -1,0 +1,190 @@
+//! The tools of one exchange, and the check that every call passes before it is prepared.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::{PreparedCall, Tool, ToolContext, schema};
+use crate::domain::{Effect, SessionId, ToolAnswer, ToolSpec};
+
+/// The tools that the model is offered in one exchange. Cheap to clone.
+#[derive(Clone)]
+pub struct ToolSet {
+    tools: Arc<[Arc<dyn Tool>]>,
+    specs: Arc<[ToolSpec]>,
+}
+
+/// A call that may run if the policy, or a person, allows it.
+pub struct Checked {
+    pub effect: Effect,
+    /// As the model wrote them, for the policy and the hash of an approval.
+    pub arguments: Value,
+    pub call: Box<dyn PreparedCall>,
+}
+
+/// Why a call does not run.
+#[derive(Debug)]
+pub enum Rejection {
+    /// The call does not fit its tool; in words for the model. Arguments are never repaired: what was not asked for is not
+    /// done.
+    Unfit(String),
+    /// The call fits and cannot be made now.
+    Impossible(Box<ToolAnswer>),
+}
+
+impl Rejection {
+    /// What the model reads in place of a result.
+    pub fn answer(self) -> ToolAnswer {
+        match self {
+            Rejection::Unfit(words) => ToolAnswer::failed(words),
+            Rejection::Impossible(answer) => *answer,
+        }
+    }
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Rejection::Unfit(words) => f.write_str(words),
+            Rejection::Impossible(answer) => f.write_str(&answer.text),
+        }
+    }
+}
+
+impl ToolSet {
+    pub fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
+        let specs = tools.iter().map(|tool| tool.spec().clone()).collect();
+        Self { tools: tools.into(), specs }
+    }
+
+    pub fn specs(&self) -> Arc<[ToolSpec]> {
+        self.specs.clone()
+    }
+
+    /// Finds the tool, checks `raw_arguments`, the JSON text as the model wrote it, and prepares the call. No text at all
+    /// means no arguments.
+    ///
+    /// # Errors
+    /// When there is no such tool, the arguments do not fit it, or the call cannot be made.
+    pub async fn prepare(
+        &self,
+        name: &str,
+        raw_arguments: &str,
+        context: ToolContext<'_>,
+    ) -> Result<Checked, Rejection> {
+        let (tool, arguments) = self.check(name, raw_arguments).map_err(Rejection::Unfit)?;
+        let call = tool.prepare(arguments.clone(), context).await.map_err(Rejection::Impossible)?;
+        Ok(Checked { effect: tool.spec().effect, arguments, call })
+    }
+
+    fn check(&self, name: &str, raw_arguments: &str) -> Result<(&Arc<dyn Tool>, Value), String> {
+        let Some(tool) = self.tools.iter().find(|tool| tool.spec().name == name) else {
+            let names: Vec<&str> = self.specs.iter().map(|spec| spec.name.as_str()).collect();
+            return Err(format!(
+                "there is no tool named \"{name}\"; the tools are {}. Nothing was run.",
+                names.join(", ")
+            ));
+        };
+        let arguments = if raw_arguments.trim().is_empty() {
+            Value::Object(Map::new())
+        } else {
+            serde_json::from_str(raw_arguments).map_err(|error| {
+                format!(
+                    "the arguments of {name} are not valid JSON ({error}). Nothing was run. If the call was cut off, \
+                     send a shorter one."
+                )
+            })?
+        };
+        schema::check(&tool.spec().parameters, &arguments).map_err(|wrong| {
+            let schema = &tool.spec().parameters["properties"];
+            format!("wrong arguments for {name}: {wrong}. Nothing was run. Its arguments are {schema}")
+        })?;
+        Ok((tool, arguments))
+    }
+
+    /// Tells every tool that a session is gone.
+    pub fn session_closed(&self, session: &SessionId) {
+        for tool in self.tools.iter() {
+            tool.session_closed(session);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{EndRun, Prepared, RunOptions};
+    use super::*;
+    use crate::domain::Shown;
+    use futures_util::future::{BoxFuture, FutureExt};
+    use serde_json::json;
+
+    struct Echo(ToolSpec);
+
+    struct Text(String);
+
+    impl Tool for Echo {
+        fn spec(&self) -> &ToolSpec {
+            &self.0
+        }
+
+        fn prepare<'a>(&'a self, arguments: Value, _: ToolContext<'a>) -> BoxFuture<'a, Prepared> {
+            let text = arguments["x"].as_str().unwrap_or_default().to_owned();
+            Box::pin(std::future::ready(match text.as_str() {
+                "never" => Err(Box::new(ToolAnswer::failed("not now"))),
+                _ => Ok(Box::new(Text(text)) as Box<dyn PreparedCall>),
+            }))
+        }
+    }
+
+    impl PreparedCall for Text {
+        fn shown(&self) -> Shown {
+            Shown { command: self.0.clone(), ..Shown::default() }
+        }
+
+        fn run<'a>(&'a self, _: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
+            Box::pin(async move { Ok(ToolAnswer::done("said", &self.0)) })
+        }
+    }
+
+    fn tools() -> ToolSet {
+        let parameters = json!({"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"]});
+        let spec = |name: &str| ToolSpec {
+            name: name.into(),
+            description: "".into(),
+            parameters: parameters.clone(),
+            effect: Effect::Read,
+        };
+        ToolSet::new(vec![Arc::new(Echo(spec("one"))), Arc::new(Echo(spec("two")))])
+    }
+
+    fn prepare(name: &str, arguments: &str) -> Result<Checked, Rejection> {
+        let session = SessionId::parse("s").unwrap();
+        let context = ToolContext { session: &session, call_id: "c" };
+        tools().prepare(name, arguments, context).now_or_never().unwrap()
+    }
+
+    fn rejection(name: &str, arguments: &str) -> String {
+        prepare(name, arguments).err().map(|rejection| rejection.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn call_is_checked_and_never_repaired() {
+        assert_eq!(rejection("one", r#"{"x":"y"}"#), "");
+        assert!(rejection("three", "{}").contains("the tools are one, two"));
+        assert!(rejection("one", r#"{"x":"y""#).contains("not valid JSON"));
+        assert!(rejection("one", r#"{"x":1}"#).contains("\"x\" must be a string, not a number"));
+        assert!(rejection("one", "").contains("\"x\" is missing"));
+        let checked = prepare("two", r#"{"x":"y"}"#).unwrap();
+        assert_eq!((checked.call.shown().command.as_str(), checked.arguments), ("y", json!({"x": "y"})));
+        assert!(
+            matches!(prepare("one", r#"{"x":"never"}"#), Err(Rejection::Impossible(answer)) if answer.text == "not now")
+        );
+    }
+
+    #[test]
+    fn specs_come_in_the_order_given() {
+        let names: Vec<String> = tools().specs().iter().map(|spec| spec.name.clone()).collect();
+        assert_eq!(names, ["one", "two"]);
+    }
+}
