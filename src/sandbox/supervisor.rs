@@ -184,7 +184,8 @@ fn start(order: &JobRequest, in_advance: FenceTemplate) -> Result<Started, (NotS
         Some(fence) => Some(fence.user.unwrap_or_else(sys::user_id)),
         None => Some(sys::user_id()),
     };
-    let limits = limits(order, counted).map_err(|error| (NotStarted::Program, error.to_string()))?;
+    let limits = limits(order);
+    let processes = process_limit(counted).map_err(|error| (NotStarted::Program, error.to_string()))?;
     let (refusals, tell) = UnixStream::pair().map_err(|error| (NotStarted::Fence, error.to_string()))?;
     let temporary = order.cwd.join(super::TEMPORARY);
     // SAFETY: this process has one thread, so the child may allocate and use std.
@@ -204,6 +205,9 @@ fn start(order: &JobRequest, in_advance: FenceTemplate) -> Result<Started, (NotS
                 sys::die_with_parent()?;
                 let _ = fs::create_dir(&temporary);
             }
+            // As the user it is for: a limit that is exceeded when the user changes makes the kernel refuse the program,
+            // and other jobs of that user may have started processes since they were counted.
+            sys::set_limit(libc::RLIMIT_NPROC, processes)?;
             note.write_all(&[Step::Program as u8])
         });
     }
@@ -225,19 +229,23 @@ fn start(order: &JobRequest, in_advance: FenceTemplate) -> Result<Started, (NotS
 }
 
 /// Bounds on what one process may use. They bound accidents; user 0 is free of some of them.
-fn limits(order: &JobRequest, counted: Option<u32>) -> io::Result<Vec<(libc::__rlimit_resource_t, u64)>> {
-    // The kernel counts all threads of the user, also those of other programs: allow that many more.
-    let now: u64 = match counted {
-        Some(user) => processes(Some(user))?.map(|process| process.threads).sum(),
-        None => 0,
-    };
+fn limits(order: &JobRequest) -> Vec<(libc::__rlimit_resource_t, u64)> {
     let mut limits = vec![
         (libc::RLIMIT_CORE, 0),
         (libc::RLIMIT_FSIZE, 128 << 20),
         (libc::RLIMIT_NOFILE, 1024),
         (libc::RLIMIT_AS, order.memory),
-        (libc::RLIMIT_NPROC, now + 256),
     ];
     limits.extend(order.cpu_seconds.map(|seconds| (libc::RLIMIT_CPU, seconds)));
-    Ok(limits)
+    limits
+}
+
+/// How many processes and threads the job's user may have. The kernel counts those of its other programs too (`counted`;
+/// none where it counts the job's alone): it may have that many more.
+fn process_limit(counted: Option<u32>) -> io::Result<u64> {
+    let now: u64 = match counted {
+        Some(user) => processes(Some(user))?.map(|process| process.threads).sum(),
+        None => 0,
+    };
+    Ok(now + 256)
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use miniclaw::sandbox::{COMMAND_MEMORY, Finished, Job, Level, Sandbox, SandboxConfig};
+use tokio::sync::RwLock;
 use tokio_util::sync::CancellationToken;
 
 /// How a job can be kept in.
@@ -17,6 +18,9 @@ pub enum Place {
     /// A folder below one that is closed to other users.
     Private,
 }
+
+/// Held alone by a job after which no other could fork.
+static FULL_OF_PROCESSES: RwLock<()> = RwLock::const_new(());
 
 pub struct Home {
     pub root: tempfile::TempDir,
@@ -70,6 +74,13 @@ impl Home {
     }
 
     pub async fn run(&self, job: Job) -> Finished {
+        let _others_may_run = FULL_OF_PROCESSES.read().await;
+        self.sandbox.run(job, CancellationToken::new()).await.unwrap()
+    }
+
+    /// While no other job of these tests runs: one that takes all the processes of the user they share.
+    pub async fn run_alone(&self, job: Job) -> Finished {
+        let _alone = FULL_OF_PROCESSES.write().await;
         self.sandbox.run(job, CancellationToken::new()).await.unwrap()
     }
 

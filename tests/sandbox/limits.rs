@@ -66,7 +66,7 @@ const FORK: &str = "import os,time\nn=0\ntry:\n while n<1000:\n  if os.fork()==0
 async fn forking_without_end_stops_at_the_limit() {
     for level in fenced_levels() {
         let home = home(level, Place::Open);
-        let text = home.run(home.job(&["python3", "-c", FORK])).await.stdout.text();
+        let text = home.run_alone(home.job(&["python3", "-c", FORK])).await.stdout.text();
         let words: Vec<u32> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
         let [errno, forked, user] = words[..] else { panic!("{level:?}: no limit: {text}") };
         assert_eq!(errno, libc::EAGAIN as u32, "{text}");
