@@ -1,9 +1,9 @@
 //! The API's own description, and a page to try it.
 
-use axum::http::header;
+use axum::Router;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use axum::{Json, Router};
 use utoipa::OpenApi;
 use utoipa::openapi::path::{Operation, PathItem};
 
@@ -41,10 +41,23 @@ fn name_by_tag(operation: &mut Operation) {
 
 pub(super) fn routes() -> Router<App> {
     Router::new()
-        .route("/api/openapi.json", get(async || Json(document())))
+        .route("/api/openapi.json", get(served))
         .route("/api/docs", get(async || asset("text/html; charset=utf-8", include_str!("docs/docs.html"))))
         .route("/api/docs.js", get(async || asset("text/javascript", include_str!("docs/docs.js"))))
         .route("/api/docs.css", get(async || asset("text/css", include_str!("docs/docs.css"))))
+}
+
+/// The document is asked for by few and takes megabytes while it is made, which the server must not keep.
+async fn served() -> Response {
+    let made = tokio::task::spawn_blocking(|| {
+        let bytes = serde_json::to_vec(&document());
+        crate::heap::give_back();
+        bytes
+    });
+    match made.await {
+        Ok(Ok(bytes)) => ([(header::CONTENT_TYPE, "application/json")], bytes).into_response(),
+        Ok(Err(_)) | Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
 }
 
 fn asset(kind: &'static str, body: &'static str) -> Response {

@@ -4,20 +4,24 @@
 //! stream of all of them. What was published of late is kept for those who come back; who asks for more is told that
 //! there is a gap. A subscriber that does not read is dropped and comes back with its last number.
 
+mod recent;
+
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc;
 
+use self::recent::Recent;
 use super::notice::Notice;
 use super::outgoing::Outgoing;
 use crate::domain::{Event, SessionId, WorkId};
 
-/// Bytes kept of what was published of late, over all sessions together: some 30,000 tokens, or a few long outputs of tools.
-const KEPT: usize = 8 << 20;
+/// Bytes kept of what was published of late, over all sessions together: some 150,000 tokens, or a hundred long outputs of
+/// tools.
+const KEPT: usize = 4 << 20;
 /// How many more there may be until those beyond are dropped, so that not every publication looks at every session.
-const SWEPT_AT_ONCE: usize = 1 << 20;
+const SWEPT_AT_ONCE: usize = 512 << 10;
 /// What a subscriber may leave unread before it is dropped.
 const UNREAD: usize = 8_192;
 
@@ -125,7 +129,7 @@ struct Inner {
 
 #[derive(Default)]
 struct Log {
-    kept: VecDeque<Arc<Publication>>,
+    kept: Recent,
     /// The highest number that was dropped from `kept`.
     dropped: u64,
     /// The work that began last, until it is settled.
@@ -134,7 +138,8 @@ struct Log {
 }
 
 impl Log {
-    fn push(&mut self, published: &Arc<Publication>) {
+    /// Answers about how many bytes keeping it takes.
+    fn push(&mut self, published: &Arc<Publication>) -> usize {
         match &published.what {
             // After a start of the server, a work that waited for a person goes on with its question.
             PublishedItem::Event(Event::WorkStarted { work_id, .. } | Event::ApprovalAsked { work_id, .. }) => {
@@ -143,24 +148,15 @@ impl Log {
             PublishedItem::Settled(work_id) if self.unsettled.as_ref() == Some(work_id) => self.unsettled = None,
             PublishedItem::Event(_) | PublishedItem::Settled(_) | PublishedItem::Notice(_) => {}
         }
-        self.kept.push_back(published.clone());
         tell(&mut self.subscribers, published);
+        self.kept.push(published)
     }
 
     /// Drops what was published up to this number.
     fn drop_until(&mut self, number: u64) {
-        let gone = self.kept.partition_point(|published| published.number <= number);
-        let newest = self.kept.drain(..gone).next_back().map(|published| published.number);
-        if let Some(newest) = newest {
+        if let Some(newest) = self.kept.drop_until(number) {
             self.dropped = newest;
-            // What was lent to one long answer is given back.
-            self.kept.shrink_to(2 * self.kept.len());
         }
-    }
-
-    fn after(&self, number: u64) -> impl Iterator<Item = &Arc<Publication>> {
-        let start = self.kept.partition_point(|published| published.number <= number);
-        self.kept.range(start..)
     }
 }
 
@@ -172,9 +168,9 @@ impl Inner {
             None => &mut self.notices,
             Some(session) => self.sessions.entry(session.clone()).or_default(),
         };
-        log.push(&published);
+        let weight = log.push(&published);
         tell(&mut self.everything, &published);
-        self.weigh(published.weight());
+        self.weigh(weight);
     }
 
     /// Keeps memory flat, however much is said in however many sessions: numbers are dense, so the oldest of all are known
@@ -256,7 +252,7 @@ impl Hub {
         if !boot_fits || after.number < lost {
             return Subscription { gap: true, missed: Vec::new(), unsettled, live };
         }
-        Subscription { gap: false, missed: log.after(after.number).cloned().collect(), unsettled, live }
+        Subscription { gap: false, missed: log.kept.after(after.number), unsettled, live }
     }
 
     /// A work goes on that began before this start of the server: who follows until it is settled waits for it, also before
@@ -280,7 +276,7 @@ impl Hub {
         if after.boot != self.boot || after.number > inner.last || after.number < lost {
             return Subscription { gap: true, missed: Vec::new(), unsettled, live };
         }
-        let mut missed: Vec<_> = logs().flat_map(|log| log.after(after.number).cloned()).collect();
+        let mut missed: Vec<_> = logs().flat_map(|log| log.kept.after(after.number)).collect();
         missed.sort_by_key(|published| published.number);
         Subscription { gap: false, missed, unsettled, live }
     }
@@ -289,7 +285,7 @@ impl Hub {
     pub fn remove(&self, session: &SessionId) {
         let mut inner = self.inner();
         if let Some(log) = inner.sessions.remove(session) {
-            let newest = log.kept.back().map_or(log.dropped, |published| published.number);
+            let newest = log.kept.last_number().unwrap_or(log.dropped);
             inner.forgotten = inner.forgotten.max(newest);
         }
     }
@@ -300,7 +296,7 @@ impl Hub {
         let Some(log) = inner.sessions.get_mut(session) else { return };
         log.subscribers.retain(|subscriber| !subscriber.is_closed());
         log.unsettled = None;
-        let newest = log.kept.back().map_or(log.dropped, |published| published.number);
+        let newest = log.kept.last_number().unwrap_or(log.dropped);
         if log.subscribers.is_empty() {
             inner.sessions.remove(session);
         } else {
@@ -382,7 +378,8 @@ mod tests {
             hub.publish(&sessions[n % sessions.len()], titled(&text));
         }
         let kept = |inner: &Inner| -> Vec<usize> {
-            inner.sessions.values().flat_map(|log| log.kept.iter().map(|published| published.weight())).collect()
+            let logs = inner.sessions.values();
+            logs.flat_map(|log| log.kept.after(0)).map(|published| published.weight()).collect()
         };
         let weights = kept(&hub.inner());
         let weight: usize = weights.iter().sum();
