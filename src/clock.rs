@@ -18,7 +18,7 @@ pub fn new_id() -> String {
 pub fn new_secret() -> String {
     // A random UUID has 122 such bits: three of them, condensed.
     let random: Vec<u8> = (0..3).flat_map(|_| uuid::Uuid::new_v4().into_bytes()).collect();
-    Sha256::digest(random).iter().map(|byte| format!("{byte:02x}")).collect()
+    base16ct::lower::encode_string(&Sha256::digest(random))
 }
 
 /// UTC as `20261121T222444.123Z`: sorts by time and is a plain file name.

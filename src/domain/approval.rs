@@ -233,7 +233,7 @@ pub fn hash(session: &SessionId, tool: &str, arguments: &Value, shown: &Shown) -
     if !shown.reads.is_empty() {
         bound["reads"] = shown.reads.clone().into();
     }
-    Sha256::digest(canonical(&bound)).iter().map(|byte| format!("{byte:02x}")).collect()
+    base16ct::lower::encode_string(&Sha256::digest(canonical(&bound)))
 }
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ impl Session {
     pub fn fingerprint(&self) -> String {
         let state = serde_json::to_vec(&(&self.compressed_context, &self.messages))
             .expect("messages have string keys and finite numbers, so they are JSON");
-        hex(&Sha256::digest(state))
+        base16ct::lower::encode_string(&Sha256::digest(state))
     }
 
     /// Takes the first `count` messages away; `summary` stands for them.
@@ -148,12 +148,8 @@ impl Session {
 pub(super) fn name_of(message: &Message) -> String {
     message.id.clone().unwrap_or_else(|| {
         let said = serde_json::to_vec(&(message.role, &message.content)).expect("texts are JSON");
-        format!("sha256:{}", &hex(&Sha256::digest(said))[..16])
+        format!("sha256:{}", &base16ct::lower::encode_string(&Sha256::digest(said))[..16])
     })
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

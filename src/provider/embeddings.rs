@@ -338,7 +338,7 @@ fn id(endpoint: &Endpoint) -> String {
     let model = endpoint.model.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
     let name: String = model.chars().take(60).map(plain).collect();
     let place = format!("{} {}", shown_address(&endpoint.base_url), endpoint.model);
-    let mark: String = Sha256::digest(place).iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    let mark: String = base16ct::lower::encode_string(&Sha256::digest(place)[..4]);
     format!("{name}-{mark}")
 }
 

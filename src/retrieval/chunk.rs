@@ -219,7 +219,7 @@ fn id(path: &RelPath, heading: &str, text: &str) -> String {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }
-    hash.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+    base16ct::lower::encode_string(&hash.finalize()[..8])
 }
 
 /// Line numbers of positions, cheap while they move forward or a little back.

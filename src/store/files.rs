@@ -278,7 +278,7 @@ fn read_whole(file: File, path: &Place) -> Result<Vec<u8>, StoreError> {
 
 /// 128 bits of SHA-256 in hexadecimal.
 pub fn etag(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    base16ct::lower::encode_string(&Sha256::digest(bytes)[..16])
 }
 
 #[cfg(test)]

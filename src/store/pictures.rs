@@ -21,7 +21,7 @@ pub(super) const FOLDER: &str = "pictures";
 
 /// SHA-256 in hexadecimal: what a picture is called.
 pub fn picture_hash(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    base16ct::lower::encode_string(&Sha256::digest(bytes))
 }
 
 impl Home {

@@ -291,7 +291,7 @@ fn all_names(dir: &Dir) -> Vec<String> {
 
 /// The id of a work of ours is a plain name; one of a file from elsewhere may be anything.
 fn found_name(work: &WorkId, hits: usize) -> String {
-    let hex: String = work.as_str().bytes().map(|byte| format!("{byte:02x}")).collect();
+    let hex = base16ct::lower::encode_string(work.as_str().as_bytes());
     let plain = work.as_str().bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
     match plain && (1..=100).contains(&work.as_str().len()) {
         true => format!("{work}.{hits}.json"),

@@ -107,7 +107,7 @@ impl Seal {
 
     /// Writes the key file, for its owner alone.
     pub fn keep(&self, root: &Dir) -> Result<(), StoreError> {
-        let file = KeyFile { key: hex(&self.key), first_start: self.first_start.clone() };
+        let file = KeyFile { key: base16ct::lower::encode_string(&self.key), first_start: self.first_start.clone() };
         let mut bytes = serde_json::to_vec_pretty(&file).expect("texts and numbers are JSON");
         bytes.push(b'\n');
         atomic::replace(root, FILE, &bytes, 0o600).map_err(StoreError::io(format!("writing {FILE}")))
@@ -118,7 +118,7 @@ impl Seal {
         let body = object.strip_suffix(b"\n}\n").map(<[u8]>::len);
         let body = body.expect("an indented object with fields ends with a bracket on a line of its own");
         object.truncate(body);
-        let code = hex(&self.mac(kind, name, &object).finalize().into_bytes());
+        let code = base16ct::lower::encode_string(&self.mac(kind, name, &object).finalize().into_bytes());
         object.extend_from_slice(BEFORE_CODE);
         object.extend_from_slice(code.as_bytes());
         object.extend_from_slice(AFTER_CODE);
@@ -137,7 +137,8 @@ impl Seal {
 
     /// Appends the code to a line that is begun: a JSON object without its closing bracket.
     pub fn close_line(&self, session: &str, bytes: &mut Vec<u8>, start: usize) {
-        let code = hex(&self.mac(Sealed::Fact, session, &bytes[start..]).finalize().into_bytes());
+        let code =
+            base16ct::lower::encode_string(&self.mac(Sealed::Fact, session, &bytes[start..]).finalize().into_bytes());
         bytes.extend_from_slice(BEFORE_LINE_CODE);
         bytes.extend_from_slice(code.as_bytes());
         bytes.push(b'"');
@@ -267,22 +268,13 @@ fn dirs(sessions: &Dir, path: &str) -> Vec<String> {
 }
 
 pub(super) fn sha256(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    base16ct::lower::encode_string(&Sha256::digest(bytes))
 }
 
 fn hex_bytes(text: &[u8]) -> Option<[u8; 32]> {
-    if text.len() != CODE || !text.is_ascii() {
-        return None;
-    }
     let mut bytes = [0; 32];
-    for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-    }
-    Some(bytes)
+    let decoded = base16ct::mixed::decode(text, &mut bytes).ok()?.len();
+    (decoded == bytes.len()).then_some(bytes)
 }
 
 #[cfg(test)]

@@ -321,7 +321,7 @@ impl Home {
         let mut block = vec![0; 1 << 16];
         loop {
             match file.read(&mut block).map_err(StoreError::io(format!("reading {path}")))? {
-                0 => return Ok(hexadecimal(digest.finalize())),
+                0 => return Ok(base16ct::lower::encode_string(&digest.finalize())),
                 read => digest.update(&block[..read]),
             }
         }
@@ -362,11 +362,7 @@ impl Home {
 }
 
 fn sha256(bytes: &[u8]) -> String {
-    hexadecimal(Sha256::digest(bytes))
-}
-
-fn hexadecimal(digest: impl AsRef<[u8]>) -> String {
-    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    base16ct::lower::encode_string(&Sha256::digest(bytes))
 }
 
 #[cfg(test)]

@@ -14,10 +14,11 @@ use sha2::{Digest, Sha256};
 use pieces::Pieces;
 use vocabulary::Vocabulary;
 
-/// How many counts each of the two generations of the memory holds; about 100 KB in all.
-const GENERATION: usize = 1024;
+/// How many counts each of the two generations of the memory holds: more than a full context has messages, so that a long
+/// conversation is counted once. Half a megabyte in all, once so many were counted.
+const GENERATION: usize = 8192;
 /// Below this many bytes, counting is as fast as finding the count again.
-const WORTH_REMEMBERING: usize = 256;
+const WORTH_REMEMBERING: usize = 32;
 
 /// Counts tokens. Making one costs nothing: the index of the vocabulary (about 1.4 MB) is built by the first count.
 #[derive(Default)]

@@ -170,7 +170,7 @@ impl Access {
         let token = self.token.as_ref()?.expose_secret();
         let mut mac = Hmac::<Sha256>::new_from_slice(token.as_bytes()).expect("HMAC takes a key of any length");
         mac.update(format!("cookie {} {made}", self.port).as_bytes());
-        Some(mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect())
+        Some(base16ct::lower::encode_string(&mac.finalize().into_bytes()))
     }
 }
 
