@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn the_documented_names_work_and_the_environment_wins() {
+    fn environment_overrides_documented_names() {
         let env = "DEEPSEEK_API_KEY=sk-file\nDEEPSEEK_MODEL=deepseek-reasoner\nOPENAI_API_KEY=\n";
         let config = load(&[(".env", env)], &[]).unwrap();
         let expected = ("https://api.deepseek.com/", "deepseek-reasoner", "sk-file".to_owned(), ".env");
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sandbox_s_level_is_configured_but_not_its_absence() {
+    fn sandbox_level_is_configurable_but_cannot_be_off() {
         let level = |text: &str| load(&[("config.yml", text)], &[]).map(|config| config.sandbox);
         assert_eq!(level("port: 1\n").unwrap(), Level::Standard);
         assert_eq!(level("sandbox: strict\n").unwrap(), Level::Strict);
@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn models_of_the_file_take_their_keys_from_variables() {
+    fn models_take_their_keys_from_variables() {
         let file = "default_model: b\nmodels:\n  - {id: a, api_url: 'http://h/v1', api_key: '${NOT_SET}'}\n  \
                     - {id: b, name: Bee, api_url: 'http://h/v1', api_key: 'x-${KEY}', context_window: 5}\n";
         let config = load(&[("config.yml", file)], &[("KEY", "k"), ("DEEPSEEK_API_KEY", "d")]).unwrap();
@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_env_file_is_refused_with_its_line_and_without_its_key() {
+    fn broken_env_file_error_names_line_but_not_key() {
         for env in ["# keys\nOPENAI_API_KEY=sk-canary my note\n", "A=1\nOPENAI_API_KEY=\"sk-canary\n"] {
             let error = load(&[(".env", env)], &[]).err().unwrap().to_string();
             assert!(!error.contains("canary"), "{error}");
@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_can_be_guessed_is_refused_with_what_to_do_and_not_printed() {
+    fn weak_token_is_refused_and_never_printed() {
         for short in ["x", "canary-15-chars", "企鹅企鹅企鹅企鹅企鹅企鹅企鹅企"] {
             let error = load(&[], &[("MINICLAW_TOKEN", short)]).err().unwrap().to_string();
             assert!(error.contains("MINICLAW_TOKEN") && error.contains("at least 16"), "{error}");

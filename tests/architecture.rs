@@ -59,7 +59,7 @@ fn each_door_to_the_outside_has_one_keeper() {
 }
 
 #[test]
-fn what_the_compiler_cannot_check_stands_in_few_places() {
+fn unsafe_code_stands_in_listed_files() {
     assert_clean(&ALL, unchecked);
 }
 
@@ -167,6 +167,36 @@ fn every_test_that_the_table_of_faults_names_is_there() {
         assert!(!named.is_empty(), "no test: {row}");
         named.iter().for_each(|name| assert!(there(name), "docs/faults.md names {name}, which is no test"));
     }
+}
+
+/// A test's name is a short claim: one that says more says it in the assertions.
+#[test]
+fn test_names_are_short() {
+    const LONGEST: usize = 60;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut texts = String::new();
+    for folder in ["src", "crates", "tests"] {
+        all_text(&root.join(folder), &mut texts);
+    }
+    let names = test_names(&texts);
+    assert!(names.len() > 900, "{}", names.len());
+    let long: Vec<_> = names.into_iter().filter(|name| name.len() > LONGEST).collect();
+    assert!(long.is_empty(), "over {LONGEST} characters: {long:?}");
+
+    let made_up =
+        "#[tokio::test(start_paused = true)]\n#[ignore]\nasync fn slow_one() {}\nfn helper() {}\n#[test]\nfn one() {}";
+    assert_eq!(test_names(made_up), ["slow_one", "one"]);
+}
+
+fn test_names(text: &str) -> Vec<&str> {
+    let attribute = |line: &str| ["#[test", "#[tokio::test"].iter().any(|sign| line.trim_start().starts_with(sign));
+    let mut lines = text.lines();
+    let mut names = Vec::new();
+    while lines.any(attribute) {
+        let function = lines.find_map(|line| line.split_once("fn ")).map(|(_, rest)| rest);
+        names.extend(function.and_then(|rest| rest.split(['(', '<']).next()));
+    }
+    names
 }
 
 fn layer_of(module: &str) -> Option<usize> {

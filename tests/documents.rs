@@ -54,7 +54,7 @@ fn documents_are_read_at_every_level() {
 }
 
 #[test]
-fn every_document_of_the_corpus_is_read_or_refused_with_its_reason() {
+fn corpus_documents_are_read_or_refused_with_reason() {
     let extractor = extractor(Level::Standard);
     let samples = samples();
     assert!(samples.len() >= 200, "{}", samples.len());
@@ -123,7 +123,7 @@ fn a_reader_serves_many_may_die_and_is_let_go() {
 }
 
 #[tokio::test]
-async fn who_no_longer_waits_stops_the_reading() {
+async fn cancelled_reader_stops_extraction() {
     let extractor = extractor(Level::Standard);
     let slow = format!("{}{}", "<x-a>".repeat(4_999), "</y>".repeat(1_000_000));
     let url = "https://example.com/".parse().unwrap();
@@ -136,7 +136,7 @@ async fn who_no_longer_waits_stops_the_reading() {
 
 /// Pages of `fetch_url` go another way through the parsers than files of knowledge/.
 #[tokio::test]
-async fn every_page_of_the_corpus_is_read_or_refused_when_it_is_fetched() {
+async fn corpus_pages_are_read_or_refused() {
     let extractor = extractor(Level::Standard);
     let url = "https://example.com/".parse().unwrap();
     for sample in samples().into_iter().filter(|sample| sample.name.contains(".htm")) {
@@ -154,7 +154,7 @@ fn word(bytes: &[u8]) -> Result<String, Unreadable> {
 }
 
 #[test]
-fn a_word_document_keeps_its_structure_and_loses_what_is_not_seen() {
+fn word_document_keeps_structure_without_hidden_text() {
     let run = |text: &str| format!("<w:r><w:t xml:space=\"preserve\">{text}</w:t></w:r>");
     let body = [
         "<w:p><w:pPr><w:pStyle w:val=\"2\"/></w:pPr>".to_owned() + &run("Own ") + &run("style") + "</w:p>",
@@ -173,7 +173,7 @@ fn a_word_document_keeps_its_structure_and_loses_what_is_not_seen() {
 
 proptest! {
     #[test]
-    fn what_stands_in_a_word_document_is_in_its_text(words in prop::collection::vec("[a-z\u{4e00}-\u{4e20}]{1,12}", 1..40)) {
+    fn word_document_text_is_complete(words in prop::collection::vec("[a-z\u{4e00}-\u{4e20}]{1,12}", 1..40)) {
         let paragraphs: Vec<&str> = words.iter().map(String::as_str).collect();
         let text = word(&docx_of("Title", &paragraphs)).unwrap();
         prop_assert_eq!(text, format!("# Title\n\n{}", words.join("\n\n")));

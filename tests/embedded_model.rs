@@ -121,7 +121,7 @@ fn is_gone(pid: i32) -> bool {
 }
 
 #[tokio::test]
-async fn the_product_answers_without_any_key_and_its_model_lives_and_dies_with_it() {
+async fn embedded_model_answers_and_ends_with_the_server() {
     let mut server = Server::start();
     let status = server.get("/api/status").await;
     assert_eq!((&status["model"]["provider"], &status["model"]["small"]), (&json!("local"), &json!(true)));

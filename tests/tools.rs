@@ -255,7 +255,7 @@ async fn online() -> (Home, u16) {
 }
 
 #[tokio::test]
-async fn python_has_the_network_in_the_calls_that_were_allowed_it_and_only_where_the_guard_lets_it() {
+async fn python_network_needs_approval_and_passes_the_guard() {
     let (home, port) = online().await;
     if !home.environment.sandbox.can_network() {
         return println!("skipped: this kernel cannot keep a command to the proxy");
@@ -465,7 +465,7 @@ async fn python_shows_tracebacks_of_the_code_only() {
 }
 
 #[tokio::test]
-async fn python_that_takes_too_long_is_interrupted_and_then_killed() {
+async fn slow_python_is_interrupted_then_killed() {
     let home = home();
     let wall = Duration::from_millis(800);
     let repl = home.python(PythonLimits { wall, ..PythonLimits::default() });

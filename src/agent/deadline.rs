@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn without_a_question_it_is_a_plain_limit() {
+    async fn deadline_without_question_is_a_plain_limit() {
         let (deadline, started) = (Deadline::new(MINUTE), Instant::now());
         deadline.over().await;
         assert_eq!(started.elapsed(), MINUTE);

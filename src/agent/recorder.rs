@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_said_is_journaled_before_the_fact_that_follows_it() {
+    async fn text_is_journaled_before_the_next_fact() {
         let words = recorded(async |recorder| {
             recorder.think("hm".to_owned()).await.unwrap();
             recorder.say("企".to_owned()).await.unwrap();
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn calls_without_text_have_a_segment_and_broken_arguments_are_kept_as_text() {
+    async fn calls_get_a_segment_and_broken_arguments_stay_text() {
         let words = recorded(async |recorder| {
             recorder.start_call(0, &call("a", "{oops")).await.unwrap();
             recorder.start_call(1, &call("b", "[1]")).await.unwrap();

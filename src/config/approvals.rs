@@ -99,14 +99,14 @@ mod tests {
     }
 
     #[test]
-    fn without_a_word_looking_is_free_and_the_rest_is_asked_about() {
+    fn default_policy_allows_reading_and_asks_about_the_rest() {
         let policy = policy_of("").unwrap();
         assert_eq!(policy, Policy::default());
         assert_eq!(policy.timeout.as_secs(), 300);
     }
 
     #[test]
-    fn each_line_is_taken_and_the_others_keep_their_default() {
+    fn each_setting_is_read_and_others_keep_defaults() {
         let text = "approvals:\n  effects: {write: deny, execute: sandboxed, network: unattended}\n  tools: {terminal: ask, fetch_url: allow}\n  \
                     timeout_seconds: 9\n";
         let policy = policy_of(text).unwrap();
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_refused_with_line_and_field() {
+    fn unknown_field_is_refused_with_its_line() {
         for (text, field, line) in [
             ("approvals:\n  efects: {}\n", "efects", "line 2"),
             ("approvals:\n  effects:\n    delete: ask\n", "delete", "line 3"),

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_file_the_variables_choose_the_service_and_else_it_is_the_local_model() {
+    fn variables_choose_the_service_before_the_local_model() {
         let (model, key) = (("EMBEDDING_MODEL", "e"), ("OPENAI_API_KEY", "k"));
         assert_eq!(shown("", &[model, key]), "https://api.openai.com/v1 e key k");
         assert_eq!(shown("", &[model, key, ("OPENAI_BASE_URL", "http://h/v1")]), "http://h/v1 e key k");

@@ -34,7 +34,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_of_the_environment_sees_pictures_where_a_person_says_so() {
+    fn vision_of_environment_model_is_configurable() {
         let model = [("OPENAI_BASE_URL", "http://127.0.0.1:9/v1"), ("OPENAI_MODEL", "Qwen2-VL")];
         assert_eq!(seeing(&[], &model), [false]);
         assert_eq!(seeing(&[("config.yml", "vision_models: [other, qwen2-vl]\n")], &model), [true]);
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_of_itself_that_it_sees_goes_on_seeing() {
+    fn declared_vision_is_kept() {
         let file = "vision_models: [b]\nmodels:\n  - {id: a, api_url: 'http://h/v1', vision: true}\n  \
                     - {id: b, api_url: 'http://h/v1'}\n  - {id: c, api_url: 'http://h/v1'}\n";
         assert_eq!(seeing(&[("config.yml", file)], &[]), [true, true, false]);

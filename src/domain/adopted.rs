@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_another_version_keep_nothing_from_being_read() {
+    fn unknown_words_do_not_stop_reading() {
         let call = json!({"tool": "t", "status": "queued", "approval": 7, "output": "x"});
         let message = json!({"role": "assistant", "content": "hi", "stopped_by": "moon", "tool_calls": [call]});
         let work = json!({"work_id": "w", "created_at": 1.0, "outcome": {"stop_reason": "tired"}, "requested": {}});
@@ -251,7 +251,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_a_file_says_nothing_is_open_and_every_id_is_one(
+        fn adopted_file_opens_no_question_and_has_valid_ids(
             ids in proptest::collection::vec(proptest::option::of("[a-c]|\\PC{0,3}|x{300}"), 0..8),
             statuses in proptest::collection::vec(prop_oneof!["approval", "running", "done", "denied"], 8),
             ended in proptest::collection::vec(any::<bool>(), 3),

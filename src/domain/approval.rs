@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_changes_with_everything_it_binds_and_with_nothing_else() {
+    fn hash_changes_exactly_with_what_it_binds() {
         let [a, b] = ["a", "b"].map(|id| SessionId::parse(id).unwrap());
         let arguments = json!({"command": "ls", "network": false});
         let first = hash(&a, "terminal", &arguments, &shown());

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_to_begin_the_conversation_is_not_taken_for_what_followed() {
+    fn first_branch_is_not_taken_for_later_messages() {
         let mut session = talk(&["a", "b"]);
         session.apply(&Event::Branched { from: "a".to_owned(), to: None }, 1.0);
         session.messages = vec![said("p"), said("q")];
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_that_a_person_changed_in_the_file_stays() {
+    fn summary_edited_in_the_file_stays() {
         let mut session = talk(&["a", "b"]);
         compress(&mut session, 1, "x");
         session.compressed_context = Some("mine".to_owned());

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_aside_comes_back_whole_and_never_in_another_place() {
+    fn branch_restores_whole_and_in_its_own_place() {
         let mut session = Session::new("t", 1.0);
         session.messages = ["a", "b", "c", "d"].map(said).to_vec();
         branched(&mut session, "c", None);

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn chinese_is_found_without_blanks_and_letters_that_grow_when_lowered_do_no_harm() {
+    fn finds_chinese_and_survives_lowercase_growth() {
         let messages = [said(Role::User, "请帮我整理三月的发票"), said(Role::User, "İİİİ Straße ÄRGER")];
         assert_eq!(found("三月 发票", &messages)[0].0, 0);
         assert_eq!(found("ärger", &messages), [(1, None, "İİİİ Straße ÄRGER".to_owned())]);

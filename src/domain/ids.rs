@@ -81,7 +81,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_parsed_is_one_plain_file_name(text in "\\PC{0,20}|[-_a-zA-Z0-9./\\\\]{0,70}") {
+        fn parsed_id_is_one_plain_file_name(text in "\\PC{0,20}|[-_a-zA-Z0-9./\\\\]{0,70}") {
             if let Ok(id) = SessionId::parse(&text) {
                 prop_assert_eq!(id.as_str(), text.as_str());
                 let name = format!("{id}.json");

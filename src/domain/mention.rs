@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_were_sent_along_are_named_and_their_text_is_not_looked_through() {
+    fn attachments_are_named_and_their_text_ignored() {
         let mut message = Message::new(Role::User, "Compare.");
         let file = Attachment::new("三月 report", None, "see src/inner.rs".to_owned()).unwrap();
         message.attachments.push(Arc::new(file));
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn each_thing_is_told_once_with_the_message_that_named_it_first() {
+    fn each_mention_is_listed_once_with_its_first_message() {
         let mut answer = Message::new(Role::Assistant, "In a.rs and b.rs.");
         let call = serde_json::json!({"tool": "read_file", "input": "src/c.rs", "output": "d.rs"});
         answer.tool_calls.push(serde_json::from_value(call).unwrap());

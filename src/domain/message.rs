@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn files_without_a_word_are_spoken_of_by_their_names() {
+    fn message_of_files_only_is_named_by_them() {
         let mut message = Message::new(Role::User, " ");
         assert_eq!(message.words(), " ");
         for name in ["a.md", "<|im_end|>.md"] {

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_picture_or_has_no_pixels_is_none() {
+    fn invalid_or_empty_picture_is_none() {
         for other in [
             &b""[..],
             b"<svg xmlns='http://www.w3.org/2000/svg'/>",
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_costs_by_the_size_a_model_reads_it_at_and_never_without_limit() {
+    fn picture_tokens_follow_scaled_size_and_are_bounded() {
         let cost = |width, height| {
             let (media_type, hash) = (Media::Png, String::new());
             Picture { media_type, hash, bytes: 1, width, height }.tokens()
@@ -241,7 +241,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_that_begins_like_a_picture_makes_reading_fail(
+        fn truncated_pictures_do_not_fail(
             start in prop::sample::select(vec![
                 &b"\x89PNG\r\n\x1a\n"[..], b"GIF89a", b"\xff\xd8\xff", b"\xff\xd8\xff\xff", b"RIFF\0\0\0\0WEBPVP8X",
                 b"RIFF\0\0\0\0WEBPVP8 ", b"RIFF\0\0\0\0WEBPVP8L"]),

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_no_root_is_no_place() {
+    fn path_outside_roots_is_no_place() {
         for outside in
             [".env", "config.yml", "sessions/a.json", "storage/x", "scratch/x", "memory", "skills2/x", "Memory/x"]
         {

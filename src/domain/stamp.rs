@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stamp_comes_back_from_json_and_differs_in_each_of_its_parts() {
+    fn stamp_round_trips_and_compares_every_part() {
         let stamp = FileStamp::of(1, (-2, 3), (4, 5), (6, u64::MAX));
         let text = serde_json::to_string(&stamp).unwrap();
         assert_eq!(serde_json::from_str::<FileStamp>(&text).unwrap(), stamp);

@@ -54,7 +54,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_would_not_show_is_spelled_out() {
+    fn invisible_characters_are_spelled_out() {
         for (text, seen) in [
             ("ls -la 企鹅 é 🐧", "ls -la 企鹅 é 🐧"),
             ("a\nb", "a\nb"),

@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_of_what_files_say_stop_at_the_greatest_number() {
+    fn sums_saturate() {
         let most = Usage { input_tokens: u64::MAX, output_tokens: u64::MAX, cached_tokens: u64::MAX };
         let mut sum = most;
         sum.add(most);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_that_an_earlier_version_kept_is_read_and_written_as_it_was() {
+    fn failure_of_earlier_version_round_trips() {
         let kept = r#"{"stop_reason":"error","error":"No network.","code":"unreachable","retryable":true}"#;
         let outcome: Outcome = serde_json::from_str(kept).unwrap();
         assert!(matches!(&outcome, Outcome::Error { code, about, .. } if code == "unreachable" && about.is_empty()));

@@ -68,7 +68,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn a_conversation_reads_as_it_was_and_no_output_breaks_out_of_its_block() {
+    fn exported_output_cannot_close_its_block() {
         let mut session = Session::new("Two\nlines", 1.0);
         session.compressed_context = Some("Tea.\nThen cake.".to_owned());
         let mut answer = Message::new(Role::Assistant, "I look.\n");

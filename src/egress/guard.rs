@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn every_disguise_of_a_private_address_is_seen_through() {
+    fn disguised_private_addresses_are_blocked() {
         for (text, verdict) in [
             ("http://127.0.0.1/", "private"),
             ("http://2130706433/", "private"),

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_is_rewritten_for_the_server_and_keeps_no_credentials() {
+    async fn rewritten_request_drops_credentials() {
         let text = "POST http://Example.com:8080/a%20b?c#d HTTP/1.1\r\nHost: other.test\r\nProxy-Authorization: Basic dTpw\r\n\
                     Proxy-Connection: keep-alive\r\nConnection: keep-alive\r\nX: y\r\nContent-Length: 2\r\n\r\nhi";
         let request = request(text).await.unwrap();
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_tunnel_names_a_host_and_a_port_and_nothing_else() {
+    async fn tunnel_request_names_only_host_and_port() {
         for (target, destination) in [
             ("example.com:443", Some("https://example.com/")),
             ("[::1]:8443", Some("https://[::1]:8443/")),
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_request_is_refused() {
+    async fn malformed_request_is_refused() {
         for text in [
             "GET http://a/\r\n\r\n",
             "GET http://a/ HTTP/2\r\n\r\n",

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_that_are_not_there_are_an_error_only_where_they_were_asked_for() {
+    fn missing_weights_fail_only_when_configured() {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let models = tempfile::tempdir().unwrap();
         let folder = models.path().to_owned();

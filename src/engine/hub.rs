@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_back_gets_exactly_what_was_missed() {
+    fn resumed_follower_gets_exactly_what_it_missed() {
         let hub = Hub::new();
         let (a, b) = (session("a"), session("b"));
         for name in ["1", "2", "3"] {
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn another_start_or_a_number_from_the_future_is_a_gap() {
+    fn id_of_other_start_or_future_is_a_gap() {
         let hub = Hub::new();
         hub.publish(&session("a"), titled("x"));
         let other = EventId { boot: "00000000".to_owned(), number: 1 };
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_dropped_is_a_gap_not_a_silence() {
+    fn dropped_publications_are_reported_as_gap() {
         let hub = Hub::new();
         let a = session("a");
         hub.publish(&a, titled("first"));
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn many_sessions_together_keep_no_more_than_their_common_measure() {
+    fn sessions_share_one_replay_limit() {
         let hub = Hub::new();
         let sessions: Vec<SessionId> = (0..50).map(|n| session(&format!("s{n}"))).collect();
         let text = "x".repeat(1000);
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subscriber_that_does_not_read_is_dropped_and_others_are_not() {
+    fn only_the_slow_subscriber_is_dropped() {
         let hub = Hub::new();
         let a = session("a");
         let mut slow = hub.follow(&a, None);

@@ -112,7 +112,7 @@ mod tests {
     use futures_util::FutureExt;
 
     #[tokio::test]
-    async fn a_session_has_one_owner_at_a_time_and_others_do_not_wait_for_it() {
+    async fn session_has_one_owner_and_others_do_not_wait() {
         let turns = OpeningLocks::default();
         let (slow, other) = (SessionId::parse("slow").unwrap(), SessionId::parse("other").unwrap());
         let first = turns.of(&slow).await;

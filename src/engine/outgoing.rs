@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_ones_are_in_memory_once_and_only_while_somebody_holds_them() {
+    fn long_frames_are_shared_while_held() {
         let outgoing = Outgoing::default();
         let long = || Some(vec![b'x'; LONG]);
         let first = outgoing.bytes(long).unwrap();

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_reader_does_not_see_the_model_does_not_read() {
+    fn hidden_text_is_not_extracted() {
         let page = page(
             "<p>Seen.</p><p style='DISPLAY : none'>h1</p><div hidden>h2</div><span aria-hidden='true'>h3</span>\
              <p style='color:red;visibility: hidden'>h4</p><p style='font-size:0px'>h5</p><p style='opacity: 0'>h6</p>\

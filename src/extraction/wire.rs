@@ -93,7 +93,7 @@ mod tests {
         }
 
         #[test]
-        fn a_stream_that_is_cut_is_an_error_and_never_a_frame(
+        fn truncated_stream_is_an_error(
             first in prop::collection::vec(any::<u8>(), 0..40),
             second in prop::collection::vec(any::<u8>(), 1..40),
             cut in 0usize..88,
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_beyond_the_limit_is_refused_before_anything_is_held() {
+    fn oversized_frame_is_refused_before_allocation() {
         let head = |first: u32, second: u32| {
             let mut head = vec![1];
             head.extend(first.to_le_bytes());

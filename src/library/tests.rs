@@ -30,7 +30,7 @@ fn answers(library: &Arc<Library>, query: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_change_before_a_question_is_in_its_answer_also_when_search_does_not_wait_for_the_look() {
+fn search_sees_changes_without_waiting_for_the_scan() {
     for large in [0, usize::MAX] {
         let folder = tempfile::tempdir().unwrap();
         let library = library(folder.path(), large);
@@ -50,7 +50,7 @@ fn a_change_before_a_question_is_in_its_answer_also_when_search_does_not_wait_fo
 }
 
 #[test]
-fn a_look_that_failed_is_not_taken_for_one_that_found_nothing_new() {
+fn failed_scan_is_not_taken_for_no_change() {
     let folder = tempfile::tempdir().unwrap();
     let library = library(folder.path(), usize::MAX);
     let (knowledge, aside) = (folder.path().join("knowledge"), folder.path().join("aside"));

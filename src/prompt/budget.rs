@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_exchanges_go_oldest_first_and_the_newest_question_stays() {
+    fn oldest_exchanges_are_dropped_whole_and_newest_kept() {
         let budget = Budget { context_window: 60, fixed: 10, answer: 10 };
         let mut history =
             vec![user(&"a".repeat(20)), said(&"b".repeat(20)), user("c"), said("d"), user("the question")];

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_cannot_be_read_is_told_of_and_the_others_are_sent() {
+    fn unreadable_picture_is_named_and_others_are_sent() {
         let mut history = [message(&["gone", "here", "text"])];
         load(&mut history, &|hash| match hash {
             "here" => Some(GIF.to_vec()),
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn of_too_many_the_newest_are_sent() {
+    fn only_newest_pictures_are_sent() {
         let mut history: Vec<_> = (0..MOST_SENT + 1).map(|_| message(&["x"])).collect();
         load(&mut history, &|_| Some(GIF.to_vec()));
         let counts = history.iter().map(|message| of(std::slice::from_ref(message)).len()).collect::<Vec<_>>();
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_holds_markers_that_become_the_same_message_again_and_count_by_size() {
+    fn picture_markers_round_trip_and_count_by_size() {
         let mut sent = message(&["x"]);
         load(std::slice::from_mut(&mut sent), &|_| Some(GIF.to_vec()));
         let pictures = of(std::slice::from_ref(&sent));

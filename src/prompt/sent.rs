@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_apart_is_put_together_to_the_same_bytes() {
+    fn recorded_request_reassembles_to_the_same_bytes() {
         let system = prompt();
         let sent = body(&system);
         let (request, texts) =

@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_empty_is_left_out_and_what_cannot_be_read_is_named() {
+    fn prompt_omits_empty_files_and_names_unreadable_ones() {
         let (folder, home) = home();
         std::fs::write(folder.path().join("workspace/SOUL.md"), b"\xff\xfe").unwrap();
         std::fs::write(folder.path().join("workspace/USER.md"), "  \n").unwrap();
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_text_would_cost_is_what_the_prompt_then_holds() {
+    fn estimated_cost_equals_cost_in_prompt() {
         let (folder, home) = home();
         for text in ["\u{feff} two\nlines \n".to_owned(), "字".repeat(PART_LIMIT + 1)] {
             std::fs::write(folder.path().join("workspace/SOUL.md"), &text).unwrap();

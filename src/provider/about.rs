@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_a_sentence_is_filled_in_with_is_told_and_nothing_else() {
+    fn error_parameters_match_the_message_exactly() {
         let provider = || "DeepSeek".to_owned();
         let auth = ProviderError::Auth {
             provider: provider(),

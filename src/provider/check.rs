@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_right_key_lists_models_and_a_wrong_one_is_named_without_being_shown() {
+    async fn key_check_lists_models_and_never_shows_the_key() {
         let router = || Router::new().route("/v1/models", get(models));
         assert_eq!(list_models(endpoint(router(), Some(KEY)).await).await.unwrap(), ["a", "b"]);
         let error = list_models(endpoint(router(), Some("sk-canary-wrong")).await).await.unwrap_err();
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_list_of_models_is_said() {
+    async fn malformed_model_list_is_reported() {
         for page in ["<html>", "[]", "{}"] {
             let router = Router::new().route("/v1/models", get(move || async move { page }));
             let error = list_models(endpoint(router, None).await).await.unwrap_err();

@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_api_s_address_is_found_from_any_usual_base() {
+    fn api_address_is_found_from_usual_bases() {
         for (base, chat) in [
             ("https://api.deepseek.com", "https://api.deepseek.com/chat/completions"),
             ("https://api.deepseek.com/", "https://api.deepseek.com/chat/completions"),

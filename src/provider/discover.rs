@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_answers_something_else_or_nothing_is_not_there() {
+    async fn other_services_are_not_taken_for_a_model_server() {
         let odd = served(Router::new().fallback(|| async { "<html>" })).await;
         assert_eq!(ollama(&odd).await.len() + lm_studio(&odd).await.len(), 0);
         assert_eq!(ollama("http://127.0.0.1:1").await.len(), 0);

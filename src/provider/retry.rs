@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_is_seconds_or_a_date_and_garbage_is_nothing() {
+    fn retry_after_accepts_seconds_or_date() {
         // 1994-11-06 08:49:37 UTC
         let now = 784_111_777.0;
         let after = |value| retry_after(&header("retry-after", value), now);

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_beyond_the_cap_costs_one_event_and_no_memory() {
+    fn oversized_line_loses_one_event_only() {
         let mut decoder = Decoder::default();
         let mut events = Vec::new();
         decoder.push(b"data: ", &mut events);

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn thoughts_are_found_under_every_name_and_told_once() {
+    fn thinking_is_read_under_every_name_once() {
         let thought = || vec![StreamItem::Thinking("hm".to_owned())];
         assert_eq!(delta(json!({"reasoning_content": "hm", "content": null})), thought());
         assert_eq!(delta(json!({"reasoning": "hm", "content": ""})), thought());
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn usage_is_read_with_its_cached_part_and_nonsense_is_zero() {
+    fn usage_includes_cached_tokens_and_tolerates_nonsense() {
         let usage = |usage: Value| read(&json!({"choices": [], "usage": usage}));
         let counted = |input_tokens, output_tokens, cached_tokens| {
             vec![StreamItem::Usage(Usage { input_tokens, output_tokens, cached_tokens })]

@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_shares_are_weighted_and_texts_in_another_script_go_by_their_vectors() {
+    fn shares_are_weighted_and_foreign_script_uses_vectors() {
         let weights = Weights::with_vector(0.2, WeightReason::Balanced).with_late();
         assert_eq!((weights.vector, weights.late), (0.1, Some(0.45)));
         assert!((weights.lexical - 0.45).abs() < 1e-12);

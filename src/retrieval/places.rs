@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_moved_is_not_written() {
+    fn moved_chunks_are_not_rewritten() {
         let before = Edit::of(&[], &now(&[1, 2, 3]), 5).places;
         let mut moved = now(&[1, 2, 3]);
         moved[0].at = Position::new(7, None);
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn where_no_order_is_left_all_are_written_anew() {
+    fn exhausted_order_rewrites_all_chunks() {
         let mut places = Edit::of(&[], &now(&[1, 2, 3, 4, 5, 6]), 0).places;
         let (mut prints, mut all) = (vec![1, 2, 3, 4, 5, 6], 0);
         for print in 10..40 {

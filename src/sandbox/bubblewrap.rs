@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_working_folder_is_writable_and_nothing_of_the_home_is_added() {
+    fn only_working_folder_is_writable() {
         let words = line(false);
         let after = |flag: &str| {
             let places = words.iter().enumerate().filter(move |(_, word)| *word == flag);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_machine_s_network_is_there_only_for_a_job_that_was_allowed_it() {
+    fn network_is_shared_only_when_allowed() {
         assert!(line(false).contains(&"--unshare-net".to_owned()));
         assert!(!line(true).contains(&"--unshare-net".to_owned()));
     }

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_whole_however_it_arrived() {
+    fn output_within_cap_is_kept_whole() {
         let bytes = "héllo".as_bytes();
         for cut in 0..=bytes.len() {
             let captured = collect(6, &[&bytes[..cut], &bytes[cut..]]);

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn hand_over_reaches_everything_below_and_no_link_s_target() {
+    fn hand_over_changes_owner_but_follows_no_link() {
         let me = owner(tempfile::tempdir().unwrap().path());
         let Some((root, folder)) = left_by_another() else {
             // An ordinary user can give nothing away; their own folder stays as it is.

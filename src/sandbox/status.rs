@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_sentence_names_is_told_beside_its_code() {
+    fn status_parameters_match_the_message() {
         let told = |holds: SandboxStatus| (holds.code(), holds.about().into_iter().collect::<Vec<_>>());
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(told(SandboxStatus::fence(6, None)), ("standard", vec![]));

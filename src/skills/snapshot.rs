@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn the_snapshot_is_sorted_and_escaped_and_offers_no_broken_skill() {
+    fn snapshot_is_sorted_escaped_and_omits_broken_skills() {
         let skills = [
             skill("web", "---\nname: web\ndescription: a < b && ]]> -- </skill>\n---\n"),
             skill("天气", "---\nname: 天气查询\ndescription: 查询天气\n---\n"),

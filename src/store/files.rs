@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_text_is_said_with_its_place() {
+    fn binary_file_error_names_the_position() {
         let (folder, home) = home();
         std::fs::write(folder.path().join("memory/bad.md"), b"ok\xff").unwrap();
         let answer = home.read_text(&path("memory/bad.md"));

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_with_another_code_or_none_is_read_as_another_program_s() {
+    fn journal_line_without_valid_seal_is_foreign() {
         let mut bytes = Vec::new();
         write_line(&mut bytes, &fact(1, "one"));
         super::write_line(&mut bytes, &fact(2, "two"), (&Seal::of([8; 32]), &session()));
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_tail_is_cut_at_every_byte_and_nothing_before_it_is_lost() {
+    fn torn_tail_is_cut_without_losing_earlier_facts() {
         let mut bytes = Vec::new();
         write_line(&mut bytes, &fact(1, "one"));
         let whole = bytes.len();

@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn the_twelfth_folder_is_listed_and_the_thirteenth_is_not() {
+    fn listing_stops_below_the_twelfth_folder() {
         let folder = tempfile::tempdir().unwrap();
         let deep = |count: usize| "d/".repeat(count);
         write(folder.path(), &format!("{}in.md", deep(MAX_DEPTH)));
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_listing_leaves_out_is_named_with_why() {
+    fn listing_names_what_it_omits_and_why() {
         use std::os::unix::ffi::OsStrExt;
         let folder = tempfile::tempdir().unwrap();
         let deep = "d/".repeat(MAX_DEPTH);
@@ -530,7 +530,7 @@ mod tests {
     }
 
     #[test]
-    fn every_change_after_a_look_is_seen_by_the_next_whether_names_are_settled_or_not() {
+    fn next_scan_sees_every_change() {
         type Change = fn(&std::path::Path);
         let changes: [(&str, Change); 8] = [
             ("written in place", |at| std::fs::write(at.join("a/1.md"), "longer than it was").unwrap()),

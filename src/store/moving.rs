@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rename_takes_no_other_file_s_place_and_stays_in_the_four_folders() {
+    fn rename_overwrites_nothing_and_stays_in_roots() {
         let (folder, home) = home();
         std::fs::write(folder.path().join(".env"), "KEY=canary").unwrap();
         home.save_text(&path("memory/a.md"), "a", &Expect::Absent).unwrap();

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_is_kept_under_its_hash_proves_itself_and_is_put_right_when_it_comes_again() {
+    fn picture_is_verified_by_hash_and_repaired_on_upload() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::open(folder.path()).unwrap();
         let session = SessionId::parse("s").unwrap();
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pictures_of_a_session_go_and_come_back_with_it_and_are_let_go_with_it() {
+    fn pictures_follow_their_session() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::open(folder.path()).unwrap();
         let session = SessionId::parse("s").unwrap();

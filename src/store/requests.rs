@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_many_requests_hold_is_kept_once_and_proves_itself() {
+    fn shared_text_is_stored_once_and_verified() {
         let (folder, home, session) = home();
         let (soul, one, two) = (text("You are kind."), text("one"), text("two"));
         for (seq, other) in [(1, &one), (12, &two)] {
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_requests_go_first_and_take_with_them_what_no_other_holds() {
+    fn sweep_removes_oldest_requests_and_orphaned_texts() {
         let (folder, home, session) = home();
         let soul = text("soul");
         let search: Search = serde_json::from_value(json!({"query": "q", "folder": "memory", "k": 3, "terms": [],
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn over_all_sessions_those_not_added_to_for_longest_go_first() {
+    fn global_sweep_removes_least_recent_sessions() {
         let (folder, home, _) = home();
         for (n, id) in ["a", "b", "c"].into_iter().enumerate() {
             let texts = [text(&"x".repeat(1000))];
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_is_kept_under_any_id_and_never_elsewhere() {
+    fn search_record_stays_in_its_folder_for_any_id() {
         for odd in ["../../x", "", "a/b", "会话"] {
             let name = found_name(&WorkId::new(odd), 2);
             assert!(name.starts_with('~') && !name.contains('/'), "{name}");

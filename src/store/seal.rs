@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn any_change_of_a_sealed_file_its_name_or_its_kind_is_known() {
+    fn seal_detects_change_of_content_name_or_kind() {
         let folder = tempfile::tempdir().unwrap();
         let (seal, _) = opened(folder.path());
         let file = seal.close(Sealed::Session, "s", pretty(&json!({"title": "企鹅", "messages": []})));
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_of_the_home_knows_its_files_and_a_lost_or_damaged_key_none() {
+    fn copied_home_keeps_its_seals_and_lost_key_voids_them() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join("sessions/changes/s")).unwrap();
         std::fs::write(folder.path().join("sessions/old.json"), "[]").unwrap();

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_damaged_file_is_moved_aside_and_one_that_cannot_be_read_is_not_replaced() {
+    fn damaged_settings_move_aside_and_unreadable_ones_stay() {
         let folder = tempfile::tempdir().unwrap();
         let (home, file) = (Home::open(folder.path()).unwrap(), folder.path().join("config.json"));
         let damaged = "{\"always_allowed\": [], \"mine\": 1";

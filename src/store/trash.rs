@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn deleted_files_are_listed_with_place_time_and_size_and_go_for_good_one_by_one() {
+    fn trash_lists_files_and_deletes_them_singly() {
         let (folder, home) = home();
         assert_eq!(home.trashed(), []);
         let before = clock::now() - 0.001;
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_goes_for_good_with_its_archives_but_not_with_those_of_another() {
+    fn forgotten_session_takes_only_its_own_archives() {
         let (folder, home) = home();
         let id = SessionId::parse("s").unwrap();
         let at = |name: &str| folder.path().join("sessions").join(name);

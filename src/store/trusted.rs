@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_at_the_first_start_is_trusted_and_what_comes_later_is_not() {
+    fn only_files_of_the_first_start_are_trusted() {
         let (folder, home) = home(&[(SKILL, "one"), ("skills/x/run.py", "print(1)")]);
         assert_eq!(names(&home).len(), 2, "before the first start nothing is trusted");
         home.begin_trusting(&[(path(SKILL), b"one".to_vec())]).unwrap();
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn trust_is_bound_to_content_and_path_and_stays_for_what_was_trusted_once() {
+    fn trust_binds_content_and_path() {
         let (_folder, home) = home(&[]);
         home.begin_trusting(&[]).unwrap();
         let skill = path(SKILL);
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn one_byte_and_the_same_size_and_time_are_another_version() {
+    fn changed_byte_is_another_version() {
         let (folder, home) = home(&[(SKILL, "run a")]);
         home.begin_trusting(&[]).unwrap();
         let file = folder.path().join(SKILL);
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_list_is_moved_aside_and_trusts_nothing_also_at_the_next_start() {
+    fn damaged_trust_list_trusts_nothing() {
         let (folder, home) = home(&[(SKILL, "one")]);
         home.begin_trusting(&[]).unwrap();
         let file = folder.path().join(FILE);
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_files_are_pinned_and_what_lies_too_deep_is_never_trusted() {
+    fn hidden_files_are_pinned_and_deep_ones_untrusted() {
         let deep = format!("skills/x/{}out.md", "d/".repeat(12));
         let (folder, home) = home(&[(SKILL, "one"), ("skills/x/.git/HEAD", "ref"), (&deep, "deep")]);
         home.begin_trusting(&[]).unwrap();

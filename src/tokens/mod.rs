@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_remembered_count_is_the_same_count_and_the_memory_is_bounded() {
+    fn cached_count_is_exact_and_cache_is_bounded() {
         let counter = Counter::new();
         let text = "the same file, looked at twice. ".repeat(20);
         assert_eq!(counter.count_cached(&text), exact(&text));

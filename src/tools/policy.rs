@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_reads_documents_is_asked_about_unless_nobody_watches() {
+    fn document_reading_command_asks_when_attended() {
         let reading = Shown { reads: vec!["knowledge".to_owned()], ..shown("standard", false, None) };
         let arguments = json!({"command": "ls", "reads": ["knowledge"]});
         let verdict = |rule, tainted, remembered: &[RememberedCall]| {
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn the_output_of_a_command_counts_for_what_shapes_the_agent_only() {
+    fn command_output_taints_only_persona_changes() {
         let (arguments, fenced) = (json!({}), shown("standard", false, None));
         let memory = shown("", false, Some("memory/MEMORY.md"));
         let tools = ["edit_file", "terminal"].map(|tool| (tool.to_owned(), Rule::Allow)).into();
@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn always_holds_for_this_place_and_these_arguments_only() {
+    fn always_rule_binds_place_and_arguments() {
         let arguments = json!({"command": "ls"});
         let rules = [remember(arguments.clone())];
         let here = Shown { cwd: "scratch/".to_owned(), ..shown("standard", false, None) };

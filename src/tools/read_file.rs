@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_outside_the_four_folders_stays_unread() {
+    fn file_outside_roots_is_not_read() {
         let (folder, home) = home();
         std::fs::write(folder.path().join(".env"), "OPENAI_API_KEY=canary").unwrap();
         std::os::unix::fs::symlink(folder.path().join(".env"), folder.path().join("memory/x.md")).unwrap();

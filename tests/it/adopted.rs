@@ -187,7 +187,7 @@ async fn a_number_that_no_session_reaches_hides_no_message() {
 }
 
 #[tokio::test]
-async fn a_waiting_session_copied_under_another_name_does_not_wait_there() {
+async fn copied_waiting_session_does_not_wait() {
     let world = asking([run("touch ran.txt")]).await;
     let server = world.serve().await;
     drop(server.open_chat("s", "go").await);
@@ -213,7 +213,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[tokio::test]
-async fn a_home_that_was_copied_knows_its_own_sessions_and_their_questions() {
+async fn copied_home_keeps_sessions_and_questions() {
     let world = asking([run("touch ran.txt")]).await;
     let server = world.serve().await;
     drop(server.open_chat("s", "go").await);
@@ -234,7 +234,7 @@ async fn a_home_that_was_copied_knows_its_own_sessions_and_their_questions() {
 }
 
 #[tokio::test]
-async fn without_its_key_a_home_takes_its_sessions_over_and_loses_nothing() {
+async fn home_without_key_adopts_its_sessions() {
     for damage in [None, Some(""), Some("{\"key\": \"00\"}"), Some("[1]")] {
         let world = asking([run("touch ran.txt")]).await;
         let server = world.serve().await;
@@ -264,7 +264,7 @@ async fn without_its_key_a_home_takes_its_sessions_over_and_loses_nothing() {
 }
 
 #[tokio::test]
-async fn sessions_that_are_there_at_the_first_start_are_the_person_s_own() {
+async fn sessions_of_first_start_are_not_tainted() {
     let world = asking([run("touch ran.txt")]).await;
     let server = world.serve().await;
     drop(server.open_chat("s", "go").await);
@@ -319,7 +319,7 @@ async fn a_change_that_this_home_did_not_make_is_not_undone() {
 }
 
 #[tokio::test]
-async fn an_archive_that_another_program_changed_comes_back_as_content_and_taints() {
+async fn foreign_archive_restores_as_tainted_content() {
     for forged in [false, true] {
         let world = World::new(script([always(says(["Yes."]))])).await;
         let server = world.serve().await;
@@ -348,7 +348,7 @@ async fn an_archive_that_another_program_changed_comes_back_as_content_and_taint
 }
 
 #[tokio::test]
-async fn a_deleted_session_comes_back_as_its_own_and_a_changed_one_as_content() {
+async fn restored_session_is_own_unless_it_was_changed() {
     let world = World::new(script([always(says(["Yes."]))])).await;
     let server = world.serve().await;
     server.chat("s", "hi").await;

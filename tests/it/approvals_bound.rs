@@ -14,7 +14,7 @@ async fn approve(server: &Server<'_>, asked: &Value, headers: &[(&str, &str)]) -
 }
 
 #[tokio::test]
-async fn only_who_has_the_page_s_secret_may_answer() {
+async fn approval_needs_the_page_secret() {
     let world = asking([run("touch ran.txt")]).await;
     let server = world.serve().await;
     let stream = server.open_chat("s", "go").await;
@@ -75,7 +75,7 @@ async fn the_secret_is_new_at_each_start_and_only_in_the_page() {
 }
 
 #[tokio::test]
-async fn where_a_token_is_needed_only_who_has_signed_in_gets_the_secret() {
+async fn page_secret_needs_sign_in_when_token_is_set() {
     let world = asking([]).await.with_env("MINICLAW_TOKEN", "a-long-token-of-a-test");
     let server = world.serve_with(&["--port", "0", "--host", "0.0.0.0"]).await;
     let page = async |headers: &[(&str, &str)]| server.send("GET", "/", headers, b"").await.text();
@@ -87,7 +87,7 @@ async fn where_a_token_is_needed_only_who_has_signed_in_gets_the_secret() {
 }
 
 #[tokio::test]
-async fn an_answer_counts_once_and_only_for_what_was_shown() {
+async fn approval_counts_once_and_for_the_shown_call() {
     let world = asking([run("echo once >> ran.txt")]).await;
     let server = world.serve().await;
     let stream = server.open_chat("s", "go").await;
@@ -180,7 +180,7 @@ async fn without_a_sandbox_nothing_keeps_the_agent_from_the_page() {
 }
 
 #[tokio::test]
-async fn network_for_a_command_is_asked_about_whatever_else_is_allowed() {
+async fn network_wish_is_always_asked_about() {
     let made = [
         call("a", "terminal", json!({"command": "echo plain > plain.txt"})),
         call("b", "terminal", json!({"command": "echo net > net.txt", "network": true})),
@@ -201,7 +201,7 @@ async fn network_for_a_command_is_asked_about_whatever_else_is_allowed() {
 }
 
 #[tokio::test]
-async fn what_stands_in_the_workspace_changes_no_setting_and_starts_nothing() {
+async fn workspace_files_change_no_setting() {
     let files = [
         ("workspace/.env", "MINICLAW_TOKEN=x\nOPENAI_BASE_URL=http://evil.example\n"),
         ("workspace/config.yml", "approvals: {effects: {execute: allow}}\nsandbox: off\n"),
@@ -245,7 +245,7 @@ async fn what_stands_in_the_workspace_changes_no_setting_and_starts_nothing() {
 }
 
 #[tokio::test]
-async fn a_rule_written_by_hand_that_is_not_whole_allows_nothing() {
+async fn incomplete_rule_allows_nothing() {
     let world = asking([run("touch ran.txt")]).await;
     world.write("config.yml", ASKING);
     world.write(

@@ -12,7 +12,7 @@ async fn ended(server: &Server<'_>) -> Value {
 }
 
 #[tokio::test]
-async fn killed_while_it_waits_it_waits_on_and_runs_once_when_it_is_approved() {
+async fn approval_survives_kill_and_runs_once() {
     let world = asking([run("echo once >> ran.txt")]).await;
     let server = world.serve().await;
     let stream = server.open_chat("s", "go").await;
@@ -49,7 +49,7 @@ async fn killed_while_it_waits_it_waits_on_and_runs_once_when_it_is_approved() {
 }
 
 #[tokio::test]
-async fn asked_to_stop_while_it_waits_it_waits_on_and_can_be_denied() {
+async fn stop_keeps_waiting_question_deniable() {
     let world = asking([run("touch ran.txt")]).await;
     let server = world.serve().await;
     let stream = server.open_chat("s", "go").await;
@@ -68,7 +68,7 @@ async fn asked_to_stop_while_it_waits_it_waits_on_and_can_be_denied() {
 }
 
 #[tokio::test]
-async fn asked_to_stop_while_one_call_runs_and_another_waits_the_one_ends_and_the_other_waits_on() {
+async fn stop_ends_running_call_and_keeps_waiting_one() {
     let long = crate::interrupt::a_long_time(4733);
     let made = [
         call("t", "terminal", json!({"command": format!("echo begun; sleep {long}")})),
@@ -100,7 +100,7 @@ async fn asked_to_stop_while_one_call_runs_and_another_waits_the_one_ends_and_th
 }
 
 #[tokio::test]
-async fn a_session_deleted_while_it_waits_asks_nobody_after_a_restart() {
+async fn deleted_waiting_session_asks_nobody() {
     let world = asking([run("touch ran.txt")]).await;
     let server = world.serve().await;
     drop(server.open_chat("s", "go").await);
@@ -113,7 +113,7 @@ async fn a_session_deleted_while_it_waits_asks_nobody_after_a_restart() {
 }
 
 #[tokio::test]
-async fn where_no_model_is_there_any_more_the_answer_still_counts() {
+async fn approval_counts_after_model_is_gone() {
     let world = asking([run("echo once >> ran.txt")]).await;
     let server = world.serve().await;
     drop(server.open_chat("s", "go").await);
@@ -132,7 +132,7 @@ async fn where_no_model_is_there_any_more_the_answer_still_counts() {
 }
 
 #[tokio::test]
-async fn the_calls_behind_the_one_that_waits_are_not_forgotten() {
+async fn calls_behind_a_waiting_one_are_kept() {
     let made = [
         call("r1", "read_file", json!({"path": "workspace/SOUL.md"})),
         call("a", "terminal", json!({"command": "echo a >> ran.txt"})),
@@ -170,7 +170,7 @@ async fn the_calls_behind_the_one_that_waits_are_not_forgotten() {
 }
 
 #[tokio::test]
-async fn killed_at_any_fact_an_approved_command_runs_at_most_once_and_the_session_goes_on() {
+async fn approved_command_runs_at_most_once_after_any_kill() {
     // Each round makes one call; the server is killed after so many frames, wherever that is.
     for frames in 0..5 {
         let world = asking([run("echo run >> ran.txt")]).await;
@@ -200,7 +200,7 @@ async fn killed_at_any_fact_an_approved_command_runs_at_most_once_and_the_sessio
 }
 
 #[tokio::test]
-async fn what_was_shown_is_shown_anew_where_the_place_has_changed() {
+async fn changed_target_is_shown_again() {
     let world = asking([run("touch ran.txt")]).await;
     let server = world.serve().await;
     drop(server.open_chat("s", "go").await);

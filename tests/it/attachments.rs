@@ -33,7 +33,7 @@ fn questions(world: &World) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn files_reach_the_model_in_blocks_of_their_own_and_stay_with_the_message_over_a_restart() {
+async fn attachments_reach_the_model_and_survive_restart() {
     let world = World::new(script([always(says(["Two things."]))])).await;
     let server = world.serve().await;
     let body = json!({"message": "What do I need?", "session_id": "s", "attachments": sent()}).to_string();
@@ -84,7 +84,7 @@ async fn files_that_were_journaled_are_there_after_a_crash() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_attached_is_refused_with_what_to_do_and_nothing_is_said() {
+async fn invalid_attachment_is_refused_before_sending() {
     let world = World::new(script([])).await;
     let server = world.serve().await;
     let large = "x".repeat(256 * 1024);
@@ -112,7 +112,7 @@ async fn what_cannot_be_attached_is_refused_with_what_to_do_and_nothing_is_said(
 }
 
 #[tokio::test]
-async fn a_file_is_counted_as_the_model_would_read_it_before_it_is_sent() {
+async fn attachment_tokens_are_counted_before_sending() {
     let world = World::new(script([])).await;
     let server = world.serve().await;
     let path = "/api/tokens/attachment";
@@ -127,7 +127,7 @@ async fn a_file_is_counted_as_the_model_would_read_it_before_it_is_sent() {
 }
 
 #[tokio::test]
-async fn a_run_that_was_given_a_file_asks_about_what_ran_unseen() {
+async fn attached_file_makes_run_ask() {
     let command = || calls([run("echo hi")]);
     let world = World::new(script([command(), says(["Done."]), command(), says(["Done."])])).await;
     world.write("config.yml", "find_local_models: false\napprovals: {tools: {terminal: sandboxed}}\n");
@@ -142,7 +142,7 @@ async fn a_run_that_was_given_a_file_asks_about_what_ran_unseen() {
 }
 
 #[tokio::test]
-async fn files_are_found_exported_imported_branched_and_brought_back_from_the_archive() {
+async fn attachments_survive_export_import_and_branching() {
     let world = World::new(script([always(says(["Yes."]))])).await;
     let server = world.serve().await;
     say(&server, "", sent()).await;

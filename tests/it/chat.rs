@@ -79,7 +79,7 @@ async fn a_plain_answer_is_tokens_usage_done_and_a_title() {
 }
 
 #[tokio::test]
-async fn a_long_input_of_a_tool_is_told_while_it_is_written_and_a_short_one_is_not() {
+async fn only_long_tool_input_is_streamed() {
     let long = format!("true {}", "x".repeat(1024));
     let asked = [call("a", "terminal", json!({"command": "true"})), call("b", "terminal", json!({"command": long}))];
     let world = World::new(script([calls(asked), says(["Done."])])).await;
@@ -96,7 +96,7 @@ async fn a_long_input_of_a_tool_is_told_while_it_is_written_and_a_short_one_is_n
 }
 
 #[tokio::test]
-async fn text_after_a_tool_call_is_a_new_response_and_a_message_of_its_own() {
+async fn text_after_tool_call_is_its_own_message() {
     let first = steps([
         json!({"thinking": "Let me look."}),
         json!({"text": "I look."}),
@@ -187,7 +187,7 @@ async fn rag_mode_tells_what_it_found_and_never_stores_it() {
 }
 
 #[tokio::test]
-async fn without_a_stream_there_is_one_object_at_the_end() {
+async fn answer_without_stream_is_one_object() {
     let world =
         World::new(script([calls([call("c", "read_file", json!({"path": "workspace/SOUL.md"}))]), says(["So."])]))
             .await;
@@ -202,7 +202,7 @@ async fn without_a_stream_there_is_one_object_at_the_end() {
 }
 
 #[tokio::test]
-async fn only_the_first_exchange_makes_a_title_and_a_person_s_own_stays() {
+async fn first_exchange_makes_title_unless_person_set_one() {
     let world = World::new(script([always(says(["Yes."]))])).await;
     let server = world.serve().await;
     assert_eq!(server.chat("s", "one").await.last().unwrap().event, "title");
@@ -229,7 +229,7 @@ async fn a_title_is_cut_to_six_words_or_ten_chinese_characters() {
 }
 
 #[tokio::test]
-async fn a_work_that_fails_ends_with_one_error_and_the_next_one_works() {
+async fn failed_work_ends_with_one_error() {
     let refused = json!({"steps": [{"status": 401}]});
     let world = World::new(script([refused, says(["Better."])])).await;
     let server = world.serve().await;
@@ -262,7 +262,7 @@ async fn text_before_a_broken_connection_is_kept() {
 }
 
 #[tokio::test]
-async fn a_message_while_one_runs_interrupts_it_and_is_run_next() {
+async fn new_message_interrupts_run_and_goes_next() {
     let held = steps([json!({"text": "Half"}), json!({"gate": "never"}), json!({"finish": "stop"})]);
     let world = World::new(script([held, says(["Next."])])).await;
     let server = world.serve().await;
@@ -298,7 +298,7 @@ async fn a_session_at_work_is_not_compressed_and_says_that_it_works() {
 }
 
 #[tokio::test]
-async fn of_many_messages_at_once_each_is_kept_and_the_last_is_answered() {
+async fn concurrent_messages_persist_and_latest_wins() {
     let held = steps([json!({"gate": "g"}), json!({"text": "a"}), json!({"finish": "stop"})]);
     let world = World::new(script([always(held)])).await;
     let server = world.serve().await;
@@ -336,7 +336,7 @@ async fn the_same_idempotency_key_says_it_once() {
 }
 
 #[tokio::test]
-async fn a_message_is_on_disk_before_the_model_is_asked_and_the_answer_before_done() {
+async fn message_and_answer_are_durable_before_they_count() {
     let world = World::new(script([steps([
         json!({"gate": "g"}),
         json!({"text": "An"}),
@@ -359,7 +359,7 @@ async fn a_message_is_on_disk_before_the_model_is_asked_and_the_answer_before_do
 }
 
 #[tokio::test]
-async fn what_says_nothing_or_far_too_much_is_refused() {
+async fn empty_or_oversized_message_is_refused() {
     let world = World::new(script([])).await;
     let server = world.serve().await;
     let refused = async |body: Value| server.post("/api/chat", body).await.refused();

@@ -170,7 +170,7 @@ async fn a_port_that_is_taken_is_said() {
 }
 
 #[tokio::test]
-async fn asked_to_stop_it_ends_streams_and_leaves_whole_files() {
+async fn shutdown_ends_streams_and_keeps_files_whole() {
     let held = steps([json!({"text": "Half an "}), json!({"text": "answer"}), json!({"gate": "never"})]);
     let world = World::new(script([held])).await;
     let server = world.serve().await;
@@ -196,7 +196,7 @@ async fn asked_to_stop_it_ends_streams_and_leaves_whole_files() {
 }
 
 #[tokio::test]
-async fn asked_to_stop_during_a_tool_it_stops_the_tool_too() {
+async fn shutdown_stops_running_tool() {
     let long = a_long_time(4733);
     let stubborn = format!("trap '' TERM; sleep {long} & echo begun; wait; sleep {long}");
     let world = World::new(script([calls([call("c", "terminal", json!({"command": stubborn}))])])).await;
@@ -214,7 +214,7 @@ async fn asked_to_stop_during_a_tool_it_stops_the_tool_too() {
 }
 
 #[tokio::test]
-async fn asked_to_stop_twice_it_stops_at_once_and_the_next_start_puts_things_right() {
+async fn second_signal_stops_at_once_and_restart_repairs() {
     let held = steps([json!({"text": "Half."}), json!({"gate": "never"})]);
     let world = World::new(script([held, says(["Yes."])])).await;
     let server = world.serve().await;
@@ -233,7 +233,7 @@ async fn asked_to_stop_twice_it_stops_at_once_and_the_next_start_puts_things_rig
 
 /// A first signal lets it put everything on the disk; on a disk that hangs, a second one ends it all the same.
 #[tokio::test]
-async fn asked_to_stop_a_second_time_it_waits_for_nothing() {
+async fn second_shutdown_signal_does_not_wait() {
     let held = steps([json!({"text": "Half."}), json!({"gate": "never"})]);
     let world = World::new(script([held, says(["Yes."])])).await;
     let server = world.serve().await;

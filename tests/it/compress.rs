@@ -18,7 +18,7 @@ fn archives(world: &World) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_first_half_is_archived_and_its_summary_leads_the_next_request() {
+async fn summary_of_first_half_leads_next_request() {
     let original = conversation(10);
     let world = World::new(script([always(says(["Yes."]))])).await.with_file("sessions/s.json", &original.to_string());
     let server = world.serve().await;

@@ -39,7 +39,7 @@ fn restore(archive: &Value) -> String {
 }
 
 #[tokio::test]
-async fn what_was_shown_and_changed_by_a_person_is_what_counts_and_looking_changes_nothing() {
+async fn edited_proposal_applies_and_preview_changes_nothing() {
     let world = world(10).await;
     let server = world.serve().await;
     let plan = server.get(PATH).await.ok();
@@ -108,7 +108,7 @@ async fn a_file_that_a_person_edits_meanwhile_is_another_conversation() {
 }
 
 #[tokio::test]
-async fn who_leaves_before_the_summary_is_there_stops_the_model_and_nothing_is_changed() {
+async fn disconnect_cancels_summary() {
     let provider = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}/v1", provider.local_addr().unwrap());
     let world = world(8).await.with_env("OPENAI_BASE_URL", &address);
@@ -169,7 +169,7 @@ async fn archived_messages_come_back_in_place_after_a_restart_too() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_put_back_stays_and_says_why() {
+async fn unrestorable_messages_stay_and_say_why() {
     let world = world(8).await;
     let server = world.serve().await;
     let name = accepted(&server, "It.").await["archive"].clone();
@@ -198,7 +198,7 @@ async fn what_cannot_be_put_back_stays_and_says_why() {
 }
 
 #[tokio::test]
-async fn a_crash_while_messages_come_back_neither_loses_nor_doubles_one() {
+async fn crash_while_restoring_keeps_each_message_once() {
     let world = world(8).await;
     let server = world.serve().await;
     let archive = accepted(&server, "It.").await["archive"].as_str().unwrap().to_owned();
@@ -252,7 +252,7 @@ async fn other_tabs_learn_that_messages_are_back() {
 }
 
 #[tokio::test]
-async fn a_session_that_goes_elsewhere_takes_the_way_back_along() {
+async fn exported_session_can_still_be_restored() {
     let world = world(8).await;
     let server = world.serve().await;
     accepted(&server, "It.").await;
@@ -266,7 +266,7 @@ async fn a_session_that_goes_elsewhere_takes_the_way_back_along() {
 }
 
 #[tokio::test]
-async fn nothing_is_compressed_or_brought_back_while_the_session_is_at_work() {
+async fn busy_session_refuses_compression() {
     let slow = json!({"steps": [{"gate": "g"}, {"text": "Yes."}, {"finish": "stop"}]});
     let world = World::new(script([slow])).await.with_file("sessions/s.json", &conversation(8).to_string());
     let server = world.serve().await;

@@ -48,7 +48,7 @@ pub fn works(count: u64) -> Script {
 }
 
 #[tokio::test]
-async fn killed_at_any_moment_nothing_acknowledged_is_lost() {
+async fn kill_loses_nothing_acknowledged() {
     let kills = std::env::var("MINICLAW_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(32);
     let world = World::new(works(2 * kills)).await.with_file("knowledge/a.md", "企鹅不会飞。\n");
     let mut dice = Dice(20_261_121);
@@ -123,7 +123,7 @@ pub fn check(world: &World, promised: &Promised) {
 }
 
 #[tokio::test]
-async fn killed_during_a_tool_the_tool_ends_and_its_outcome_is_said_to_be_unknown() {
+async fn kill_during_tool_reports_unknown_outcome() {
     let long = a_long_time(4722);
     let slow = call("c1", "terminal", json!({"command": format!("echo begun; sleep {long}")}));
     let world = World::new(script([calls([slow]), says(["Next."])])).await;
@@ -146,7 +146,7 @@ async fn killed_during_a_tool_the_tool_ends_and_its_outcome_is_said_to_be_unknow
 }
 
 #[tokio::test]
-async fn what_was_said_for_a_second_before_a_kill_is_kept() {
+async fn text_older_than_a_second_survives_kill() {
     let text: Vec<Value> = (0..60).map(|n| json!({"text": format!("{n} {}\n", "x".repeat(100))})).collect();
     let reply = steps(text.into_iter().chain([json!({"gate": "never"})]));
     let world = World::new(script([reply])).await;

@@ -38,7 +38,7 @@ struct Told {
 }
 
 #[tokio::test]
-async fn killed_at_any_moment_while_it_asks_no_answer_is_lost_and_nothing_runs_twice() {
+async fn kill_while_asking_loses_no_answer() {
     let kills: u64 = std::env::var("MINICLAW_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(32);
     let world = World::new(script(exchanges(2 * kills + 4))).await.with_file("config.yml", ASKING);
     for n in 0..2 * kills + 4 {

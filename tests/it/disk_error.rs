@@ -13,7 +13,7 @@ fn asked(session: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_sync_that_fails_is_no_acknowledgement_and_is_not_tried_again_as_if_nothing_had_been() {
+async fn failed_sync_is_neither_acknowledged_nor_retried() {
     let world = World::new(script([says(["Yes."]), says(["A title"]), always(says(["Again."]))])).await;
     let server = world.serve().await;
     server.chat("s", "first").await;
@@ -39,7 +39,7 @@ async fn a_sync_that_fails_is_no_acknowledgement_and_is_not_tried_again_as_if_no
 }
 
 #[tokio::test]
-async fn a_disk_that_fails_in_the_middle_of_a_run_ends_it_once_and_keeps_what_was_said() {
+async fn disk_failure_ends_run_once_and_keeps_text() {
     let held =
         steps([json!({"text": "Half."}), json!({"gate": "g"}), json!({"text": " Whole."}), json!({"finish": "stop"})]);
     let world = World::new(script([held, always(says(["Again."]))])).await;
@@ -72,7 +72,7 @@ const REFUSALS: [(&str, &str, &str); 4] = [
 ];
 
 #[tokio::test]
-async fn what_the_system_refuses_is_said_and_costs_nothing_that_was_there() {
+async fn refused_write_is_reported_and_loses_nothing() {
     let world = World::new(script([says(["Yes."]), always(says(["Again."]))])).await;
     let server = world.serve().await;
     server.chat("s", "first").await;
@@ -146,7 +146,7 @@ async fn a_rename_that_fails_keeps_the_old_file_and_the_journal() {
 
 /// The disk takes its time for one file: whoever wants another does not wait for that.
 #[tokio::test]
-async fn a_session_whose_file_is_slow_to_read_holds_up_no_other() {
+async fn slow_session_file_delays_no_other() {
     let world = World::new(script([always(says(["Yes."]))])).await;
     let server = world.serve().await;
     for id in ["slow", "quick", "gone"] {

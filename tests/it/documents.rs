@@ -67,7 +67,7 @@ fn forget_peak(server: &Server<'_>) {
 }
 
 #[tokio::test]
-async fn two_hundred_hostile_documents_neither_stop_nor_swell_the_server_and_are_tried_once() {
+async fn hostile_documents_are_tried_once_within_memory() {
     let world = World::new(script([])).await.with_env(LOG.0, LOG.1).with_file("knowledge/birds.md", "Petrels moult.\n");
     let samples: Vec<Sample> = samples();
     let server = world.serve().await;
@@ -143,7 +143,7 @@ async fn two_hundred_hostile_documents_neither_stop_nor_swell_the_server_and_are
 }
 
 #[tokio::test]
-async fn a_hostile_document_in_memory_is_not_tried_again_at_each_start() {
+async fn hostile_document_is_not_retried_at_start() {
     let hostile = samples().into_iter().find(|sample| sample.name == "form-in-itself.pdf").unwrap();
     let world = World::new(script([])).await.with_env(LOG.0, LOG.1);
     world.write("memory/hostile.pdf", &hostile.bytes);
@@ -161,7 +161,7 @@ async fn a_hostile_document_in_memory_is_not_tried_again_at_each_start() {
 }
 
 #[tokio::test]
-async fn where_no_fence_can_be_had_the_reader_has_its_limits_all_the_same() {
+async fn unfenced_reader_keeps_its_limits() {
     // The three calls of Landlock, as a kernel that lacks them answers.
     let calls = [444, 445, 446].map(|call| (call, Vec::new())).into();
     let missing = SeccompAction::Errno(libc::ENOSYS as u32);

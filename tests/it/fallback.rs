@@ -31,7 +31,7 @@ fn last(frames: &[Frame]) -> &Frame {
 }
 
 #[tokio::test]
-async fn the_rest_of_a_work_is_done_by_the_other_model_and_the_next_one_asks_the_first_again() {
+async fn fallback_lasts_for_the_rest_of_the_work() {
     let look = calls([call("c", "read_file", json!({"path": "workspace/SOUL.md"}))]);
     let world = World::new(script([out_of_quota(), look, says(["From the spare."]), says(["From the first."])])).await;
     configured(&world, "spare");
@@ -60,7 +60,7 @@ async fn the_rest_of_a_work_is_done_by_the_other_model_and_the_next_one_asks_the
 }
 
 #[tokio::test]
-async fn where_the_other_does_not_answer_either_the_error_is_its_own() {
+async fn failed_fallback_reports_its_own_error() {
     let world = World::new(script([out_of_quota(), out_of_quota(), says(["Now."])])).await;
     configured(&world, "spare");
     let server = world.serve().await;
@@ -82,7 +82,7 @@ async fn a_model_on_this_machine_is_never_replaced_by_one_elsewhere() {
 }
 
 #[tokio::test]
-async fn a_wrong_key_a_half_answer_and_a_name_that_is_none_fall_back_to_nobody() {
+async fn permanent_errors_do_not_fall_back() {
     let wrong_key = steps([json!({"status": 401}), json!({"bytes": "{}"})]);
     let broken = json!({"steps": [{"text": "Half an "}, {"close": true}]});
     for (reply, fallback) in [(wrong_key, "spare"), (broken, "spare"), (out_of_quota(), "nobody")] {

@@ -31,7 +31,7 @@ fn has_bubblewrap() -> bool {
 }
 
 #[tokio::test]
-async fn on_a_kernel_without_landlock_no_command_runs_and_the_model_is_told_why() {
+async fn no_landlock_means_no_commands() {
     // The three calls of Landlock, as a kernel that lacks them answers.
     let calls = [444, 445, 446].map(|call| (call, Vec::new())).into();
     let missing = SeccompAction::Errno(libc::ENOSYS as u32);
@@ -80,7 +80,7 @@ async fn a_command_finds_no_key_of_the_server_anywhere_at_any_level() {
 }
 
 #[tokio::test]
-async fn the_level_is_said_and_switched_off_only_on_the_command_line() {
+async fn sandbox_is_disabled_only_on_the_command_line() {
     let world = World::new(script([])).await;
     let home = world.home();
     let home = home.to_str().unwrap();
@@ -152,7 +152,7 @@ fn supervisors(server: &Server<'_>) -> Vec<i32> {
 }
 
 #[tokio::test]
-async fn a_supervisor_that_waits_for_the_next_command_may_die_and_ends_with_its_server() {
+async fn idle_supervisor_may_die_and_ends_with_server() {
     let echo = |text: &str| calls([call(text, "terminal", json!({"command": format!("echo {text}")}))]);
     let world = World::new(script([echo("one"), says(["Yes."]), echo("two"), says(["Yes."])])).await;
     let server = world.serve().await;

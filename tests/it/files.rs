@@ -8,7 +8,7 @@ use crate::world::World;
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 
 #[tokio::test]
-async fn a_file_is_read_saved_and_never_overwritten_blindly() {
+async fn save_with_stale_etag_overwrites_nothing() {
     let world = World::new(script([])).await.with_file("memory/MEMORY.md", "one\n");
     let server = world.serve().await;
     let read = server.get("/api/files?path=memory/MEMORY.md").await.ok();
@@ -93,7 +93,7 @@ async fn only_the_four_folders_and_the_snapshot_can_be_opened() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_no_text_is_listed_with_its_problem_and_refused() {
+async fn binary_file_is_listed_with_its_problem() {
     let world = World::new(script([]))
         .await
         .with_file("knowledge/b/文.md", "企鹅\n")
@@ -152,7 +152,7 @@ async fn tokens_are_counted_as_cl100k_base_counts_them() {
 }
 
 #[tokio::test]
-async fn rag_mode_survives_a_restart_and_keeps_a_person_s_own_fields() {
+async fn rag_mode_survives_restart_and_keeps_other_fields() {
     let world = World::new(script([])).await.with_file("config.json", r#"{"mine": [1], "rag_mode": false}"#);
     let server = world.serve().await;
     assert_eq!(server.get("/api/config/rag-mode").await.ok(), json!({"enabled": false}));

@@ -181,7 +181,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(400)))]
 
     #[test]
-    fn any_sequence_of_events_leaves_a_transcript_a_provider_takes(events in vec(event(), 0..40)) {
+    fn any_event_sequence_folds_to_valid_transcript(events in vec(event(), 0..40)) {
         let mut session = Session::new("", 0.0);
         for event in &events {
             session.apply(event, 1.0);
@@ -206,7 +206,7 @@ proptest! {
     }
 
     #[test]
-    fn repairs_close_every_call_that_had_begun_and_end_every_work_that_asks_nobody(events in vec(event(), 0..40)) {
+    fn repairs_close_started_calls_and_end_works(events in vec(event(), 0..40)) {
         let mut session = Session::new("", 0.0);
         events.iter().for_each(|event| session.apply(event, 1.0));
         let ended: Vec<bool> = session.works.iter().map(|work| work.finished_at.is_some()).collect();
@@ -240,7 +240,7 @@ proptest! {
     }
 
     #[test]
-    fn a_crash_after_any_fact_of_a_work_with_questions_leaves_a_session_that_goes_on(
+    fn crash_after_any_fact_leaves_usable_session(
         answers in vec(proptest::option::of(answer()), 3), upto in 0..20usize,
     ) {
         let work_id = WorkId::new("w");
@@ -286,7 +286,7 @@ proptest! {
     }
 
     #[test]
-    fn text_is_the_same_however_it_was_cut_into_previews_and_pieces(
+    fn text_is_independent_of_its_pieces(
         text in "[a-c企🐧 ]{0,24}", cuts in vec(0..25usize, 0..8), joins in vec(any::<bool>(), 8),
     ) {
         let work_id = WorkId::new("w");

@@ -151,7 +151,7 @@ async fn every_row_of_the_table_gets_its_status_and_nothing_changes() {
 }
 
 #[tokio::test]
-async fn the_table_tells_a_guarded_server_from_an_open_one() {
+async fn guard_table_detects_an_open_server() {
     // The same requests against a server without a guard: the provider of the tests.
     let world = World::new(script([])).await;
     let url = world.provider.base_url.clone();
@@ -161,7 +161,7 @@ async fn the_table_tells_a_guarded_server_from_an_open_one() {
 }
 
 #[tokio::test]
-async fn every_kind_of_answer_carries_a_policy_and_is_not_guessed_at() {
+async fn every_response_has_csp_and_nosniff() {
     let world = World::new(script([])).await;
     let server = world.serve().await;
     let paths = [
@@ -243,7 +243,7 @@ fn content(world: &World) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[tokio::test]
-async fn a_bind_beyond_this_machine_without_a_token_is_refused_with_a_reason() {
+async fn public_bind_without_token_is_refused() {
     let world = World::new(script([])).await;
     let home = world.home();
     for host in ["0.0.0.0", "::"] {

@@ -80,7 +80,7 @@ async fn a_request_that_breaks_off_harms_nobody() {
 }
 
 #[tokio::test]
-async fn addresses_that_lead_nowhere_are_errors_with_a_reason() {
+async fn unknown_paths_are_errors_with_a_reason() {
     let world = World::new(script([])).await;
     let server = world.serve().await;
     for (method, path, status) in [
@@ -129,7 +129,7 @@ async fn much(server: &Server<'_>, session: &str) -> u64 {
 
 /// More than the kernel keeps for a connection, to many that read nothing of it.
 #[tokio::test]
-async fn many_readers_that_never_read_cost_little_memory_and_hold_nobody_up() {
+async fn stalled_readers_cost_little_and_block_nobody() {
     use tokio::io::AsyncWriteExt;
     const READERS: u64 = 40;
     let texts = (0..900).map(|n| json!({"text": format!("{n} {}", "x".repeat(2000))}));

@@ -41,7 +41,7 @@ async fn before_the_first_token() {
 }
 
 #[tokio::test]
-async fn in_the_middle_of_the_text() {
+async fn interrupt_within_text() {
     let held = steps([json!({"text": "Half "}), json!({"text": "a th"}), json!({"gate": "never"})]);
     let world = World::new(script([held, says(["Next."])])).await;
     let server = world.serve().await;
@@ -106,7 +106,7 @@ async fn twice_is_still_one_end() {
 }
 
 #[tokio::test]
-async fn at_any_frame_there_is_one_end_and_every_call_has_its_result() {
+async fn interrupt_at_any_frame_ends_once_with_all_results() {
     let replies = (0..60).flat_map(|_| {
         let tools = steps([
             json!({"thinking": "Hm."}),

@@ -97,7 +97,7 @@ async fn load(Claimed { home, log, claim }: &Claimed, name: &str) -> Session {
 }
 
 #[tokio::test]
-async fn cut_at_every_byte_the_whole_facts_before_the_cut_are_kept() {
+async fn facts_before_a_cut_are_kept() {
     let recorded = recorded().await;
     let Recorded { snapshot, journal, .. } = &recorded;
     let folder = folder();
@@ -127,7 +127,7 @@ async fn cut_at_every_byte_the_whole_facts_before_the_cut_are_kept() {
 }
 
 #[tokio::test]
-async fn a_bit_flipped_anywhere_costs_only_what_comes_after_it() {
+async fn flipped_bit_costs_only_later_facts() {
     let recorded = recorded().await;
     let Recorded { snapshot, journal, .. } = &recorded;
     let folder = folder();
@@ -146,7 +146,7 @@ async fn a_bit_flipped_anywhere_costs_only_what_comes_after_it() {
 }
 
 #[tokio::test]
-async fn stopped_after_any_fact_with_the_snapshot_of_any_earlier_one_nothing_is_folded_twice() {
+async fn no_fact_is_folded_twice_after_any_stop() {
     let Recorded { snapshot, journal, .. } = recorded().await;
     let facts: Vec<Fact> = journal
         .split_inclusive(|byte| *byte == b'\n')
@@ -172,7 +172,7 @@ async fn stopped_after_any_fact_with_the_snapshot_of_any_earlier_one_nothing_is_
 }
 
 #[tokio::test]
-async fn a_damaged_snapshot_is_set_aside_and_the_journal_beside_it_is_kept() {
+async fn damaged_snapshot_moves_aside_and_journal_stays() {
     let folder = folder();
     let home = Claimed::open(folder.path()).await;
     for (n, damage) in

@@ -49,7 +49,7 @@ async fn words_are_found_in_titles_and_in_what_was_said() {
 }
 
 #[tokio::test]
-async fn what_a_running_session_has_said_so_far_is_found() {
+async fn search_finds_text_of_running_session() {
     let reply = steps([json!({"text": "A platypus "}), json!({"gate": "on"}), json!({"text": "swims."})]);
     let world = World::new(script([reply])).await;
     let server = world.serve().await;
@@ -62,7 +62,7 @@ async fn what_a_running_session_has_said_so_far_is_found() {
 }
 
 #[tokio::test]
-async fn pinned_sessions_stay_pinned_over_a_restart_and_only_existing_ones_can_be() {
+async fn pins_survive_restart_and_need_a_session() {
     let world = world().await;
     {
         let server = world.serve().await;
@@ -82,7 +82,7 @@ async fn pinned_sessions_stay_pinned_over_a_restart_and_only_existing_ones_can_b
 }
 
 #[tokio::test]
-async fn what_was_put_away_stays_away_over_a_restart_until_something_is_said_in_it() {
+async fn archived_session_returns_with_next_message() {
     let world = world().await.with_file("config.json", r#"{"put_away": ["long-gone"], "mine": 1}"#);
     {
         let server = world.serve().await;
@@ -113,7 +113,7 @@ async fn what_was_put_away_stays_away_over_a_restart_until_something_is_said_in_
 }
 
 #[tokio::test]
-async fn archives_are_listed_and_read_and_their_names_lead_nowhere_else() {
+async fn archives_are_listed_and_names_stay_inside() {
     let world = world().await;
     let server = world.serve().await;
     let before: Value = serde_json::from_str(&world.read("sessions/march.json")).unwrap();
@@ -146,7 +146,7 @@ async fn deleted_sessions_are_listed_until_they_are_brought_back() {
 }
 
 #[tokio::test]
-async fn a_deleted_session_goes_for_good_only_when_it_is_told_to_and_never_one_that_is_there() {
+async fn only_deleted_sessions_can_be_forgotten() {
     let world = world().await;
     let server = world.serve().await;
     let refused = server.delete("/api/sessions/deleted/march").await.refused();
@@ -212,7 +212,7 @@ async fn a_session_is_exported_to_read() {
 }
 
 #[tokio::test]
-async fn a_conversation_goes_back_to_a_message_and_both_ways_from_there_are_kept() {
+async fn rewind_keeps_both_branches() {
     let world = world().await;
     let tail = {
         let server = world.serve().await;
@@ -261,7 +261,7 @@ async fn a_conversation_that_is_at_work_does_not_go_back() {
 }
 
 #[tokio::test]
-async fn a_branch_has_the_past_up_to_a_message_and_goes_its_own_way() {
+async fn branch_shares_the_past_and_diverges() {
     let world = world().await;
     let server = world.serve().await;
     let original = world.session("march");

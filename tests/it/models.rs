@@ -24,7 +24,7 @@ async fn world() -> World {
 }
 
 #[tokio::test]
-async fn what_there_is_is_listed_with_ids_that_can_be_chosen() {
+async fn models_are_listed_with_selectable_ids() {
     let world = world().await;
     let server = world.serve().await;
     let models = server.get("/api/models").await.ok();
@@ -52,7 +52,7 @@ async fn what_there_is_is_listed_with_ids_that_can_be_chosen() {
 }
 
 #[tokio::test]
-async fn a_session_asks_the_model_it_has_chosen_from_its_next_message_on() {
+async fn chosen_model_applies_from_next_message() {
     let world = world().await;
     let server = world.serve().await;
     server.chat("s", "one").await;
@@ -94,7 +94,7 @@ async fn thinking_is_switched_only_where_the_model_has_a_switch() {
 }
 
 #[tokio::test]
-async fn a_model_that_is_gone_is_told_and_the_session_goes_on_with_another() {
+async fn missing_model_is_reported_and_replaced() {
     let world = world().await;
     let server = world.serve().await;
     let unknown = (409, "unknown_model".to_owned());
@@ -119,7 +119,7 @@ async fn a_model_that_is_gone_is_told_and_the_session_goes_on_with_another() {
 }
 
 #[tokio::test]
-async fn a_choice_made_while_it_works_counts_for_what_is_said_next_and_other_tabs_learn_of_it() {
+async fn model_choice_during_run_applies_next() {
     let slow = json!({"match": "one", "steps": [{"gate": "g"}, {"text": "Yes."}, {"finish": "stop"}]});
     let world = World::new(script([slow, always(says(["Yes."]))])).await;
     configured(&world);

@@ -10,7 +10,7 @@ async fn etag(server: &Server<'_>, path: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_deleted_file_can_be_brought_back_and_tabs_are_told_who_did_it() {
+async fn deleted_file_is_restored_and_tabs_are_told() {
     let world = World::new(script([])).await.with_file("memory/tea.md", "green\n").with_file("memory/x.md", "x\n");
     let server = world.serve().await;
     let seen = etag(&server, "memory/tea.md").await;
@@ -35,7 +35,7 @@ async fn a_deleted_file_can_be_brought_back_and_tabs_are_told_who_did_it() {
 }
 
 #[tokio::test]
-async fn deleted_files_are_listed_until_they_are_back_or_gone_for_good() {
+async fn trash_lists_files_until_restored_or_forgotten() {
     let world = World::new(script([])).await.with_file("memory/tea.md", "green\n").with_file("memory/x.md", "x\n");
     let server = world.serve().await;
     let none = server.get("/api/files/deleted").await.ok();
@@ -56,7 +56,7 @@ async fn deleted_files_are_listed_until_they_are_back_or_gone_for_good() {
 }
 
 #[tokio::test]
-async fn a_rename_is_found_by_its_new_name_and_takes_nobody_s_place() {
+async fn renamed_file_is_found_and_overwrites_nothing() {
     let world =
         World::new(script([])).await.with_file("knowledge/a.md", "alpha\n").with_file("knowledge/b.md", "beta\n");
     let server = world.serve().await;
@@ -73,7 +73,7 @@ async fn a_rename_is_found_by_its_new_name_and_takes_nobody_s_place() {
 }
 
 #[tokio::test]
-async fn what_a_text_would_cost_is_counted_as_it_would_be_sent_and_saved_nowhere() {
+async fn draft_cost_is_counted_and_not_saved() {
     let world = World::new(script([])).await;
     let server = world.serve().await;
     let cost =
@@ -92,7 +92,7 @@ async fn what_a_text_would_cost_is_counted_as_it_would_be_sent_and_saved_nowhere
 }
 
 #[tokio::test]
-async fn renamed_deleted_and_restored_skill_is_listed_accordingly_at_once() {
+async fn skill_list_follows_rename_delete_and_restore() {
     let skill = "---\nname: tidy\ndescription: Tidies up.\n---\nTidy.\n";
     let world = World::new(script([])).await.with_file("skills/tidy/SKILL.md", skill);
     let server = world.serve().await;

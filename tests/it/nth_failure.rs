@@ -147,7 +147,7 @@ async fn sweep(error: i32) {
 }
 
 #[tokio::test]
-async fn each_operation_fails_once_with_an_input_output_error() {
+async fn each_operation_fails_once_with_io_error() {
     sweep(libc::EIO).await;
 }
 
@@ -158,7 +158,7 @@ async fn each_operation_fails_once_for_want_of_room() {
 
 /// Otherwise the sweeps would prove nothing.
 #[tokio::test]
-async fn what_must_hold_is_seen_not_to() {
+async fn violated_invariant_is_detected() {
     let world = World::new(script([])).await;
     let history = |said: &[&str]| {
         let messages: Vec<_> = said.iter().map(|text| json!({"role": "user", "content": text})).collect();

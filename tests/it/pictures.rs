@@ -66,7 +66,7 @@ fn asked(world: &World) -> Vec<(String, Vec<String>)> {
 }
 
 #[tokio::test]
-async fn a_picture_is_seen_by_the_model_kept_as_a_file_and_there_after_a_restart() {
+async fn picture_reaches_the_model_and_survives_restart() {
     let world = world([always(says(["A cat."]))]).await;
     let server = world.serve().await;
     let cat = png(640, 480);
@@ -103,7 +103,7 @@ async fn a_picture_is_seen_by_the_model_kept_as_a_file_and_there_after_a_restart
 }
 
 #[tokio::test]
-async fn what_was_sent_is_shown_exactly_though_the_record_holds_no_bytes() {
+async fn sent_pictures_are_shown_exactly() {
     let world = world([always(says(["A cat."]))]).await;
     let server = world.serve().await;
     let cat = png(750, 750);
@@ -130,7 +130,7 @@ async fn what_was_sent_is_shown_exactly_though_the_record_holds_no_bytes() {
 }
 
 #[tokio::test]
-async fn a_model_that_cannot_see_is_sent_none_and_told_of_those_there_are() {
+async fn blind_model_is_told_of_pictures() {
     let world = world([always(says(["Yes."]))]).await;
     let server = world.serve().await;
     let models = server.get("/api/models").await.ok();
@@ -152,7 +152,7 @@ async fn a_model_that_cannot_see_is_sent_none_and_told_of_those_there_are() {
 }
 
 #[tokio::test]
-async fn a_picture_that_is_missing_or_was_changed_is_told_of_and_the_session_goes_on() {
+async fn missing_picture_is_reported_and_session_goes_on() {
     let world = world([always(says(["Yes."]))]).await;
     let server = world.serve().await;
     let (cat, dog) = (png(3, 2), png(5, 5));
@@ -174,7 +174,7 @@ async fn a_picture_that_is_missing_or_was_changed_is_told_of_and_the_session_goe
 }
 
 #[tokio::test]
-async fn pictures_go_along_when_a_session_is_exported_imported_branched_deleted_and_restored() {
+async fn pictures_survive_export_branch_and_restore() {
     let world = world([always(says(["Yes."]))]).await;
     let server = world.serve().await;
     let cat = png(3, 2);
@@ -215,7 +215,7 @@ async fn pictures_go_along_when_a_session_is_exported_imported_branched_deleted_
 }
 
 #[tokio::test]
-async fn what_is_no_picture_or_too_much_of_one_is_refused_with_what_to_do_and_nothing_is_kept() {
+async fn invalid_picture_is_refused_and_not_kept() {
     let world = world([]).await;
     let server = world.serve().await;
     let large = |bytes: usize| [png(9, 9), vec![0; bytes]].concat();
@@ -241,7 +241,7 @@ async fn what_is_no_picture_or_too_much_of_one_is_refused_with_what_to_do_and_no
 }
 
 #[tokio::test]
-async fn a_run_that_was_given_a_picture_asks_about_what_ran_unseen() {
+async fn attached_picture_makes_run_ask() {
     let world = world([calls([run("echo hi")]), says(["Done."])]).await;
     let config = world
         .read("config.yml")
@@ -257,7 +257,7 @@ async fn a_run_that_was_given_a_picture_asks_about_what_ran_unseen() {
 }
 
 #[tokio::test]
-async fn a_picture_that_was_said_is_there_after_a_crash_and_only_for_who_may_look() {
+async fn sent_picture_survives_crash_and_needs_access() {
     let world = world([json!({"steps": [{"text": "Half"}, {"gate": "never"}]}), always(says(["Yes."]))]).await;
     let server = world.serve().await;
     let cat = png(3, 2);

@@ -110,7 +110,7 @@ async fn cut(kind: &str) {
 
 /// What ext4 does by itself when it finds that something is wrong with the disk.
 #[tokio::test]
-async fn a_disk_that_turns_read_only_is_said_and_what_was_kept_is_there() {
+async fn read_only_disk_is_reported_and_loses_nothing() {
     let world = World::new(works(4)).await;
     let disk = match Disk::make("ext4", world.home()) {
         Ok(disk) => disk,

@@ -40,7 +40,7 @@ async fn new_skill_is_in_the_next_request_that_is_shown() {
 }
 
 #[tokio::test]
-async fn the_parts_stand_in_the_documented_order_and_are_capped() {
+async fn prompt_parts_follow_documented_order_and_caps() {
     let world = world().await;
     let labels = ["Skills Snapshot", "Soul", "Identity", "User Profile", "Agents Guide", "Long-term Memory"];
     for (file, text) in [("SOUL", "soul"), ("IDENTITY", "identity"), ("USER", "user"), ("AGENTS", "agents")] {
@@ -79,7 +79,7 @@ async fn missing_and_empty_parts_are_left_out_with_a_reason() {
 }
 
 #[tokio::test]
-async fn a_part_that_is_there_and_cannot_be_read_ends_the_run_and_is_named() {
+async fn unreadable_prompt_part_ends_run_and_is_named() {
     let world = world().await;
     let server = world.serve().await;
     let held = tempfile::tempdir().unwrap();
@@ -174,7 +174,7 @@ async fn the_prompt_shown_is_the_prompt_sent() {
 }
 
 #[tokio::test]
-async fn request_for_a_greeting_in_the_starter_home_stays_within_its_limit() {
+async fn greeting_request_stays_within_its_limit() {
     let world = World::new(script([says(["Hi."])])).await;
     let starter = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("starter");
     for file in crate::world::files(&starter) {
@@ -242,7 +242,7 @@ async fn tabs_are_told_what_changed_and_who_changed_it() {
 }
 
 #[tokio::test]
-async fn a_conversation_longer_than_the_context_loses_its_oldest_questions_and_says_so() {
+async fn long_conversation_drops_oldest_and_says_so() {
     let messages: Vec<Value> = (0..40)
         .map(|n| json!({"role": if n % 2 == 0 { "user" } else { "assistant" }, "content": format!("{n} {}", "word ".repeat(2000))}))
         .collect();

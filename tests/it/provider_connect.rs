@@ -31,7 +31,7 @@ async fn as_page(server: &Server<'_>, method: &str, path: &str, body: Value) -> 
 }
 
 #[tokio::test]
-async fn a_provider_is_tried_kept_for_its_owner_and_used_without_a_restart() {
+async fn connected_provider_is_used_without_restart() {
     let world = world().await.with_file(".env", "# mine\nOTHER=1\n");
     let server = bare(&world).await;
     assert_eq!(server.get("/api/status").await.ok()["model"]["state"], "none");
@@ -60,7 +60,7 @@ async fn a_provider_is_tried_kept_for_its_owner_and_used_without_a_restart() {
 }
 
 #[tokio::test]
-async fn what_cannot_work_is_said_and_changes_nothing() {
+async fn invalid_provider_is_refused_and_changes_nothing() {
     let world = world().await;
     let server = bare(&world).await;
     let address = world.provider.base_url.to_string();

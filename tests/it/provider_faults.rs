@@ -23,7 +23,7 @@ fn too_long() -> [Value; 3] {
 }
 
 #[tokio::test]
-async fn a_prompt_the_model_finds_too_long_is_sent_once_more_and_shorter() {
+async fn too_long_prompt_is_shortened_and_sent_again() {
     for refusal in too_long() {
         let messages: Vec<Value> = (0..20)
             .map(|n| json!({"role": if n % 2 == 0 { "user" } else { "assistant" }, "content": format!("{n} {}", "word ".repeat(1200))}))
@@ -65,7 +65,7 @@ async fn a_prompt_that_cannot_be_shortened_is_not_sent_twice() {
 }
 
 #[tokio::test]
-async fn a_prompt_that_stays_too_long_is_sent_twice_and_not_for_ever() {
+async fn too_long_prompt_is_sent_at_most_twice() {
     let [refusal, ..] = too_long();
     let messages: Vec<Value> = (0..20)
         .map(|n| json!({"role": if n % 2 == 0 { "user" } else { "assistant" }, "content": format!("{n} {}", "word ".repeat(1200))}))
@@ -115,7 +115,7 @@ async fn a_refusal_and_a_length_are_shown_as_such() {
 }
 
 #[tokio::test]
-async fn an_answer_without_a_word_is_asked_for_twice_and_then_said_to_be_none() {
+async fn empty_answer_is_asked_for_twice_and_reported() {
     let blank = || steps([json!({"text": " \n"}), json!({"finish": "stop"})]);
     let world = World::new(script([blank(), blank(), says(["Next."])])).await;
     let server = world.serve().await;
@@ -129,7 +129,7 @@ async fn an_answer_without_a_word_is_asked_for_twice_and_then_said_to_be_none() 
 }
 
 #[tokio::test]
-async fn calls_with_the_same_id_without_one_or_with_an_old_one_have_each_their_own_result() {
+async fn odd_call_ids_each_get_their_result() {
     let look = |id: Value, name: &str| {
         let arguments = json!({"path": format!("workspace/{name}.md")}).to_string();
         json!({"id": id, "type": "function", "function": {"name": "read_file", "arguments": arguments}})

@@ -83,7 +83,7 @@ fn read_all(folder: &std::path::Path, into: &mut String) {
 }
 
 #[tokio::test]
-async fn the_difference_to_the_request_before_says_which_file_changed_by_whom_and_where_the_cache_broke() {
+async fn request_diff_names_file_author_and_cache_break() {
     let world = World::new(script([always(says(["Yes."]))]))
         .await
         .with_file("workspace/SOUL.md", "\nLine one.\nLine two.\n")
@@ -118,7 +118,7 @@ async fn the_difference_to_the_request_before_says_which_file_changed_by_whom_an
 }
 
 #[tokio::test]
-async fn what_was_retrieved_is_known_after_a_reload_and_in_no_later_request() {
+async fn retrieval_is_recorded_and_not_resent() {
     let world = World::new(script([always(says(["On ice."]))]))
         .await
         .with_file("memory/birds.md", "# Birds\n\nPenguins live on ice.\n");

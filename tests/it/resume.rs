@@ -23,7 +23,7 @@ fn ids(frames: &[Frame]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn from_every_frame_on_the_rest_comes_without_gap_or_double() {
+async fn resume_from_any_frame_has_no_gap_or_repeat() {
     let world = recorded().await;
     let server = world.serve().await;
     let frames = server.chat("s", "look").await;
@@ -39,7 +39,7 @@ async fn from_every_frame_on_the_rest_comes_without_gap_or_double() {
 }
 
 #[tokio::test]
-async fn a_tab_s_stream_resumes_from_every_frame_too() {
+async fn tab_stream_resumes_from_any_frame() {
     let world = recorded().await;
     let server = world.serve().await;
     let frames = server.chat("s", "look").await;
@@ -82,7 +82,7 @@ async fn an_id_of_another_start_or_of_none_is_a_gap() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_stops_nothing_and_finds_the_answer() {
+async fn disconnect_does_not_cancel_run() {
     let held =
         steps([json!({"text": "One "}), json!({"gate": "g"}), json!({"text": "two."}), json!({"finish": "stop"})]);
     let world = World::new(script([held])).await;
@@ -107,7 +107,7 @@ async fn a_client_that_leaves_stops_nothing_and_finds_the_answer() {
 }
 
 #[tokio::test]
-async fn the_history_of_a_running_work_and_the_stream_from_it_meet_without_overlap() {
+async fn history_and_stream_meet_without_overlap() {
     let held = steps([
         json!({"thinking": "Hm. "}),
         json!({"text": "One "}),

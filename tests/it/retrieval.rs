@@ -130,7 +130,7 @@ async fn meaning_answers_what_words_do_not() {
 }
 
 #[tokio::test]
-async fn the_index_follows_the_files_and_comes_back_the_same_when_deleted() {
+async fn index_follows_files_and_rebuilds_identically() {
     let world =
         World::new(script([])).await.with_file("knowledge/birds.md", BIRDS).with_file("knowledge/sea.md", "Fish swim.");
     let search = "/api/retrieval/search?query=swim+fast&k=5";
@@ -233,7 +233,7 @@ async fn retrieval_tests_say_what_got_worse() {
 }
 
 #[tokio::test]
-async fn the_agent_searches_memory_and_knowledge_and_sees_places_to_cite() {
+async fn search_tool_answers_with_citations() {
     let first = calls([call("c1", "search_knowledge_base", json!({"query": "penguins fly"}))]);
     let second = calls([call("c2", "search_memory", json!({"query": "penguin name"}))]);
     let world = World::new(script([first, second, says(["Pingu cannot fly."])]))
@@ -252,7 +252,7 @@ async fn the_agent_searches_memory_and_knowledge_and_sees_places_to_cite() {
 }
 
 #[tokio::test]
-async fn a_large_folder_is_indexed_beside_while_the_server_answers() {
+async fn large_folder_is_indexed_in_the_background() {
     let world = World::new(script([])).await;
     let page =
         |n: usize| format!("# Page {n}\n\n{}\n\nunique{n}\n", format!("text of page {n} and more of it. ").repeat(400));

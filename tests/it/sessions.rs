@@ -20,7 +20,7 @@ const DOCUMENTED: &str = r#"{
 }"#;
 
 #[tokio::test]
-async fn the_documented_file_is_shown_continued_and_keeps_unknown_fields() {
+async fn documented_session_file_keeps_unknown_fields() {
     let world = World::new(script([says(["多云。"])])).await.with_file("sessions/abc123.json", DOCUMENTED);
     let server = world.serve().await;
     let original: Value = serde_json::from_str(DOCUMENTED).unwrap();
@@ -59,7 +59,7 @@ async fn consecutive_answers_reach_the_model_as_one() {
 }
 
 #[tokio::test]
-async fn version_1_is_read_and_becomes_version_2_with_the_next_message() {
+async fn version_1_file_is_upgraded_by_next_message() {
     let v1 = r#"[{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]"#;
     let world = World::new(script([says(["again"])])).await.with_file("sessions/old.json", v1);
     let server = world.serve().await;
@@ -74,7 +74,7 @@ async fn version_1_is_read_and_becomes_version_2_with_the_next_message() {
 }
 
 #[tokio::test]
-async fn sessions_are_listed_newest_first_renamed_deleted_and_brought_back() {
+async fn sessions_are_listed_renamed_deleted_and_restored() {
     let world = World::new(script([always(says(["Yes."]))])).await;
     let server = world.serve().await;
     for id in ["one", "two", "three"] {
@@ -193,7 +193,7 @@ async fn an_id_is_never_a_path() {
 }
 
 #[tokio::test]
-async fn a_file_edited_by_a_person_between_messages_is_what_goes_on() {
+async fn edited_session_file_is_continued() {
     let world = World::new(script([always(says(["Yes."]))])).await;
     let server = world.serve().await;
     server.chat("s", "My name is Ann.").await;
@@ -209,7 +209,7 @@ async fn a_file_edited_by_a_person_between_messages_is_what_goes_on() {
 }
 
 #[tokio::test]
-async fn a_file_broken_by_a_person_between_messages_is_kept_aside_and_nothing_is_lost() {
+async fn broken_session_file_moves_aside_and_loses_nothing() {
     let world = World::new(script([always(says(["Yes."]))])).await;
     let server = world.serve().await;
     server.chat("s", "My name is Ann.").await;
@@ -265,7 +265,7 @@ async fn a_second_server_on_one_home_ends_and_names_the_first() {
 }
 
 #[tokio::test]
-async fn it_starts_without_any_network_or_model_and_says_what_is_missing() {
+async fn starts_without_network_or_model() {
     let world = World::new(script([])).await.with_env("OPENAI_API_KEY", "").with_env("OPENAI_BASE_URL", "");
     let server = world.serve().await;
     assert_eq!(server.get("/health").await.ok()["status"], "ok");
@@ -334,7 +334,7 @@ async fn a_file_edited_by_a_person_while_a_work_runs_is_kept_aside() {
 }
 
 #[tokio::test]
-async fn a_session_without_a_title_is_told_by_how_it_begins_also_while_it_works() {
+async fn untitled_session_shows_its_first_words() {
     let held = steps([json!({"text": "a"}), json!({"gate": "g"}), json!({"finish": "stop"})]);
     let world = World::new(script([held])).await;
     let server = world.serve().await;

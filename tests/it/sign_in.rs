@@ -34,7 +34,7 @@ fn code(world: &World) -> String {
 }
 
 #[tokio::test]
-async fn the_token_is_traded_for_a_cookie_that_is_not_the_token_and_outlives_a_restart() {
+async fn login_cookie_is_not_the_token_and_survives_restart() {
     let world = locked().await;
     let server = world.serve().await;
     for wrong in [json!({"token": "wrong"}), json!({"token": ""}), json!({"code": TOKEN}), json!({"code": ""})] {
@@ -64,7 +64,7 @@ async fn the_token_is_traded_for_a_cookie_that_is_not_the_token_and_outlives_a_r
 }
 
 #[tokio::test]
-async fn signed_out_cookie_opens_nothing_and_other_browsers_stay_signed_in() {
+async fn logout_voids_only_its_own_cookie() {
     let world = locked().await;
     let server = world.serve().await;
     let json = ("Content-Type", "application/json");
@@ -103,7 +103,7 @@ async fn a_cookie_of_one_port_opens_no_other() {
 }
 
 #[tokio::test]
-async fn a_token_that_can_be_guessed_ends_the_start_and_says_what_to_do() {
+async fn weak_token_ends_the_start_with_advice() {
     let world = World::new(script([])).await.with_env("MINICLAW_TOKEN", "fifteen-letters");
     let home = world.home();
     for arguments in [
@@ -146,7 +146,7 @@ async fn a_one_time_link_signs_one_browser_in_once() {
 }
 
 #[tokio::test]
-async fn with_a_token_of_its_own_a_server_may_be_reached_from_outside() {
+async fn server_with_token_may_bind_publicly() {
     let world = World::new(script([])).await;
     let server = world.serve_with(&["--port", "0", "--host", "0.0.0.0", "--token"]).await;
     assert_eq!(server.get("/api/status").await.status(), 401);
@@ -189,7 +189,7 @@ async fn the_token_stands_in_no_answer_no_log_and_no_file() {
 }
 
 #[tokio::test]
-async fn who_guesses_twenty_times_must_wait_even_with_the_right_token() {
+async fn twenty_guesses_delay_even_the_right_token() {
     let world = locked().await;
     let server = world.serve().await;
     let pair = cookie(&server.post("/api/login", json!({"token": TOKEN})).await);
@@ -222,7 +222,7 @@ async fn who_guesses_twenty_times_must_wait_even_with_the_right_token() {
 }
 
 #[tokio::test]
-async fn asking_without_a_credential_or_with_an_old_cookie_is_no_guess() {
+async fn missing_or_old_credential_is_no_guess() {
     let world = locked().await;
     let server = world.serve().await;
     for _ in 0..30 {

@@ -62,7 +62,7 @@ async fn state(server: &Server<'_>) -> Value {
 }
 
 #[tokio::test]
-async fn a_skill_dropped_into_the_folder_is_used_and_asked_about_until_it_is_trusted() {
+async fn new_skill_taints_until_it_is_trusted() {
     let world = obedient(6).await;
     let server = world.serve().await;
     world.write(SKILL, TEXT);
@@ -101,7 +101,7 @@ async fn a_skill_dropped_into_the_folder_is_used_and_asked_about_until_it_is_tru
 }
 
 #[tokio::test]
-async fn what_was_there_before_trust_was_kept_is_trusted_once() {
+async fn files_older_than_the_trust_list_are_trusted_once() {
     let world = obedient(2).await.with_file(SKILL, TEXT);
     let server = world.serve().await;
     assert!(!asks(&server).await);
@@ -113,7 +113,7 @@ async fn what_was_there_before_trust_was_kept_is_trusted_once() {
 }
 
 #[tokio::test]
-async fn a_damaged_list_is_moved_aside_told_and_trusts_nothing() {
+async fn damaged_trust_list_is_reported_and_trusts_nothing() {
     let world = obedient(1).await.with_file(SKILL, TEXT).with_file("trusted.json", "{\"skills/tid");
     let server = world.serve().await;
     let status = server.get("/api/status").await.ok();
@@ -123,7 +123,7 @@ async fn a_damaged_list_is_moved_aside_told_and_trusts_nothing() {
 }
 
 #[tokio::test]
-async fn new_skill_is_listed_at_once_and_taints_until_it_is_trusted_or_removed() {
+async fn untrusted_skill_is_listed_at_once_and_taints() {
     let run = |n: usize| call(&format!("t{n}"), "terminal", json!({"command": format!("touch ran{n}.txt")}));
     let world =
         World::new(script((0..6).flat_map(|n| [calls([run(n)]), says(["Done."])]))).await.with_file(SKILL, TEXT);
@@ -255,7 +255,7 @@ async fn command_that_could_read_a_hidden_file_of_a_skill_taints() {
 }
 
 #[tokio::test]
-async fn a_command_that_could_read_an_untrusted_file_makes_the_next_one_ask() {
+async fn reading_untrusted_file_makes_next_command_ask() {
     let run = |id: &str, command: &str| calls([call(id, "terminal", json!({"command": command}))]);
     let world = World::new(script([run("a", "cat ../skills/tidy/m*.md"), run("b", "touch ran.txt"), says(["Done."])]))
         .await
@@ -276,7 +276,7 @@ async fn a_command_that_could_read_an_untrusted_file_makes_the_next_one_ask() {
 }
 
 #[tokio::test]
-async fn what_a_person_approves_is_trusted_where_they_have_seen_all_of_it() {
+async fn approval_trusts_only_what_was_shown_whole() {
     let edit = |id: &str, search: &str, replace: &str| {
         let edits = json!([{"search": search, "replace": replace}]);
         calls([call(id, "edit_file", json!({"path": SKILL, "edits": edits}))])
@@ -325,7 +325,7 @@ async fn what_a_person_approves_is_trusted_where_they_have_seen_all_of_it() {
 }
 
 #[tokio::test]
-async fn on_the_command_line_skills_are_listed_and_trusted() {
+async fn command_line_lists_and_trusts_skills() {
     let world = World::new(script([])).await.with_file(SKILL, TEXT);
     let home = world.home();
     let skills = async |arguments: &[&str]| {

@@ -165,12 +165,12 @@ async fn survives(damages: &[Damage]) {
 }
 
 #[tokio::test]
-async fn files_of_every_kind_that_are_cut_or_changed_stop_no_start() {
+async fn corrupted_files_do_not_stop_the_start() {
     survives(&ALL[..5]).await;
 }
 
 #[tokio::test]
-async fn files_of_every_kind_that_are_no_such_files_any_more_stop_no_start() {
+async fn damaged_files_do_not_stop_the_start() {
     survives(&ALL[5..]).await;
 }
 
@@ -268,7 +268,7 @@ fn ahead(value: &mut Value, seconds: f64) {
 }
 
 #[tokio::test]
-async fn whoever_starts_it_its_own_files_are_the_owner_s_alone() {
+async fn private_files_have_owner_only_permissions() {
     use std::os::unix::process::CommandExt;
     let world = World::new(script([always(says(["Yes."]))])).await.with_file("config.yml", CONFIG);
     let open = |command: &mut std::process::Command| {

@@ -22,7 +22,7 @@ async fn the_same_message_from_two_tabs_at_once_is_one_message() {
 }
 
 #[tokio::test]
-async fn two_tabs_that_speak_at_once_are_both_kept_and_see_the_same() {
+async fn two_tabs_keep_both_messages_and_agree() {
     let world = World::new(script([always(says(["Yes."]))])).await;
     let server = world.serve().await;
     server.chat("s", "first").await;
@@ -50,7 +50,7 @@ async fn two_tabs_that_speak_at_once_are_both_kept_and_see_the_same() {
 }
 
 #[tokio::test]
-async fn the_server_opens_as_many_streams_as_the_system_lets_it() {
+async fn open_file_limit_is_raised() {
     let world = World::new(script([])).await;
     let lower = |command: &mut std::process::Command| {
         use std::os::unix::process::CommandExt;

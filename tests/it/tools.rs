@@ -25,7 +25,7 @@ async fn one_call(tool: &str, arguments: Value) -> (World, String) {
 }
 
 #[tokio::test]
-async fn the_terminal_s_output_reaches_the_model_and_the_record() {
+async fn terminal_output_reaches_model_and_record() {
     let (world, result) = one_call("terminal", json!({"command": "echo out; echo err >&2; exit 3"})).await;
     assert!(result.contains("out") && result.contains("err") && result.contains('3'), "{result}");
     let recorded = world.session("s")["messages"][1]["tool_calls"][0].take();
@@ -57,7 +57,7 @@ async fn the_terminal_writes_only_in_scratch_and_reads_no_secrets() {
 }
 
 #[tokio::test]
-async fn a_command_s_environment_holds_no_key() {
+async fn command_environment_holds_no_key() {
     let (_, result) =
         one_call("terminal", json!({"command": "env; cat /proc/self/environ | tr '\\0' '\\n'; echo end"})).await;
     assert!(result.contains("end") && !result.contains("OPENAI") && !result.contains("canary"), "{result}");
@@ -117,7 +117,7 @@ async fn read_file_stays_in_the_four_folders() {
 }
 
 #[tokio::test]
-async fn a_chinese_question_finds_chinese_knowledge_and_the_search_follows_every_edit() {
+async fn chinese_search_follows_every_edit() {
     let search = |id: &str, query: &str| calls([call(id, "search_knowledge_base", json!({"query": query}))]);
     let world = World::new(script([
         search("a", "企鹅会飞吗？"),
@@ -145,7 +145,7 @@ async fn a_chinese_question_finds_chinese_knowledge_and_the_search_follows_every
 }
 
 #[tokio::test]
-async fn what_is_no_valid_call_is_answered_and_nothing_is_run() {
+async fn invalid_call_is_answered_and_not_run() {
     let bad = [
         call("c0", "bash", json!({"command": "touch ran"})),
         call("c1", "terminal", json!("{\"command\": \"touch ran\"")),
@@ -176,7 +176,7 @@ async fn what_is_no_valid_call_is_answered_and_nothing_is_run() {
 }
 
 #[tokio::test]
-async fn a_call_that_was_cut_off_is_never_completed_and_run() {
+async fn truncated_call_is_never_run() {
     let chunk = |delta: Value, finish: Value| {
         let chunk = json!({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]});
         json!({"bytes": format!("data: {chunk}\n\n")})
@@ -198,7 +198,7 @@ async fn a_call_that_was_cut_off_is_never_completed_and_run() {
 }
 
 #[tokio::test]
-async fn a_model_that_makes_the_same_call_again_and_again_is_told_and_then_stopped() {
+async fn repeated_call_is_warned_and_then_stopped() {
     let same = calls([call("c", "terminal", json!({"command": "echo once more >> count.txt"}))]);
     let world = World::new(script([always(same)])).await;
     let server = world.serve().await;
@@ -238,7 +238,7 @@ async fn the_number_of_rounds_has_a_limit() {
 }
 
 #[tokio::test]
-async fn what_a_run_may_write_has_a_limit() {
+async fn run_output_is_limited() {
     let wordy = |n: usize| {
         let usage = json!({"usage": {"prompt_tokens": 10, "completion_tokens": 90_000}});
         steps([call("c", "terminal", json!({"command": format!("echo {n}")})), usage, json!({"finish": "tool_calls"})])
@@ -291,7 +291,7 @@ async fn long_output_is_cut_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_command_that_cannot_be_started_is_an_error_and_the_run_goes_on() {
+async fn unstartable_command_is_an_error_and_run_goes_on() {
     let long = format!("touch ran # {}", "x".repeat(200 << 10));
     let world =
         World::new(script([calls([call("c", "terminal", json!({"command": long}))]), says(["Then not."])])).await;
@@ -306,7 +306,7 @@ async fn a_command_that_cannot_be_started_is_an_error_and_the_run_goes_on() {
 }
 
 #[tokio::test]
-async fn what_uses_up_the_machine_is_ended_by_a_limit_that_is_named_while_others_are_served() {
+async fn exhausting_command_hits_a_named_limit() {
     let forks = "python3 -c 'import os,time\nwhile True:\n if os.fork()==0: time.sleep(60); os._exit(0)'";
     let hungry = [
         (forks, "about 256 processes"),

@@ -199,7 +199,7 @@ async fn all_31_attempts_end_as_they_must_at_every_level() {
 }
 
 #[tokio::test]
-async fn without_the_sandbox_at_least_20_of_them_get_out() {
+async fn at_least_20_escape_without_the_sandbox() {
     if !is_root() {
         skipped("20 of 31 escapes without a sandbox", "an ordinary user may do less; 8 are demanded instead");
     }

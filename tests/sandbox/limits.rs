@@ -77,7 +77,7 @@ async fn forking_without_end_stops_at_the_limit() {
 }
 
 #[tokio::test]
-async fn commands_of_root_are_nobody_also_in_a_closed_folder() {
+async fn root_commands_run_as_nobody_in_closed_folders() {
     if !is_root() {
         skipped("commands of root in a closed folder", "only root gives its commands another user");
         return;
@@ -96,7 +96,7 @@ async fn commands_of_root_are_nobody_also_in_a_closed_folder() {
 }
 
 #[tokio::test]
-async fn what_a_job_of_another_user_made_can_be_used_and_removed_by_the_server() {
+async fn server_can_use_and_remove_job_files() {
     for level in fenced_levels() {
         let home = home(level, Place::Open);
         home.bash("mkdir -p a/b && echo made > a/b/f && chmod 600 a/b/f").await;

@@ -118,7 +118,7 @@ async fn without_landlock_nothing_runs() {
 }
 
 #[tokio::test]
-async fn when_bubblewrap_cannot_do_its_part_nothing_runs_and_the_reason_is_told() {
+async fn broken_bubblewrap_runs_nothing_and_says_why() {
     if !fenced_levels().contains(&Level::Strict) {
         return;
     }

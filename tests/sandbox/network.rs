@@ -195,7 +195,7 @@ async fn a_long_lived_process_tells_whom_it_asked_for() {
 
 /// What the server itself is started with: the system's names, and nothing of this machine allowed.
 #[tokio::test]
-async fn the_server_s_own_proxy_lets_nobody_back_in() {
+async fn egress_proxy_refuses_the_server_itself() {
     let site = site().await;
     let home = home(Level::Standard, Place::Open);
     let proxy = Proxy::start(Guard::new(&[]), system_lookup()).await.unwrap();

@@ -11,7 +11,7 @@ use crate::{escapes, everyday, unmediated};
 /// A user that owns nothing on this machine.
 pub const USER: u32 = 4242;
 
-/// Not a test: what [`a_server_that_is_not_root_holds_its_commands_just_as_well`] starts as another user.
+/// Not a test: what [`unprivileged_server_confines_commands_equally`] starts as another user.
 #[tokio::test]
 #[ignore = "needs to be started as another user"]
 async fn as_another_user() {
@@ -25,7 +25,7 @@ async fn as_another_user() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_root_holds_its_commands_just_as_well() {
+async fn unprivileged_server_confines_commands_equally() {
     if !is_root() {
         skipped("the batteries as user 4242", "only root can become another user; they ran as this user");
         return;

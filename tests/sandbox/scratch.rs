@@ -40,10 +40,10 @@ async fn scratch_left_by_another_user_is_given_back() {
     }
 }
 
-/// Not a test: what [`scratch_that_cannot_be_given_back_is_said_with_the_remedy`] starts as another user.
+/// Not a test: what [`scratch_owner_error_names_the_remedy`] starts as another user.
 #[tokio::test]
 #[ignore = "needs to be started as another user"]
-async fn in_a_folder_of_somebody_else() {
+async fn job_runs_in_folder_of_another_user() {
     let home = home(Level::Standard, Place::Open);
     let job = Job { cwd: std::env::var_os("FOREIGN").unwrap().into(), ..home.job(&["/bin/true"]) };
     let refused = home.sandbox.run(job, CancellationToken::new()).await;
@@ -52,7 +52,7 @@ async fn in_a_folder_of_somebody_else() {
 }
 
 #[tokio::test]
-async fn scratch_that_cannot_be_given_back_is_said_with_the_remedy() {
+async fn scratch_owner_error_names_the_remedy() {
     if !is_root() {
         return skipped("a folder of another user", "only root can make one");
     }
@@ -63,7 +63,10 @@ async fn scratch_that_cannot_be_given_back_is_said_with_the_remedy() {
     place(&program(), &server);
     std::fs::create_dir(&foreign).unwrap();
     let mut again = Command::new(tests);
-    again.args(["--ignored", "--exact", "scratch::in_a_folder_of_somebody_else", "--nocapture"]).uid(USER).gid(USER);
+    again
+        .args(["--ignored", "--exact", "scratch::job_runs_in_folder_of_another_user", "--nocapture"])
+        .uid(USER)
+        .gid(USER);
     again.env_clear().env("MINICLAW_UNDER_TEST", server).env("FOREIGN", foreign).env("TMPDIR", folder.path());
     let output = tokio::task::spawn_blocking(move || again.output()).await.unwrap().unwrap();
     let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

@@ -53,7 +53,7 @@ async fn no_environment_of_any_process_can_be_read_from_inside() {
 
 /// Bubblewrap is the first process in there, and what it was started with would stand in `/proc/1/environ`.
 #[tokio::test]
-async fn neither_the_supervisor_nor_bubblewrap_carry_the_server_s_environment() {
+async fn helpers_do_not_inherit_server_environment() {
     with_a_key();
     for level in fenced_levels() {
         let home = home(level, Place::Open);

@@ -62,7 +62,7 @@ async fn a_folder_that_is_gone_is_an_error() {
 }
 
 #[tokio::test]
-async fn when_the_system_starts_no_process_that_is_the_error() {
+async fn fork_failure_is_the_error() {
     use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
     let homes: Vec<Home> = fenced_levels().into_iter().map(|level| home(level, Place::Open)).collect();
     // Only this test's thread: the system has no room for another process.
@@ -80,7 +80,7 @@ async fn when_the_system_starts_no_process_that_is_the_error() {
 
 /// The supervisor itself is there, and the system has no room for what it is to start.
 #[tokio::test]
-async fn when_only_the_command_cannot_be_started_that_is_the_error() {
+async fn exec_failure_is_the_error() {
     if !is_root() || !has("setpriv") || !has("prlimit") {
         skipped("a supervisor that may start nothing", "needs root, setpriv and prlimit");
         return;

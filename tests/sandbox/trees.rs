@@ -28,7 +28,7 @@ async fn nothing_a_job_started_outlives_it() {
 }
 
 #[tokio::test]
-async fn a_job_that_ignores_term_is_killed_at_its_limit_and_keeps_what_it_wrote() {
+async fn job_ignoring_term_is_killed_and_output_kept() {
     for level in fenced_levels() {
         ignores_term(&home(level, Place::Open)).await;
     }

@@ -205,7 +205,7 @@ async fn most_of_these_attacks_succeed_without_a_fence() {
 }
 
 #[tokio::test]
-async fn of_etc_only_the_list_is_readable() {
+async fn only_listed_files_of_etc_are_readable() {
     for level in fenced_levels() {
         for place in [Place::Open, Place::Private] {
             let home = home(level, place);

@@ -19,7 +19,7 @@ fn optional_parameters_nobody_asked_for_are_left_out() {
 }
 
 #[test]
-fn what_a_call_is_about_is_kept_even_when_it_is_optional() {
+fn optional_subject_of_call_is_kept() {
     let schema = json!({"type": "object", "properties": {"query": {"type": "string"}, "path": {"type": "string"},
         "depth": {"type": "integer"}}});
     assert_eq!(names(&needed(&schema, "which files are there?")), ["query"]);

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_are_dropped_in_steps_so_that_the_beginning_stays_the_same() {
+    fn turns_are_dropped_in_steps_to_keep_the_prefix() {
         let lengths = [10; 9];
         assert_eq!(first_turn(&lengths, 89), Some(4));
         assert_eq!(first_turn(&[10; 10], 89), Some(4));

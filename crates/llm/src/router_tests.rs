@@ -51,7 +51,7 @@ fn only_a_question_that_leans_on_the_last_brings_it_along() {
 }
 
 #[test]
-fn a_named_file_speaks_for_a_tool_and_a_later_question_against_one() {
+fn named_file_favours_a_tool_and_follow_up_does_not() {
     let mut conversation = asking("hello");
     assert_eq!(leaning(&conversation), Leaning::First);
     conversation.turns.extend(asking("when is it?").turns);

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_that_shares_only_the_prefix_does_not_overwrite_another() {
+    fn shared_prefix_does_not_overwrite_other_conversation() {
         let mut slots = Slots::default();
         slots.set(0, &run(0..100));
         slots.set(3, &run(0..150));
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn routing_keeps_to_its_slot_and_the_prefix_borrows_what_a_chat_has_read() {
+    fn routing_keeps_its_slot_and_prefix_is_shared() {
         let mut slots = Slots::default();
         slots.set(1, &run(0..80));
         assert_eq!(slots.plan(&run(0..90), Purpose::Router), Plan { from: 1, into: 1, common: 80 });

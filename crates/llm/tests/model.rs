@@ -50,7 +50,7 @@ fn a_question_for_a_tool_is_a_valid_call_of_it() {
 }
 
 #[test]
-fn the_answer_after_a_tool_uses_its_result_and_does_not_call_again() {
+fn answer_uses_tool_result_without_second_call() {
     let mut request = ask("What does todo/today.md say?");
     let calls = json!([{"id": "c1", "type": "function",
         "function": {"name": "read_file", "arguments": "{\"path\":\"todo/today.md\"}"}}]);

@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_is_known_by_its_proof_also_after_a_restart_and_holds_no_token() {
+    fn cookie_survives_restart_and_holds_no_token() {
         let cookie = locked("abcdef").new_cookie().unwrap();
         assert!(locked("abcdef").knows_cookie(&cookie) && !cookie.contains("abcdef"));
         assert_ne!(locked("abcdef").new_cookie().unwrap(), cookie);
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_counts_at_its_own_port_and_for_thirty_days() {
+    fn cookie_is_valid_at_its_port_for_thirty_days() {
         let at = |port: u16| {
             let bound = SocketAddr::from(([127, 0, 0, 1], port));
             Access::new(bound, &[], Some("abcdef".to_owned().into()))

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn after_twenty_failures_one_attempt_is_allowed_every_fifteen_seconds() {
+    fn twenty_failures_limit_attempts_to_four_a_minute() {
         let (limiter, now, here) = (LoginLimiter::default(), Instant::now(), IpAddr::from([127, 0, 0, 1]));
         for _ in 0..BURST {
             assert_eq!(limiter.check(here, now), Ok(()));

@@ -298,7 +298,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn windows_come_from_the_model_unless_the_server_is_ones_own() {
+    fn context_window_comes_from_model_or_own_server() {
         let window = |kind, model| Profile::new(kind, model).context_window(model);
         assert_eq!(window(ProfileKind::DeepSeek, "deepseek-v4-pro"), 1_000_000);
         assert_eq!(window(ProfileKind::OpenRouter, "moonshotai/kimi-k2.6"), 262_144);

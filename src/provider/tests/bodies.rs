@@ -245,7 +245,7 @@ fn every_profile_sends_what_its_provider_takes() {
 }
 
 #[test]
-fn without_wishes_nothing_is_wished() {
+fn unset_options_are_not_sent() {
     assert_eq!(
         client(ProfileKind::Other, "m", Thinking::Auto).body(&ask("hi")),
         json!({

@@ -141,7 +141,7 @@ async fn vectors_come_in_the_order_of_the_texts_and_of_length_one() {
 }
 
 #[tokio::test]
-async fn base64_is_done_without_where_it_is_ignored_or_refused() {
+async fn base64_is_optional() {
     let server = played([Reply::Arrays]).await;
     assert_eq!(embed(&server.service(), EmbeddingInput::Query, [5]).await, Ok(expected([5])));
     for words in ["Unknown field: encoding_format", "bad request"] {
@@ -155,7 +155,7 @@ async fn base64_is_done_without_where_it_is_ignored_or_refused() {
 }
 
 #[tokio::test]
-async fn many_texts_go_in_batches_and_in_smaller_ones_where_the_service_wants_that() {
+async fn batches_shrink_when_the_service_refuses_them() {
     let server = played([]).await;
     assert_eq!(embed(&server.service(), EmbeddingInput::Passage, 1..=150).await, Ok(expected(1..=150)));
     let counts = |requests: Vec<Value>| -> Vec<usize> {
@@ -198,7 +198,7 @@ async fn limits_and_faults_are_waited_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_does_not_wait_long_and_the_next_ones_not_at_all() {
+async fn slow_service_delays_one_question_only() {
     for (reply, code) in [(Reply::Silence, "timeout"), (Reply::Status(429, "later", Some("30")), "rate_limited")] {
         let server = played([reply]).await;
         let service = server.service();
@@ -223,7 +223,7 @@ async fn a_question_does_not_wait_long_and_the_next_ones_not_at_all() {
 }
 
 #[tokio::test]
-async fn what_only_a_person_can_mend_is_not_tried_again() {
+async fn permanent_failure_is_not_retried() {
     for (status, words, code) in [
         (401, "bad key", "auth"),
         (402, "pay", "quota"),
@@ -237,7 +237,7 @@ async fn what_only_a_person_can_mend_is_not_tried_again() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_not_one_finite_vector_for_each_text_is_refused() {
+async fn malformed_vectors_are_refused() {
     let data = |vectors: Value| Reply::Document(json!({"data": vectors}));
     let encoded = |floats: &[f32]| {
         let bytes: Vec<u8> = floats.iter().flat_map(|value| value.to_le_bytes()).collect();
@@ -297,7 +297,7 @@ async fn a_blocking_thread_gets_vectors_and_the_dimension() {
 }
 
 #[tokio::test]
-async fn errors_say_whether_to_wait_or_to_mend_and_hold_no_key() {
+async fn errors_say_what_to_do_and_hold_no_key() {
     let words = "Incorrect API key provided: sk-canary-7f3a9c51.";
     for (reply, waits) in [
         (Reply::Status(401, words, None), false),
@@ -315,7 +315,7 @@ async fn errors_say_whether_to_wait_or_to_mend_and_hold_no_key() {
 }
 
 #[test]
-fn a_runtime_that_stops_sets_the_waiting_thread_free() {
+fn runtime_shutdown_releases_the_waiting_thread() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let server = runtime.block_on(played([Reply::Silence]));
     let (endpoint, handle) = (endpoint(ProfileKind::Other, &server.url), runtime.handle().clone());

@@ -153,7 +153,7 @@ async fn a_chunk_is_handed_out_before_the_next_is_there() {
 }
 
 #[tokio::test]
-async fn nothing_is_sent_before_the_turn_is_polled_and_dropping_it_closes_the_connection() {
+async fn turn_is_lazy_and_drop_closes_the_connection() {
     let (server, client) = scripted([json!([{"text": "a"}, {"gate": "never"}]), json!([{"finish": "stop"}])]).await;
     let turn = client.turn(&ask("hi"));
     tokio::time::sleep(Duration::from_millis(20)).await;

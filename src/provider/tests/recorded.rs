@@ -95,7 +95,7 @@ async fn openrouter_thinks_under_two_names_and_sends_comments() {
 }
 
 #[tokio::test]
-async fn a_thought_in_the_content_is_taken_out_where_the_profile_says_so() {
+async fn profile_extracts_thinking_from_content() {
     let chunk = |text: &str| format!("data: {}\n\n", json!({"choices": [{"delta": {"content": text}}]}));
     let stream = ["<th", "ink>\nhm", "</thi", "nk>", "\n\n", "yes"].map(chunk).concat() + "data: [DONE]\n\n";
     assert_eq!(

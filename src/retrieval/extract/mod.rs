@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_says_why() {
+    fn unreadable_document_says_why() {
         for (name, bytes, why) in [
             ("knowledge/a.md", &b"\xff\xfe"[..], Unreadable::NotUtf8),
             ("knowledge/a.png", b"\x89PNG\0\x01", Unreadable::NotUtf8),

@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn mismatched_vectors_are_refused() {
         let mut tokens = open(&tempfile::tempfile().unwrap());
         assert!(tokens.add(1, &some(1), 0).is_err(), "no mean yet");
         assert!(tokens.begin(vec![0.0; 3], 1).is_err());

@@ -99,7 +99,7 @@ fn quotations_and_chunks_without_vectors_are_answered_as_before() {
 }
 
 #[test]
-fn an_index_that_grew_begins_anew_and_one_that_changed_makes_what_is_new() {
+fn grown_index_restarts_and_changed_one_adds() {
     let texts: Vec<(String, String)> =
         (0..13).map(|n| (format!("memory/{n}.md"), format!("Note {n} about rain.\n"))).collect();
     let some = |count: usize| {

@@ -94,7 +94,7 @@ fn an_unreadable_file_is_listed_with_its_reason() {
 }
 
 #[test]
-fn an_index_on_disk_is_there_after_a_restart_and_the_same_when_made_anew() {
+fn index_survives_restart_and_rebuilds_identically() {
     let folder = tempfile::tempdir().unwrap();
     let mut first = on_disk(folder.path());
     for (name, text) in [("k/a.md", "# A\n\napple pie"), ("k/b.md", "apple tree"), ("k/c.md", "apple")] {
@@ -121,7 +121,7 @@ fn an_index_on_disk_is_there_after_a_restart_and_the_same_when_made_anew() {
 }
 
 #[test]
-fn what_was_not_committed_is_not_there_after_a_crash() {
+fn uncommitted_chunks_vanish_in_a_crash() {
     let folder = tempfile::tempdir().unwrap();
     let mut index = on_disk(folder.path());
     put(&mut index, "k/a.md", "apple");

@@ -25,7 +25,7 @@ fn a_question_in_other_words_is_answered_by_meaning() {
 }
 
 #[test]
-fn a_question_in_another_script_is_answered_by_meaning_though_words_fit_elsewhere() {
+fn foreign_script_question_is_answered_by_vectors() {
     let question = "Where does the dog sleep, in the garage or at the fruit?";
     let found = ask(&folder(), question, 3, Some(&meanings()));
     let place = |source: &str| found.hits.iter().find(|hit| hit.source == source).unwrap().how.clone().unwrap();

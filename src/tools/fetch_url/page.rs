@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_text_is_named() {
+    fn binary_page_is_named() {
         for (kind, body) in [("image/png", b"\x89PNG".as_slice()), ("application/pdf", b"%PDF"), ("", b"\0\x01\xff")] {
             let refused = read(kind, body);
             assert!(

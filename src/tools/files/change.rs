@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_changed_says_why() {
+    fn impossible_change_says_why() {
         let (_folder, home) = home();
         let why = |path: &str, edit: Edit| Change::of(&home, path, edit).unwrap_err().text;
         for (path, edit, sign) in [
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_shown_as_a_diff_in_which_nothing_hides() {
+    fn diff_shows_invisible_characters() {
         let (_folder, home) = home();
         let change = Change::of(&home, "memory/MEMORY.md", edit("one\n", "one\u{202e}\nmore")).unwrap();
         let shown = change.shown();

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn several_changes_of_a_file_are_one_way_back_unless_somebody_wrote_in_between() {
+    async fn changes_of_a_file_undo_together_unless_interleaved() {
         let folder = tempfile::tempdir().unwrap();
         let store = owned(folder.path()).await;
         let session = SessionId::parse("s").unwrap();

@@ -249,7 +249,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_destroys_a_machine_is_refused() {
+    fn destructive_command_is_refused() {
         for line in [
             "rm -rf /",
             "rm -rf /*",

@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn adjacent_unknown_characters_merge_and_control_tokens_match_no_text() {
+    fn unknown_characters_merge_and_control_tokens_match_nothing() {
         let tokenizer = read(&[("▁", -1.0), ("a", -1.0), ("s", -1.0)]);
         assert_eq!(tokenizer.encode("日本a語", 10), [BEGIN, 3, UNKNOWN, 4, UNKNOWN, END]);
         assert_eq!(tokenizer.encode("<s>", 10), [BEGIN, 3, UNKNOWN, 5, UNKNOWN, END]);

@@ -49,7 +49,7 @@ async fn faults_of_the_server_are_retried_three_times() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_only_a_person_can_mend_is_not_retried() {
+async fn permanent_refusal_is_not_retried() {
     for (status, words, expected) in [
         (401, "bad key", "auth"),
         (402, "pay", "quota"),

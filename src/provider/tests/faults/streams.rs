@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_breaks_is_tried_again_only_while_nothing_was_shown() {
+async fn broken_stream_is_retried_only_before_first_output() {
     for end in [json!({"close": true}), json!({"sleep_ms": 0})] {
         let (server, client) = scripted([json!([{"text": "Hel"}, end]), ok("never")]).await;
         let (chunks, error, _) = timed(&client).await;

@@ -38,7 +38,7 @@ impl reqwest::dns::Resolve for Names {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_name_that_is_not_found_is_looked_up_again_and_then_told() {
+async fn unresolved_name_is_retried_and_reported() {
     let (server, _) = scripted([ok("yes")]).await;
     let found = *server.base_url.socket_addrs(|| None).unwrap().first().unwrap();
     let mut url = server.base_url.clone();
