@@ -37,8 +37,8 @@ const test = withMiniclaw({ replies: REPLIES })
 
 const put = (app, name) => writeFile(join(app.home, `sessions/${name}.json`), TEXT)
 const read = (app, name) => readFile(join(app.home, `sessions/${name}.json`), 'utf8')
-const wrench = page => page.getByRole('button', { name: 'Compress the conversation' })
-const dialog = page => page.getByRole('dialog', { name: 'Compress this conversation' })
+const wrench = page => page.getByRole('button', { name: 'Compact the conversation' })
+const dialog = page => page.getByRole('dialog', { name: 'Compact this conversation' })
 const summary = page => dialog(page).getByRole('textbox', { name: 'Summary' })
 const press = (page, name) => dialog(page).getByRole('button', { name }).click()
 const history = (app, name) => ask(app, `/api/sessions/${name}/history`)
@@ -103,7 +103,7 @@ test('what would go is shown, a summary is called off, edited, accepted and undo
   await page.getByText(SAID[0]).waitFor({ state: 'detached' })
 
   await page
-    .getByRole('region', { name: '4 messages archived' })
+    .getByRole('region', { name: '4 messages compacted' })
     .getByRole('button', { name: 'Undo' })
     .click()
   await page.getByRole('article', { name: 'You' }).getByText(SAID[0]).waitFor()
@@ -171,7 +171,7 @@ test('a summary is refused when the conversation went on meanwhile', async ({ ap
     .waitFor()
 })
 
-test('the archive puts messages back, in order, also after a restart of the server', async ({
+test('compacted messages are put back, in order, also after a restart of the server', async ({
   app,
   open,
 }) => {
@@ -190,15 +190,15 @@ test('the archive puts messages back, in order, also after a restart of the serv
   await app.restart()
   await page.reload()
   await page.getByRole('button', { name: 'More about conversations' }).click()
-  await page.getByRole('menuitem', { name: 'Archive' }).click()
-  const archive = page.getByRole('dialog', { name: 'Archive' })
-  const part = text => archive.getByRole('listitem').filter({ hasText: text })
+  await page.getByRole('menuitem', { name: 'Trash and originals' }).click()
+  const recovery = page.getByRole('dialog', { name: 'Trash and originals' })
+  const part = text => recovery.getByRole('listitem').filter({ hasText: text })
   await part('The second part.').getByRole('button', { name: 'Put back' }).waitFor()
   await part('The first part.')
     .getByText(/bring that back first/)
     .waitFor()
   await still(page)
-  await shot(page, 'archive-parts')
+  await shot(page, 'compacted-parts')
   assert.deepEqual(await faults(page), [])
   await part('The second part.').getByRole('button', { name: 'Put back' }).click()
   await part('The second part.').getByText('in the conversation again').waitFor()
@@ -220,7 +220,7 @@ for (const { look, small, given } of LOOKS) {
       ...given,
     })
     if (small) await page.locator('nav').last().getByRole('button').nth(0).click()
-    await page.getByRole('button', { name: /^(Compress the conversation|压缩对话)$/ }).click()
+    await page.getByRole('button', { name: /^(Compact the conversation|压缩对话)$/ }).click()
     const opened = page.getByRole('dialog')
     await opened.getByRole('listitem').first().waitFor()
     await still(page)

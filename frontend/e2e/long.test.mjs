@@ -65,7 +65,7 @@ const seen = page =>
     'all of what is on the screen',
   )
 
-/** Until the page has had time to put away and to fetch. */
+/** Until the page has had time to leave parts out and to fetch. */
 const rest = page =>
   page.evaluate(async () => {
     for (let frames = 0; frames < 6; frames += 1) await new Promise(requestAnimationFrame)

@@ -1,4 +1,4 @@
-// The same hostile text where versions stand beside each other: before a save, after a change on disk, in what was compressed,
+// The same hostile text where versions stand beside each other: before a save, after a change on disk, in what was compacted,
 // in what was sent, in retrieval tests, in a skill that nobody has trusted.
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
@@ -67,14 +67,11 @@ test('a file that changed on disk under typed text, compared', async ({
   await harmless(page)
 })
 
-test('what would be compressed, the summary, and the originals in the archive', async ({
-  canary: { harmless },
-  open,
-}) => {
+test('what would be compacted, the summary, and the originals', async ({ canary: { harmless }, open }) => {
   const page = await open({ path: '/s/hostile' })
   await answers(page).first().waitFor()
-  await page.getByRole('button', { name: 'Compress the conversation' }).click()
-  const dialog = page.getByRole('dialog', { name: 'Compress this conversation' })
+  await page.getByRole('button', { name: 'Compact the conversation' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Compact this conversation' })
   await dialog.getByRole('region', { name: 'Originals' }).getByRole('listitem').first().waitFor()
   await harmless(page, dialog)
   await dialog.getByRole('button', { name: 'Have a summary written' }).click()
@@ -82,13 +79,13 @@ test('what would be compressed, the summary, and the originals in the archive', 
   await harmless(page, dialog)
   await dialog.getByRole('button', { name: 'Accept the summary' }).click()
   await dialog.waitFor({ state: 'detached' })
-  await page.getByRole('region', { name: '4 messages archived' }).waitFor()
+  await page.getByRole('region', { name: '4 messages compacted' }).waitFor()
   await page.getByRole('button', { name: 'More about conversations' }).click()
-  await page.getByRole('menuitem', { name: 'Archive' }).click()
-  const archive = page.getByRole('dialog', { name: 'Archive' })
-  await archive.getByRole('button', { name: 'Read' }).click()
-  await archive.getByText('<script>').first().waitFor()
-  await harmless(page, archive)
+  await page.getByRole('menuitem', { name: 'Trash and originals' }).click()
+  const recovery = page.getByRole('dialog', { name: 'Trash and originals' })
+  await recovery.getByRole('button', { name: 'Read' }).click()
+  await recovery.getByText('<script>').first().waitFor()
+  await harmless(page, recovery)
 })
 
 test('what was sent, and its difference to the request before', async ({

@@ -1,4 +1,4 @@
-// The same hostile text in the places a conversation does not lead to: a question to a person, an error, a search, an archive.
+// The same hostile text in the places a conversation does not lead to: a question to a person, an error, a search, compacted messages.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { withCanary } from './fixtures.mjs'

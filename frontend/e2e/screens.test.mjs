@@ -149,11 +149,11 @@ const DESKTOP_SCREENS = {
       await page.locator('[data-target]').waitFor()
     },
   },
-  archive: {
+  recovery: {
     deep: true,
     go: async page => {
       await page.locator('#pane-left [aria-haspopup=menu]').nth(1).click()
-      await page.getByRole('menuitem', { name: /^Archive|^归档/ }).click()
+      await page.getByRole('menuitem', { name: /^Trash and|^回收站/ }).click()
       await page.getByRole('dialog').getByRole('heading').nth(2).waitFor()
     },
   },

@@ -77,13 +77,13 @@ test('a pinned conversation stands first, for every tab', async ({ open }) => {
   await sidebar(page).getByRole('region', { name: 'Pinned' }).waitFor({ state: 'detached' })
 })
 
-test('a conversation that is put away stands apart until something is said in it', async ({ open }) => {
+test('an archived conversation stands apart until something is said in it', async ({ open }) => {
   const page = await open()
   const other = await open()
-  await menu(page, 'An old platypus', 'Put away')
+  await menu(page, 'An old platypus', 'Archive')
   for (const tab of [page, other]) {
-    const away = sidebar(tab).getByRole('region', { name: 'Put away' })
-    await away.getByText('Put away (1)').waitFor()
+    const archived = sidebar(tab).getByRole('region', { name: 'Archived' })
+    await archived.getByText('Archived (1)').waitFor()
     assert.equal(await sidebar(tab).getByRole('link', { name: 'An old platypus' }).count(), 0)
   }
   await search(page).fill('platypus')
@@ -92,20 +92,20 @@ test('a conversation that is put away stands apart until something is said in it
     .getByRole('link', { name: 'An old platypus' })
     .waitFor()
   await search(page).press('Escape')
-  const away = sidebar(page).getByRole('region', { name: 'Put away' })
-  await away.locator('summary').press('Enter')
-  await away.getByRole('link', { name: 'An old platypus' }).waitFor()
-  await shot(page, 'session-put-away')
-  await menu(page, 'An old platypus', 'Put back into the list')
-  await away.waitFor({ state: 'detached' })
+  const archived = sidebar(page).getByRole('region', { name: 'Archived' })
+  await archived.locator('summary').press('Enter')
+  await archived.getByRole('link', { name: 'An old platypus' }).waitFor()
+  await shot(page, 'session-archived')
+  await menu(page, 'An old platypus', 'Unarchive')
+  await archived.waitFor({ state: 'detached' })
   await page
-    .getByRole('region', { name: '“An old platypus” is back in the list' })
+    .getByRole('region', { name: 'Unarchived “An old platypus”' })
     .getByRole('button', { name: 'Undo' })
     .click()
-  await away.getByRole('link', { name: 'An old platypus' }).click()
+  await archived.getByRole('link', { name: 'An old platypus' }).click()
   await say(page, 'are you there?')
   await answers(page).last().getByText('All right.').waitFor()
-  await away.waitFor({ state: 'detached' })
+  await archived.waitFor({ state: 'detached' })
   await sidebar(page)
     .getByRole('region', { name: 'Today' })
     .getByRole('link', { name: 'An old platypus' })
@@ -113,7 +113,7 @@ test('a conversation that is put away stands apart until something is said in it
   await settled(page)
 })
 
-test('several conversations are chosen by keys and mouse, put away and deleted, with one way back', async ({
+test('several conversations are chosen by keys and mouse, archived and deleted, with one way back', async ({
   app,
   open,
 }) => {
@@ -153,8 +153,8 @@ test('several conversations are chosen by keys and mouse, put away and deleted, 
 
   await link('Ant').click({ modifiers: ['ControlOrMeta'] })
   await box('Bee').check()
-  await boxes.getByRole('button', { name: 'Put away' }).click()
-  await sidebar(page).getByText('Put away (2)').waitFor()
+  await boxes.getByRole('button', { name: 'Archive' }).click()
+  await sidebar(page).getByText('Archived (2)').waitFor()
   await link('Cat').waitFor()
 })
 
@@ -195,7 +195,7 @@ test('a conversation leaves as a file and comes back whole', async ({ app, open 
   await page.getByText('photo.json was not imported').first().waitFor()
 })
 
-test('what was compressed and what was deleted can be read and brought back', async ({ app, open }) => {
+test('what was compacted and what was deleted can be read and brought back', async ({ app, open }) => {
   const page = await open()
   for (const [n, text] of ['first', 'second', 'third'].entries()) {
     await say(page, text)
@@ -208,20 +208,20 @@ test('what was compressed and what was deleted can be read and brought back', as
     body: '{}',
   })
   await sidebar(page).getByRole('button', { name: 'More about conversations' }).click()
-  await page.getByRole('menuitem', { name: 'Archive' }).click()
-  const dialog = page.getByRole('dialog', { name: 'Archive' })
-  await dialog.getByText('4 messages, compressed').waitFor()
+  await page.getByRole('menuitem', { name: 'Trash and originals' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Trash and originals' })
+  await dialog.getByText('4 messages, compacted').waitFor()
   await dialog.getByRole('button', { name: 'Read' }).click()
   await dialog.getByRole('listitem').filter({ hasText: 'first' }).waitFor()
   assert.equal(await dialog.getByRole('listitem').count(), 4)
-  await shot(page, 'archive-read')
+  await shot(page, 'compacted-read')
   await page.keyboard.press('Escape')
   await answers(page).last().waitFor()
   await menu(page, 'An old platypus', 'Delete')
   await sidebar(page).getByRole('button', { name: 'More about conversations' }).click()
-  await page.getByRole('menuitem', { name: 'Archive' }).click()
+  await page.getByRole('menuitem', { name: 'Trash and originals' }).click()
   await dialog.getByRole('listitem').filter({ hasText: 'An old platypus' }).waitFor()
-  await shot(page, 'archive')
+  await shot(page, 'recovery')
   await dialog.getByRole('button', { name: 'Bring back' }).click()
   await dialog.getByText('No deleted conversations.').waitFor()
   await page.keyboard.press('Escape')

@@ -8,7 +8,7 @@ import { ask, shot } from './harness.mjs'
 
 const test = withMiniclaw()
 const at = (app, path) => join(app.home, path)
-const dialog = page => page.getByRole('dialog', { name: /^(Archive and trash|归档与回收站)$/ })
+const dialog = page => page.getByRole('dialog', { name: /^(Trash and originals|回收站与原文)$/ })
 const part = (page, name) => dialog(page).getByRole('region', { name })
 
 async function put(app, id, title) {
@@ -25,7 +25,7 @@ async function putFile(app, path) {
 }
 async function openTrash(page) {
   await page.getByRole('button', { name: /^(More about conversations|更多对话操作)$/ }).click()
-  await page.getByRole('menuitem', { name: /^(Archive and trash|归档与回收站)$/ }).click()
+  await page.getByRole('menuitem', { name: /^(Trash and originals|回收站与原文)$/ }).click()
 }
 
 test('a deleted file comes back from the trash, another goes for good after asking', async ({

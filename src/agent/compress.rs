@@ -6,7 +6,7 @@ use crate::domain::defang::defang;
 use crate::domain::{Message, Role};
 use crate::provider::{ChatMessage, Client, ModelRequest, ProviderError};
 
-/// The fewest messages that are worth a summary, and the fewest that are archived.
+/// The fewest messages that are worth a summary, and the fewest that are compacted.
 pub const FEWEST: usize = 4;
 /// The document's limit for a summary, in characters.
 const MAX_SUMMARY: usize = 500;
@@ -14,7 +14,7 @@ const MAX_SUMMARY: usize = 500;
 const EXCERPT: usize = 1500;
 const MATERIAL: usize = 12_000;
 
-/// How many messages to archive: the first half, at least [`FEWEST`]. `None` when there are too few.
+/// How many messages to compact: the first half, at least [`FEWEST`]. `None` when there are too few.
 pub fn share(messages: usize) -> Option<usize> {
     (messages >= FEWEST).then(|| (messages / 2).max(FEWEST))
 }
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_half_is_archived_never_everything() {
+    fn first_half_is_compacted_and_never_everything() {
         let shares: Vec<_> = [3, 4, 5, 8, 9, 10, 101].map(share).to_vec();
         assert_eq!(shares, [None, Some(4), Some(4), Some(4), Some(4), Some(5), Some(50)]);
     }

@@ -1,5 +1,6 @@
 //! HTTP: requests parsed, answers written, events projected into frames. The only module that knows axum.
 
+mod aliases;
 mod app;
 mod chat;
 mod connections;

@@ -7,7 +7,7 @@ use utoipa_axum::routes;
 use super::app::App;
 use super::{chat, files, models, requests, retrieval, security, sessions, status};
 
-/// An exported session holds its archives and its pictures.
+/// An exported session holds its compacted messages and its pictures.
 const MAX_IMPORT: usize = 256 << 20;
 
 /// All routes that the OpenAPI document describes.
@@ -28,15 +28,15 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(sessions::session::restore))
         .routes(routes!(sessions::find::find))
         .routes(routes!(sessions::pins::pin, sessions::pins::unpin))
-        .routes(routes!(sessions::away::put_away, sessions::away::put_back))
-        .routes(routes!(sessions::archive::archives))
-        .routes(routes!(sessions::archive::archived))
+        .routes(routes!(sessions::archive::archive, sessions::archive::unarchive))
+        .routes(routes!(sessions::compacted::compacted_parts))
+        .routes(routes!(sessions::compacted::compacted))
         .routes(routes!(models::choice::choose))
         .routes(routes!(sessions::compress::preview))
-        .routes(routes!(sessions::compress::restore_archive))
-        .routes(routes!(sessions::archive::deleted))
-        .routes(routes!(sessions::archive::forget))
-        .routes(routes!(sessions::archive::trashed, sessions::archive::forget_file))
+        .routes(routes!(sessions::compress::restore_compacted))
+        .routes(routes!(sessions::deleted::deleted))
+        .routes(routes!(sessions::deleted::forget))
+        .routes(routes!(sessions::deleted::trashed, sessions::deleted::forget_file))
         .routes(routes!(sessions::transfer::export))
         .routes(routes!(sessions::transfer::import).layer(DefaultBodyLimit::max(MAX_IMPORT)))
         .routes(routes!(sessions::transfer::branch))

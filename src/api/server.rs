@@ -10,7 +10,7 @@ use super::app::App;
 use super::error::ApiError;
 use super::routes::described;
 use super::security::guard;
-use super::{connections, openapi, web};
+use super::{aliases, connections, openapi, web};
 
 /// The largest body of a request: a file for the editor, with room for its JSON.
 const MAX_BODY: usize = 24 << 20;
@@ -21,6 +21,7 @@ pub async fn serve(app: App, listener: TcpListener) {
     let stopping = app.stopping.clone();
     let router: Router = routes
         .merge(openapi::routes())
+        .merge(aliases::routes())
         .fallback(web::asset)
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .layer(RequestBodyTimeoutLayer::new(connections::BODY))

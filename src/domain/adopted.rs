@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::archived::name_of;
 use super::chosen::Chosen;
+use super::compacted::name_of;
 use super::ids::WorkId;
 use super::message::{CallStatus, Message, Role};
 use super::repair::{ending_of_open, unrun_result};
@@ -55,7 +55,7 @@ impl Session {
         let mut messages = std::mem::take(&mut self.messages);
         self.works.iter_mut().for_each(|work| end(work, &mut messages));
         self.messages = messages;
-        for part in &mut self.archived {
+        for part in &mut self.compacted {
             if !is_file_name(&part.archive) {
                 part.archive = names.next();
             }
@@ -91,7 +91,7 @@ impl Session {
             }
         };
         self.branches.iter_mut().filter_map(|branch| branch.after.as_mut()).for_each(rename);
-        for part in &mut self.archived {
+        for part in &mut self.compacted {
             part.next.iter_mut().chain(&mut part.beginnings).for_each(rename);
         }
     }
@@ -244,7 +244,7 @@ mod tests {
         session.messages.push(said(Some(&long), "f"));
         let session = session.adopted("new");
         let ids: Vec<_> = session.messages.iter().map(|message| message.id.clone().unwrap()).collect();
-        assert_eq!(session.archived[0].next.as_ref(), Some(&ids[0]), "what followed the archive is still known");
+        assert_eq!(session.compacted[0].next.as_ref(), Some(&ids[0]), "what followed the archive is still known");
         assert_eq!((session.branches[0].after.as_ref(), ids[1].as_str()), (Some(&ids[2]), "b"));
         assert!(session.restorable("s_1.json", 2).is_ok());
     }

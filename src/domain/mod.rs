@@ -3,10 +3,10 @@
 
 pub mod adopted;
 pub mod approval;
-pub mod archived;
 pub mod attachment;
 pub mod branch;
 pub mod chosen;
+pub mod compacted;
 pub mod defang;
 pub mod egress;
 pub mod embedder;
@@ -34,10 +34,10 @@ pub use adopted::{adopted_messages, without_claims};
 pub use approval::{
     Answer, Approval, ApprovalReason, CallApproval, Decision, RecordedAnswer, RememberedCall, Scope, Shown,
 };
-pub use archived::{ArchivedPart, RestoreRefused};
 pub use attachment::{Attachment, Prompt};
 pub use branch::Branch;
 pub use chosen::Chosen;
+pub use compacted::{CompactedPart, RestoreRefused};
 pub use egress::{EgressAttempt, EgressAttempts, EgressGrant, EgressProxy};
 pub use embedder::{EmbedError, Embedder, EmbeddingInput, TokenEmbedder, TokenVector};
 pub use event::{Event, Fact, InputProgress, RequestedCall, StatusKind};

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::approval::{Answer, Approval, CallApproval, RecordedAnswer};
-use super::archived::ArchivedPart;
 use super::branch::Branch;
 use super::chosen::Chosen;
+use super::compacted::CompactedPart;
 use super::event::{Event, Fact};
 use super::ids::WorkId;
 use super::message::{CallStatus, Message, Role, ToolCall};
@@ -29,7 +29,7 @@ pub struct Session {
     pub created_at: f64,
     #[serde(default)]
     pub updated_at: f64,
-    /// Summaries of what was archived, several joined by `---`.
+    /// Summaries of the compacted messages, several joined by `---`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compressed_context: Option<String>,
     /// Shared, as the works are: a copy of a session, which every run and every reader takes, copies no text.
@@ -43,9 +43,9 @@ pub struct Session {
     /// What a person chose for it.
     #[serde(default, skip_serializing_if = "Chosen::is_nothing")]
     pub chosen: Chosen,
-    /// Parts that a summary stands for, in the order they were compressed.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub archived: Vec<ArchivedPart>,
+    /// Parts that a summary stands for, oldest first. The file keeps the name that earlier versions read.
+    #[serde(rename = "archived", default, skip_serializing_if = "Vec::is_empty")]
+    pub compacted: Vec<CompactedPart>,
     /// Where it has text from that strangers may have written. A source stays until a person clears them all.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "super::taint::lenient")]
     pub taint: Vec<Taint>,
@@ -78,7 +78,7 @@ impl Session {
             works: Vec::new(),
             branches: Vec::new(),
             chosen: Chosen::default(),
-            archived: Vec::new(),
+            compacted: Vec::new(),
             taint: Vec::new(),
             seq: 0,
             extra: Map::new(),
@@ -209,7 +209,7 @@ impl Session {
                 }
             }
             Event::WorkFinished { work_id, outcome, .. } => self.finish_work(work_id, outcome, at),
-            Event::Compressed { count, summary, archive, sha256 } => self.archive(*count, summary, (archive, sha256)),
+            Event::Compressed { count, summary, archive, sha256 } => self.compact(*count, summary, (archive, sha256)),
             Event::Restored { archive, messages, foreign } => {
                 self.bring_back(archive, messages, at);
                 if *foreign && !self.taint.contains(&Taint::Imported) {

@@ -22,7 +22,7 @@ use super::work::{RunStart, work};
 use super::{EngineError, Tenant};
 use crate::agent::{Entry, Kind, Recorder, RunEnd, StopSignal};
 use crate::domain::{Answer, Chosen, ErrorFields, Event, Outcome, Prompt, Session, SessionId, WorkId};
-use crate::store::{KeptArchive, Loaded};
+use crate::store::{CompactedFile, Loaded};
 use crate::tools::files::Undone;
 
 /// Asks of a session. Each is answered once.
@@ -69,12 +69,12 @@ pub enum Command {
     Retitle {
         reply: Reply<String>,
     },
-    /// Archives the older half under a summary that a person has accepted, or one that the model makes now.
+    /// Compacts the older half under a summary that a person has accepted, or one that the model makes now.
     Compress {
         accepted: Option<Proposal>,
         reply: Reply<Compression>,
     },
-    /// Puts the messages of an archive back.
+    /// Puts compacted messages back.
     BringBack {
         archive: String,
         reply: Reply<usize>,
@@ -109,7 +109,7 @@ pub struct Started {
 /// What a compression did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compression {
-    pub archived: usize,
+    pub compacted: usize,
     pub remaining: usize,
     pub summary: String,
     /// The file's name under `sessions/archive/`.
@@ -166,7 +166,7 @@ struct QueuedPrompt {
 /// What came of asking a model for something beside a run.
 enum SideRequest {
     Title { title: String, settles: Option<WorkId>, reply: Option<Reply<String>> },
-    Summary { count: usize, made: Result<(String, KeptArchive), EngineError>, reply: Reply<Compression> },
+    Summary { count: usize, made: Result<(String, CompactedFile), EngineError>, reply: Reply<Compression> },
 }
 
 /// How a work ended, as far as its session's title is concerned.

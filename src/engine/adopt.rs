@@ -27,22 +27,22 @@ enum Pictures {
 }
 
 impl Engine {
-    /// Takes over a session that came as a file, with its archives and pictures, under a new id. It is content and does
+    /// Takes over a session that came as a file, with its compacted messages and pictures, under a new id. It is content and does
     /// nothing, whatever stands in it.
     pub async fn import(
         &self,
         session: Session,
-        archives: BTreeMap<String, Vec<Value>>,
+        compacted: BTreeMap<String, Vec<Value>>,
         pictures: Vec<NewPicture>,
     ) -> Result<SessionSummary, EngineError> {
-        self.adopt(session.adopted(&clock::new_id()), archives, Pictures::Brought(pictures)).await
+        self.adopt(session.adopted(&clock::new_id()), compacted, Pictures::Brought(pictures)).await
     }
 
-    /// Keeps a session under a new id, with the archives and pictures that came with it.
+    /// Keeps a session under a new id, with the compacted messages and pictures that came with it.
     async fn adopt(
         &self,
         mut session: Session,
-        archives: BTreeMap<String, Vec<Value>>,
+        compacted: BTreeMap<String, Vec<Value>>,
         pictures: Pictures,
     ) -> Result<SessionSummary, EngineError> {
         let id = SessionId::parse(&clock::new_id()).map_err(|_| EngineError::Internal("a new id was not an id"))?;
@@ -58,8 +58,8 @@ impl Engine {
                 }
             }
         }
-        let names = log.adopt_archives(*claim, &id, archives).await?;
-        for part in &mut session.archived {
+        let names = log.adopt_compacted(*claim, &id, compacted).await?;
+        for part in &mut session.compacted {
             if let Some(name) = names.get(&part.archive) {
                 part.archive.clone_from(name);
             }
@@ -93,8 +93,8 @@ impl Engine {
 fn branched(session: &Session, message: &str, cut: BranchEnd) -> Option<Session> {
     let at = session.messages.iter().position(|known| known.id.as_deref() == Some(message))?;
     let mut branch = session.clone();
-    // Archives stay with the session they were made for.
-    branch.archived.clear();
+    // Compacted messages stay with the session they were made for.
+    branch.compacted.clear();
     branch.branches.clear();
     let kept = match cut {
         BranchEnd::Before => at,

@@ -26,12 +26,12 @@ pub struct Proposal {
 }
 
 impl Engine {
-    /// Has the model summarise the older half, and archives it.
+    /// Has the model summarise the older half, and compacts it.
     pub async fn compress(&self, id: &SessionId) -> Result<Compression, EngineError> {
         self.ask(id, IfMissing::Fail, |reply| Command::Compress { accepted: None, reply }).await
     }
 
-    /// Archives the older half under a summary that a person has accepted.
+    /// Compacts the older half under a summary that a person has accepted.
     pub async fn accept(&self, id: &SessionId, accepted: Proposal) -> Result<Compression, EngineError> {
         self.ask(id, IfMissing::Fail, |reply| Command::Compress { accepted: Some(accepted.clone()), reply }).await
     }
@@ -56,7 +56,7 @@ impl Engine {
         Ok((plan, summary))
     }
 
-    /// Puts the messages of an archive back where they stood; how many.
+    /// Puts compacted messages back where they stood; answers how many.
     pub async fn bring_back(&self, id: &SessionId, archive: &str) -> Result<usize, EngineError> {
         let archive = archive.to_owned();
         self.ask(id, IfMissing::Fail, |reply| Command::BringBack { archive: archive.clone(), reply }).await

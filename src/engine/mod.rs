@@ -3,7 +3,7 @@
 mod actor;
 mod adopt;
 pub mod approvals;
-mod away;
+mod archive;
 mod catalogue;
 mod compress;
 pub mod documents;
@@ -155,7 +155,7 @@ impl Engine {
     pub async fn say(&self, id: &SessionId, prompt: Prompt, key: Option<String>) -> Result<Started, EngineError> {
         let say = |reply| Command::Say { prompt: prompt.clone(), key: key.clone(), reply };
         let started = self.ask(id, IfMissing::Create, say).await?;
-        if let Err(error) = self.put_back(id).await {
+        if let Err(error) = self.unarchive(id).await {
             tracing::warn!(session = %id, %error, "a session that goes on could not be put back into the list");
         }
         Ok(started)
@@ -216,7 +216,7 @@ impl Engine {
         Ok(self.tenant.log.list(in_memory).await?)
     }
 
-    /// Stops the session and moves its file to the archive of deleted ones.
+    /// Stops the session and moves its file to the deleted ones.
     pub async fn delete(&self, id: &SessionId) -> Result<(), EngineError> {
         // Nobody opens it meanwhile, also when who asked goes away.
         let turn = self.turns.of(id).await;

@@ -7,7 +7,7 @@ use super::skills::refresh_before_request;
 use super::{EngineError, Tenant};
 use crate::agent::{Fallback, Recorder, Run, RunEnd, StopSignal, Tasks, compress, finish_calls, run, title};
 use crate::domain::{Chosen, Message, Outcome, Role, Session, SessionId, StatusKind};
-use crate::store::KeptArchive;
+use crate::store::CompactedFile;
 
 /// What a run begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +110,6 @@ pub async fn summary_of(tenant: &Tenant, chosen: &Chosen, older: &[Arc<Message>]
 }
 
 /// Keeps `older`; the file's name.
-pub async fn archive(tenant: &Tenant, id: &SessionId, older: Vec<Arc<Message>>) -> Result<KeptArchive, EngineError> {
-    Ok(tenant.log.archive(tenant.claim, id, older).await?)
+pub async fn compact(tenant: &Tenant, id: &SessionId, older: Vec<Arc<Message>>) -> Result<CompactedFile, EngineError> {
+    Ok(tenant.log.compact(tenant.claim, id, older).await?)
 }

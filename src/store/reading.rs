@@ -18,9 +18,9 @@ const DELETED: &str = "archive/deleted";
 /// Enough to find one again; more would be a list, not an answer.
 const MOST_DELETED: usize = 200;
 
-/// Messages that a summary stands for, in `sessions/archive/`.
+/// A file of compacted messages in `sessions/archive/`.
 #[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
-pub struct Archive {
+pub struct CompactedMessages {
     /// The file's name.
     pub name: String,
     pub message_count: usize,
@@ -39,34 +39,34 @@ pub struct DeletedSession {
 }
 
 impl SessionFiles {
-    /// The archives of a session, oldest first.
-    pub fn archives(&self) -> Vec<Archive> {
+    /// The files of compacted messages of a session, oldest first.
+    pub fn compacted_files(&self) -> Vec<CompactedMessages> {
         let Ok(dir) = self.home.sessions_dir().open_dir(ARCHIVE) else { return Vec::new() };
         let Ok(entries) = dir.entries() else { return Vec::new() };
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        let mut found: Vec<Archive> = names
-            .filter(|name| is_archive_of(&self.session, name))
+        let mut found: Vec<CompactedMessages> = names
+            .filter(|name| is_compacted_file_of(&self.session, name))
             .filter_map(|name| {
                 let messages: Vec<serde::de::IgnoredAny> = serde_json::from_slice(&dir.read(&name).ok()?).ok()?;
                 let modified = dir.metadata(&name).ok()?.modified().ok()?.into_std();
                 let archived_at = modified.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs_f64();
-                Some(Archive { name, message_count: messages.len(), archived_at })
+                Some(CompactedMessages { name, message_count: messages.len(), archived_at })
             })
             .collect();
         found.sort_by(|a, b| a.name.cmp(&b.name));
         found
     }
 
-    /// The messages of one archive, as they were written.
-    pub fn archived(&self, name: &str) -> Result<Vec<Value>, StoreError> {
-        self.archived_as(name, None).map(|(messages, _)| messages)
+    /// The messages of one file, as they were written.
+    pub fn compacted(&self, name: &str) -> Result<Vec<Value>, StoreError> {
+        self.compacted_as(name, None).map(|(messages, _)| messages)
     }
 
-    /// The same, and whether they are what this home wrote: by the hash that the session keeps of the archive, or because
+    /// The same, and whether they are what this home wrote: by the hash that the session keeps of the file, or because
     /// the file was there before this home had a key.
-    pub fn archived_as(&self, name: &str, sha256: Option<&str>) -> Result<(Vec<Value>, bool), StoreError> {
+    pub fn compacted_as(&self, name: &str, sha256: Option<&str>) -> Result<(Vec<Value>, bool), StoreError> {
         let missing = || StoreError::NotFound { what: format!("archive {name} of session {}", self.session) };
-        if !is_archive_of(&self.session, name) {
+        if !is_compacted_file_of(&self.session, name) {
             return Err(missing());
         }
         let dir = self.home.sessions_dir().open_dir(ARCHIVE).map_err(|_| missing())?;
@@ -92,15 +92,16 @@ impl Home {
         session_file::parse_foreign(&bytes, clock::now()).ok()
     }
 
-    /// Writes archives that came with a session from elsewhere. Their names get the session's id; answers old and new names.
-    pub(super) fn adopt_archives(
+    /// Writes the compacted messages that came with an imported session. File names get the session's id; answers old and new
+    /// names.
+    pub(super) fn adopt_compacted(
         &self,
         id: &SessionId,
-        archives: &BTreeMap<String, Vec<Value>>,
+        files: &BTreeMap<String, Vec<Value>>,
     ) -> Result<BTreeMap<String, String>, StoreError> {
         let mut names = BTreeMap::new();
-        let doing = || format!("archiving {id}");
-        for (at, (before, messages)) in archives.iter().enumerate() {
+        let doing = || format!("keeping compacted messages of {id}");
+        for (at, (before, messages)) in files.iter().enumerate() {
             self.sessions_dir().create_dir_all(ARCHIVE).map_err(StoreError::io(doing()))?;
             let dir = self.sessions_dir().open_dir(ARCHIVE).map_err(StoreError::io(doing()))?;
             let mut bytes = serde_json::to_vec_pretty(messages).expect("JSON values are JSON");
@@ -161,10 +162,10 @@ impl Home {
     }
 }
 
-/// An archive's name is the session's id, `_`, and a time; nothing that leads elsewhere.
-pub(super) fn is_archive_of(id: &SessionId, name: &str) -> bool {
+/// The name of such a file is the session's id, `_`, and a time; nothing that leads elsewhere.
+pub(super) fn is_compacted_file_of(id: &SessionId, name: &str) -> bool {
     let Some(stamp) = name.strip_prefix(id.as_str()).and_then(|rest| rest.strip_prefix('_')) else { return false };
     let Some(stamp) = stamp.strip_suffix(".json") else { return false };
-    // Ids may hold `_`: what follows must be a time, or an archive of `a` would be one of `a_b` too.
+    // Ids may hold `_`: what follows must be a time, or a file of `a` would be one of `a_b` too.
     !stamp.is_empty() && stamp.bytes().all(|byte| byte.is_ascii_digit() || b"-TZ.:".contains(&byte))
 }

@@ -14,7 +14,7 @@ use super::fence::{Claim, blocking, fenced};
 use super::home::Home;
 use super::journal::{Durability, Journal};
 use super::reading::DeletedSession;
-use super::sessions::{KeptArchive, Loaded, SessionSummary, Stamp};
+use super::sessions::{CompactedFile, Loaded, SessionSummary, Stamp};
 use crate::domain::{Fact, Message, NewPicture, Session, SessionId};
 
 /// Where the sessions of one home are kept. Cheap to clone.
@@ -42,7 +42,7 @@ pub enum SessionList {
 }
 
 impl SessionList {
-    /// Its name in `config.json`.
+    /// Its name in `config.json`, which earlier versions read too.
     pub(super) fn setting(self) -> &'static str {
         match self {
             Self::Pinned => "pinned",
@@ -192,28 +192,29 @@ impl SessionLog {
     }
 
     /// Keeps messages that a summary will stand for.
-    pub async fn archive(
+    pub async fn compact(
         &self,
         claim: Claim,
         id: &SessionId,
         messages: Vec<Arc<Message>>,
-    ) -> Result<KeptArchive, StoreError> {
+    ) -> Result<CompactedFile, StoreError> {
         let id = id.clone();
         match self {
-            Self::Folder(home) => fenced(home, claim, move |home| home.archive(&id, &messages)).await,
+            Self::Folder(home) => fenced(home, claim, move |home| home.compact(&id, &messages)).await,
         }
     }
 
-    /// Writes archives that came with a session from elsewhere. Their names get the session's id; answers old and new names.
-    pub async fn adopt_archives(
+    /// Writes the compacted messages that came with an imported session. File names get the session's id; answers old and new
+    /// names.
+    pub async fn adopt_compacted(
         &self,
         claim: Claim,
         id: &SessionId,
-        archives: BTreeMap<String, Vec<Value>>,
+        files: BTreeMap<String, Vec<Value>>,
     ) -> Result<BTreeMap<String, String>, StoreError> {
         let id = id.clone();
         match self {
-            Self::Folder(home) => fenced(home, claim, move |home| home.adopt_archives(&id, &archives)).await,
+            Self::Folder(home) => fenced(home, claim, move |home| home.adopt_compacted(&id, &files)).await,
         }
     }
 

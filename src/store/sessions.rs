@@ -1,4 +1,4 @@
-//! The sessions folder: list, load, snapshot, archive, delete, restore.
+//! The sessions folder: list, load, snapshot, compact, delete, restore.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -71,9 +71,9 @@ pub struct Loaded {
     pub unsaved: bool,
 }
 
-/// An archive that was written.
+/// A file of compacted messages that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptArchive {
+pub struct CompactedFile {
     /// The file's name under `sessions/archive/`.
     pub name: String,
     pub sha256: String,
@@ -328,7 +328,7 @@ impl Home {
     }
 
     /// Keeps messages that a summary will stand for.
-    pub(super) fn archive(&self, id: &SessionId, messages: &[Arc<Message>]) -> Result<KeptArchive, StoreError> {
+    pub(super) fn compact(&self, id: &SessionId, messages: &[Arc<Message>]) -> Result<CompactedFile, StoreError> {
         let dir = self.archive_dir("archive")?;
         // A clock that was set back may give the same time again.
         let mut name = format!("{id}_{}.json", clock::stamp());
@@ -339,8 +339,9 @@ impl Home {
         }
         let mut bytes = serde_json::to_vec_pretty(messages).expect("messages are JSON");
         bytes.push(b'\n');
-        atomic::replace(&dir, &name, &bytes, 0o600).map_err(StoreError::io(format!("archiving {id}")))?;
-        Ok(KeptArchive { name, sha256: sha256(&bytes) })
+        atomic::replace(&dir, &name, &bytes, 0o600)
+            .map_err(StoreError::io(format!("keeping compacted messages of {id}")))?;
+        Ok(CompactedFile { name, sha256: sha256(&bytes) })
     }
 
     /// Moves a session to `sessions/archive/deleted/`. `false` when there is none.

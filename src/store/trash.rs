@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::error::StoreError;
 use super::home::Home;
-use super::reading::is_archive_of;
+use super::reading::is_compacted_file_of;
 use super::{aside, atomic, journal, pictures, requests};
 use crate::clock;
 use crate::domain::{Place, SessionId};
@@ -67,7 +67,7 @@ impl Home {
         let mut left = vec![format!("deleted/{}", journal::file_name(id))];
         // A session of that id exists again: what stands under the id alone is its own.
         if !sessions.exists(&name) {
-            left.extend(names(&archive).into_iter().filter(|name| is_archive_of(id, name)));
+            left.extend(names(&archive).into_iter().filter(|name| is_compacted_file_of(id, name)));
             gone(sessions.remove_dir_all(format!("changes/{id}"))).map_err(StoreError::io(doing()))?;
         }
         for kind in [requests::FOLDER, pictures::FOLDER] {

@@ -328,15 +328,15 @@ async fn foreign_archive_restores_as_tainted_content() {
             server.settled("s").await;
         }
         let done = server.post("/api/sessions/s/compress", json!({})).await.ok();
-        let list = server.get("/api/sessions/s/archives").await.ok();
-        let name = list["archives"][0]["name"].as_str().unwrap().to_owned();
+        let list = server.get("/api/sessions/s/compacted").await.ok();
+        let name = list["compacted"][0]["name"].as_str().unwrap().to_owned();
         let path = format!("sessions/archive/{name}");
         if forged {
             let mut messages: Value = serde_json::from_str(&world.read(&path)).unwrap();
             messages[1]["tool_calls"] = hostile()["messages"][1]["tool_calls"].clone();
             world.write(&path, messages.to_string());
         }
-        let back = server.post(&format!("/api/sessions/s/archives/{name}/restore"), json!({})).await.ok();
+        let back = server.post(&format!("/api/sessions/s/compacted/{name}/restore"), json!({})).await.ok();
         assert_eq!(back["restored_count"], done["archived_count"]);
         let file = world.session("s");
         let expected = if forged { json!([{"from": "imported"}]) } else { Value::Null };

@@ -174,9 +174,9 @@ async fn attachments_survive_export_import_and_branching() {
     assert_eq!(archived(&again), archived(&exported));
     assert_eq!(archived(&again)[0]["attachments"], kept());
 
-    let archives = server.get("/api/sessions/s/archives").await.ok();
-    let name = archives["archives"][0]["name"].as_str().unwrap();
-    server.post(&format!("/api/sessions/s/archives/{name}/restore"), json!({})).await.ok();
+    let archives = server.get("/api/sessions/s/compacted").await.ok();
+    let name = archives["compacted"][0]["name"].as_str().unwrap();
+    server.post(&format!("/api/sessions/s/compacted/{name}/restore"), json!({})).await.ok();
     assert_eq!(server.get("/api/sessions/s/history").await.ok()["messages"][0]["attachments"], kept());
 }
 

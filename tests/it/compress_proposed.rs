@@ -35,7 +35,7 @@ async fn accepted(server: &Server<'_>, summary: &str) -> Value {
 }
 
 fn restore(archive: &Value) -> String {
-    format!("/api/sessions/s/archives/{}/restore", archive.as_str().expect("a name"))
+    format!("/api/sessions/s/compacted/{}/restore", archive.as_str().expect("a name"))
 }
 
 #[tokio::test]
@@ -143,7 +143,7 @@ async fn archived_messages_come_back_in_place_after_a_restart_too() {
     server.chat("s", "and then").await;
     server.settled("s").await;
     let two = accepted(&server, "The second part.").await["archive"].clone();
-    let listed = server.get("/api/sessions/s/archives").await.ok()["archives"].clone();
+    let listed = server.get("/api/sessions/s/compacted").await.ok()["compacted"].clone();
     assert_eq!((&listed[0]["name"], &listed[0]["summary"]), (&one, &json!("The first part.")));
     assert!(listed[0]["stays"].as_str().unwrap().contains(two.as_str().unwrap()), "{listed}");
     assert_eq!((&listed[1]["restored"], &listed[1]["stays"]), (&json!(false), &Value::Null));
@@ -161,7 +161,7 @@ async fn archived_messages_come_back_in_place_after_a_restart_too() {
     assert_eq!(file["messages"].as_array().unwrap()[..8], conversation(8)["messages"].as_array().unwrap()[..]);
     assert_eq!(file["compressed_context"], Value::Null);
     assert_eq!(server.post(&restore(&one), json!({})).await.refused(), (409, "stays_archived".to_owned()));
-    assert_eq!(server.get("/api/sessions/s/archives").await.ok()["archives"][0]["restored"], true);
+    assert_eq!(server.get("/api/sessions/s/compacted").await.ok()["compacted"][0]["restored"], true);
 
     server.chat("s", "next").await;
     let sent = world.asked().pop().unwrap()["messages"].to_string();
@@ -189,7 +189,7 @@ async fn unrestorable_messages_stay_and_say_why() {
     std::fs::remove_file(world.path(&path)).unwrap();
     refused(404, "archive").await;
     world.write(&path, &whole);
-    let other = server.post("/api/sessions/s/archives/s_1.json/restore", json!({})).await.refused();
+    let other = server.post("/api/sessions/s/compacted/s_1.json/restore", json!({})).await.refused();
     assert_eq!(other, (404, "not_found".to_owned()));
 
     server.post("/api/sessions/s/rewind", json!({"message_id": "m4"})).await.ok();
@@ -233,8 +233,8 @@ async fn crash_while_restoring_keeps_each_message_once() {
     world.write("sessions/s.journal", &line[..line.len() / 2]);
     let server = world.serve().await;
     assert_eq!(server.settled("s").await["messages"].as_array().unwrap().len(), 4);
-    let listed = server.get("/api/sessions/s/archives").await.ok();
-    server.post(&restore(&listed["archives"][0]["name"]), json!({})).await.ok();
+    let listed = server.get("/api/sessions/s/compacted").await.ok();
+    server.post(&restore(&listed["compacted"][0]["name"]), json!({})).await.ok();
     assert_eq!(server.settled("s").await["messages"], conversation(8)["messages"]);
 }
 
@@ -258,9 +258,9 @@ async fn exported_session_can_still_be_restored() {
     accepted(&server, "It.").await;
     let exported = server.get("/api/sessions/s/export?format=json").await.ok();
     let id = server.post("/api/sessions/import", exported).await.ok()["id"].as_str().unwrap().to_owned();
-    let listed = server.get(&format!("/api/sessions/{id}/archives")).await.ok();
-    let name = listed["archives"][0]["name"].as_str().unwrap();
-    server.post(&format!("/api/sessions/{id}/archives/{name}/restore"), json!({})).await.ok();
+    let listed = server.get(&format!("/api/sessions/{id}/compacted")).await.ok();
+    let name = listed["compacted"][0]["name"].as_str().unwrap();
+    server.post(&format!("/api/sessions/{id}/compacted/{name}/restore"), json!({})).await.ok();
     let history = server.get(&format!("/api/sessions/{id}/history")).await.ok();
     assert_eq!(history["messages"], conversation(8)["messages"]);
 }

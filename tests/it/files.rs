@@ -232,7 +232,7 @@ async fn a_name_that_no_file_can_have_is_refused_with_a_sentence() {
         let long = "1".repeat(256);
         for path in [
             format!("/api/sessions/{long}/history"),
-            format!("/api/sessions/s/archives/s_{long}.json"),
+            format!("/api/sessions/s/compacted/s_{long}.json"),
             format!("/api/sessions/s/requests/{long}"),
             format!("/api/sessions/s/works/{long}/retrieved"),
             format!("/api/sessions/s/pictures/{long}"),

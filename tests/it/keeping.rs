@@ -88,48 +88,69 @@ async fn archived_session_returns_with_next_message() {
         let server = world.serve().await;
         let mut notices = server.follow("/api/events").await;
         assert_eq!(
-            server.put("/api/sessions/keys/away", json!({})).await.ok()["put_away"],
+            server.put("/api/sessions/keys/archived", json!({})).await.ok()["archived"],
             json!(["long-gone", "keys"])
         );
         notices.until("sessions_changed").await;
-        server.put("/api/sessions/roses/away", json!({})).await.ok();
-        let again = server.put("/api/sessions/keys/away", json!({})).await.ok();
-        assert_eq!(again["put_away"], json!(["long-gone", "roses", "keys"]));
-        assert_eq!(server.put("/api/sessions/nowhere/away", json!({})).await.refused().0, 404);
+        server.put("/api/sessions/roses/archived", json!({})).await.ok();
+        let again = server.put("/api/sessions/keys/archived", json!({})).await.ok();
+        assert_eq!(again["archived"], json!(["long-gone", "roses", "keys"]));
+        assert_eq!(server.put("/api/sessions/nowhere/archived", json!({})).await.refused().0, 404);
         server.terminate().await;
     }
     assert_eq!(serde_json::from_str::<Value>(&world.read("config.json")).unwrap()["mine"], 1);
     let server = world.serve().await;
     let list = server.get("/api/sessions").await.ok();
-    assert_eq!(list["put_away"], json!(["long-gone", "roses", "keys"]));
+    assert_eq!(list["archived"], json!(["long-gone", "roses", "keys"]));
     assert_eq!(list["sessions"].as_array().unwrap().len(), 3, "nothing was deleted");
     let found = server.get("/api/sessions/search?q=drawer").await.ok();
     assert_eq!(found["sessions"][0]["id"], "keys", "a search finds it still");
 
     server.chat("keys", "and the other one?").await;
-    assert_eq!(server.get("/api/sessions").await.ok()["put_away"], json!(["long-gone", "roses"]));
-    assert_eq!(server.delete("/api/sessions/roses/away").await.ok()["put_away"], json!(["long-gone"]));
-    assert_eq!(server.delete("/api/sessions/roses/away").await.ok()["put_away"], json!(["long-gone"]));
+    assert_eq!(server.get("/api/sessions").await.ok()["archived"], json!(["long-gone", "roses"]));
+    assert_eq!(server.delete("/api/sessions/roses/archived").await.ok()["archived"], json!(["long-gone"]));
+    assert_eq!(server.delete("/api/sessions/roses/archived").await.ok()["archived"], json!(["long-gone"]));
+}
+
+/// A client of an earlier version finds what it knows under the old names.
+#[tokio::test]
+async fn paths_of_earlier_versions_still_answer() {
+    let world = world().await;
+    let server = world.serve().await;
+    assert_eq!(server.put("/api/sessions/keys/away", json!({})).await.ok()["put_away"], json!(["keys"]));
+    assert_eq!(server.get("/api/sessions").await.ok()["put_away"], json!(["keys"]));
+    assert_eq!(server.delete("/api/sessions/keys/away").await.ok()["put_away"], json!([]));
+    server.post("/api/sessions/march/compress", json!({})).await.ok();
+    let list = server.get("/api/sessions/march/archives").await.ok();
+    let name = list["archives"][0]["name"].as_str().unwrap();
+    let read = server.get(&format!("/api/sessions/march/archives/{name}")).await.ok();
+    assert_eq!(read["messages"].as_array().unwrap().len(), 4);
+    let back = server.post(&format!("/api/sessions/march/archives/{name}/restore"), json!({})).await.ok();
+    assert_eq!(back["restored_count"], 4);
 }
 
 #[tokio::test]
-async fn archives_are_listed_and_names_stay_inside() {
+async fn compacted_parts_are_listed_and_names_stay_inside() {
     let world = world().await;
     let server = world.serve().await;
     let before: Value = serde_json::from_str(&world.read("sessions/march.json")).unwrap();
     server.post("/api/sessions/march/compress", json!({})).await.ok();
-    let list = server.get("/api/sessions/march/archives").await.ok();
-    let [archive] = list["archives"].as_array().unwrap().as_slice() else { panic!("{list}") };
+    let list = server.get("/api/sessions/march/compacted").await.ok();
+    let [archive] = list["compacted"].as_array().unwrap().as_slice() else { panic!("{list}") };
     assert_eq!(archive["message_count"], 4);
     let name = archive["name"].as_str().unwrap();
-    let read = server.get(&format!("/api/sessions/march/archives/{name}")).await.ok();
+    let read = server.get(&format!("/api/sessions/march/compacted/{name}")).await.ok();
     assert_eq!(read["messages"], before["messages"]);
-    assert_eq!(server.get("/api/sessions/keys/archives").await.ok()["archives"], json!([]));
+    assert_eq!(server.get("/api/sessions/keys/compacted").await.ok()["compacted"], json!([]));
     let config = "..%2F..%2Fconfig.yml";
     for other in [&name.replace("march", "keys"), config, "deleted", "march_x.json", &format!("{name}x")] {
-        assert_eq!(server.get(&format!("/api/sessions/march/archives/{other}")).await.refused().0, 404, "{other}");
+        assert_eq!(server.get(&format!("/api/sessions/march/compacted/{other}")).await.refused().0, 404, "{other}");
     }
-    assert_eq!(server.get(&format!("/api/sessions/keys/archives/{name}")).await.refused().0, 404, "of another session");
+    assert_eq!(
+        server.get(&format!("/api/sessions/keys/compacted/{name}")).await.refused().0,
+        404,
+        "of another session"
+    );
 }
 
 #[tokio::test]

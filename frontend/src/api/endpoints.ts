@@ -37,17 +37,19 @@ export const searchSessions = (words: string) => dataOf(api.GET('/api/sessions/s
 export const pinSession = (id: string) => dataOf(api.PUT('/api/sessions/{id}/pin', { params: of(id) }))
 export const unpinSession = (id: string) => dataOf(api.DELETE('/api/sessions/{id}/pin', { params: of(id) }))
 /** Out of the list, not deleted. */
-export const putAway = (id: string) => dataOf(api.PUT('/api/sessions/{id}/away', { params: of(id) }))
-export const putBack = (id: string) => dataOf(api.DELETE('/api/sessions/{id}/away', { params: of(id) }))
-export const listArchives = (id: string) =>
-  dataOf(api.GET('/api/sessions/{id}/archives', { params: of(id) })).then(r => r.archives)
-export const readArchive = (id: string, name: string) =>
-  dataOf(api.GET('/api/sessions/{id}/archives/{name}', { params: { path: { id, name } } })).then(
+export const archiveSession = (id: string) =>
+  dataOf(api.PUT('/api/sessions/{id}/archived', { params: of(id) }))
+export const unarchiveSession = (id: string) =>
+  dataOf(api.DELETE('/api/sessions/{id}/archived', { params: of(id) }))
+export const listCompacted = (id: string) =>
+  dataOf(api.GET('/api/sessions/{id}/compacted', { params: of(id) })).then(r => r.compacted)
+export const readCompacted = (id: string, name: string) =>
+  dataOf(api.GET('/api/sessions/{id}/compacted/{name}', { params: { path: { id, name } } })).then(
     r => r.messages,
   )
-/** Puts archived messages back into the conversation. */
-export const restoreArchive = (id: string, name: string) =>
-  dataOf(api.POST('/api/sessions/{id}/archives/{name}/restore', { params: { path: { id, name } } }))
+/** Puts compacted messages back into the conversation. */
+export const restoreCompacted = (id: string, name: string) =>
+  dataOf(api.POST('/api/sessions/{id}/compacted/{name}/restore', { params: { path: { id, name } } }))
 export const listDeleted = () => dataOf(api.GET('/api/sessions/deleted')).then(r => r.sessions)
 export const forgetSession = (id: string) =>
   dataOf(api.DELETE('/api/sessions/deleted/{id}', { params: of(id) }))

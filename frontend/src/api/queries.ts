@@ -11,7 +11,7 @@ import {
   getUsage,
   listAlways,
   listApprovals,
-  listArchives,
+  listCompacted,
   listDeleted,
   listFiles,
   listModels,
@@ -21,7 +21,7 @@ import {
   listTrash,
   previewUndo,
   type Root,
-  readArchive,
+  readCompacted,
   readFile,
   readRetrieved,
   readSent,
@@ -54,7 +54,7 @@ export const keys = {
   found: ['found'],
   deleted: ['deleted'],
   trash: ['trash'],
-  archives: (id: string) => ['archives', id],
+  compacted: (id: string) => ['compacted', id],
   approvals: ['approvals'],
   always: ['always'],
   files: ['files'],
@@ -78,9 +78,9 @@ export const useSessions = () =>
 /** Ids of the sessions that stand first. */
 export const usePinned = () =>
   useQuery({ queryKey: keys.sessions, queryFn: listSessions, select: list => list.pinned })
-/** Ids of the sessions that a person put away. */
-export const usePutAway = () =>
-  useQuery({ queryKey: keys.sessions, queryFn: listSessions, select: list => list.put_away })
+/** Ids of the archived sessions. */
+export const useArchived = () =>
+  useQuery({ queryKey: keys.sessions, queryFn: listSessions, select: list => list.archived })
 export const useFound = (words: string) =>
   useQuery({
     queryKey: [...keys.found, words],
@@ -91,10 +91,10 @@ export const useFound = (words: string) =>
 export const useUsage = () => useQuery({ queryKey: ['usage'], queryFn: getUsage, staleTime: 0 })
 export const useDeleted = () => useQuery({ queryKey: keys.deleted, queryFn: listDeleted, staleTime: 0 })
 export const useTrash = () => useQuery({ queryKey: keys.trash, queryFn: listTrash, staleTime: 0 })
-export const useArchives = (id: string) =>
-  useQuery({ queryKey: keys.archives(id), queryFn: () => listArchives(id), staleTime: 0 })
-export const useArchived = (id: string, name: string) =>
-  useQuery({ queryKey: [...keys.archives(id), name], queryFn: () => readArchive(id, name) })
+export const useCompactedParts = (id: string) =>
+  useQuery({ queryKey: keys.compacted(id), queryFn: () => listCompacted(id), staleTime: 0 })
+export const useCompactedMessages = (id: string, name: string) =>
+  useQuery({ queryKey: [...keys.compacted(id), name], queryFn: () => readCompacted(id, name) })
 export const useFiles = (root: Root) =>
   useQuery({ queryKey: keys.root(root), queryFn: () => listFiles(root), placeholderData: undefined })
 export const useSkills = () =>
@@ -206,7 +206,7 @@ export function patchSession(id: string, patch: Partial<SessionSummary>): void {
   editSessions(list => list.map(session => (session.id === id ? { ...session, ...patch } : session)))
 }
 
-export const patchList = (patch: Partial<Pick<SessionList, 'pinned' | 'put_away'>>): void => {
+export const patchList = (patch: Partial<Pick<SessionList, 'pinned' | 'archived'>>): void => {
   queryClient.setQueryData<SessionList>(keys.sessions, known => known && { ...known, ...patch })
 }
 

@@ -153,7 +153,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Deleted files that can be brought back. */
+        /** Deleted files that can be restored. */
         get: operations["files_trashed"];
         put?: never;
         post?: never;
@@ -411,7 +411,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Deleted sessions that can be brought back. */
+        /** Deleted sessions that can be restored. */
         get: operations["sessions_deleted"];
         put?: never;
         post?: never;
@@ -431,7 +431,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Lets a deleted session go for good, with its archives. It cannot be brought back. */
+        /** Deletes a session for good, with its compacted messages. It cannot be restored. */
         delete: operations["sessions_forget"];
         options?: never;
         head?: never;
@@ -490,41 +490,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/sessions/{id}/archives": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** The archives of a session. */
-        get: operations["sessions_archives"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/sessions/{id}/archives/{name}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** The messages of an archive. */
-        get: operations["sessions_archived"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/sessions/{id}/archives/{name}/restore": {
+    "/api/sessions/{id}/archived": {
         parameters: {
             query?: never;
             header?: never;
@@ -532,28 +498,11 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        put?: never;
-        /** Puts the messages of an archive back where they stood, and takes their summary away. */
-        post: operations["sessions_restore_archive"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/sessions/{id}/away": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        /** Takes a session out of the list without deleting it. What is said in it brings it back. */
-        put: operations["sessions_put_away"];
+        /** Takes a session out of the list without deleting it. The next message in it unarchives it. */
+        put: operations["sessions_archive"];
         post?: never;
-        /** Puts a session back into the list. */
-        delete: operations["sessions_put_back"];
+        /** Puts an archived session back into the list. */
+        delete: operations["sessions_unarchive"];
         options?: never;
         head?: never;
         patch?: never;
@@ -576,6 +525,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/{id}/compacted": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The compacted parts of a session. */
+        get: operations["sessions_compacted_parts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}/compacted/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The messages of a compacted part. */
+        get: operations["sessions_compacted"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}/compacted/{name}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Puts compacted messages back where they stood, and removes their summary. */
+        post: operations["sessions_restore_compacted"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sessions/{id}/compress": {
         parameters: {
             query?: never;
@@ -587,7 +587,7 @@ export interface paths {
         get: operations["sessions_compression"];
         put?: never;
         /**
-         * Archives the first half of the messages, at least four, under a summary: the one that is given, for the conversation of
+         * Compacts the first half of the messages, at least four, under a summary: the one that is given, for the conversation of
          *     the given hash, or one that the model makes now.
          */
         post: operations["sessions_compress"];
@@ -1134,37 +1134,14 @@ export interface components {
             /** @description The address, the path or the name of that source. Characters that do not show are escaped. */
             file?: string | null;
         };
-        /** @description Messages that a summary stands for, in `sessions/archive/`. */
-        Archive: {
-            /** @description The file's name. */
-            name: string;
-            message_count: number;
+        ArchivedSessions: {
+            /** @description Ids of all archived sessions. */
+            archived: string[];
             /**
-             * Format: double
-             * @description Unix seconds.
+             * @deprecated
+             * @description The same, by the name that earlier versions used.
              */
-            archived_at: number;
-        };
-        Archived: {
-            name: string;
-            /** @description Messages as the session had them. */
-            messages: components["schemas"]["Message"][];
-        };
-        /** @description Messages that a summary stands for, or stood. */
-        ArchivedPart: components["schemas"]["Archive"] & {
-            /** @description What stands for them; absent where it is not recorded. */
-            summary?: string | null;
-            /** @description They are in the conversation again. */
-            restored: boolean;
-            /** @description Why they could not be brought back now; absent where they could. */
-            stays?: string | null;
-        };
-        ArchivedSession: {
             put_away: string[];
-        };
-        Archives: {
-            /** @description Oldest first. */
-            archives: components["schemas"]["ArchivedPart"][];
         };
         /** @description A text file or a picture to go along with a message. */
         Attached: {
@@ -1309,6 +1286,40 @@ export interface components {
             /** @description Whether it shall think before it writes. */
             thinking?: boolean | null;
         };
+        CompactedContent: {
+            name: string;
+            /** @description Messages as the session had them. */
+            messages: components["schemas"]["Message"][];
+        };
+        /** @description A file of compacted messages in `sessions/archive/`. */
+        CompactedMessages: {
+            /** @description The file's name. */
+            name: string;
+            message_count: number;
+            /**
+             * Format: double
+             * @description Unix seconds.
+             */
+            archived_at: number;
+        };
+        /** @description Messages that a summary stands for, or stood. */
+        CompactedPart: components["schemas"]["CompactedMessages"] & {
+            /** @description What stands for them; absent where it is not recorded. */
+            summary?: string | null;
+            /** @description Whether they are in the conversation again. */
+            restored: boolean;
+            /** @description Why they cannot be restored now; absent where they can. */
+            stays?: string | null;
+        };
+        CompactedParts: {
+            /** @description Oldest first. */
+            compacted: components["schemas"]["CompactedPart"][];
+            /**
+             * @deprecated
+             * @description The same, by the name that earlier versions used.
+             */
+            archives: components["schemas"]["CompactedPart"][];
+        };
         /** @description Without fields: the model makes the summary, and it counts at once. */
         CompressRequest: {
             /** @description What shall stand for the messages, in a person's own words if they like. */
@@ -1320,7 +1331,7 @@ export interface components {
             archived_count: number;
             remaining_count: number;
             summary: string;
-            /** @description The archive's name; told where a summary was accepted. */
+            /** @description The name of the file with the compacted messages; present where a summary was accepted. */
             archive?: string | null;
         };
         /** @description What a compression would take away now. */
@@ -1328,7 +1339,7 @@ export interface components {
             session_id: string;
             /** @description Names this state of the conversation: a summary is made and accepted for it and for no other. */
             hash: string;
-            /** @description The messages that would be archived, as the session has them. */
+            /** @description The messages that would be compacted, as the session has them. */
             messages: components["schemas"]["Message"][];
             /** @description How many would stay. */
             remaining_count: number;
@@ -2386,7 +2397,12 @@ export interface components {
             sessions: components["schemas"]["SessionSummary"][];
             /** @description Ids of those that stand before the others, in the order they were pinned. */
             pinned: string[];
-            /** @description Ids of those that a person put away: they stand apart until something is said in them. */
+            /** @description Ids of the archived ones: they stand apart until the next message in them. */
+            archived: string[];
+            /**
+             * @deprecated
+             * @description The same, by the name that earlier versions used.
+             */
             put_away: string[];
         };
         /** @enum {string} */
@@ -3941,7 +3957,7 @@ export interface operations {
             };
         };
     };
-    sessions_archives: {
+    sessions_archive: {
         parameters: {
             query?: never;
             header?: never;
@@ -3957,12 +3973,95 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Archives"];
+                    "application/json": components["schemas"]["ArchivedSessions"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
         };
     };
-    sessions_archived: {
+    sessions_unarchive: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArchivedSessions"];
+                };
+            };
+        };
+    };
+    sessions_branch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BranchOff"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionSummary"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    sessions_compacted_parts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CompactedParts"];
+                };
+            };
+        };
+    };
+    sessions_compacted: {
         parameters: {
             query?: never;
             header?: never;
@@ -3979,7 +4078,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Archived"];
+                    "application/json": components["schemas"]["CompactedContent"];
                 };
             };
             404: {
@@ -3992,7 +4091,7 @@ export interface operations {
             };
         };
     };
-    sessions_restore_archive: {
+    sessions_restore_compacted: {
         parameters: {
             query?: never;
             header?: never;
@@ -4022,89 +4121,6 @@ export interface operations {
             };
             /** @description stays_archived: the message says why; busy */
             409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-        };
-    };
-    sessions_put_away: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ArchivedSession"];
-                };
-            };
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-        };
-    };
-    sessions_put_back: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ArchivedSession"];
-                };
-            };
-        };
-    };
-    sessions_branch: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["BranchOff"];
-            };
-        };
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["SessionSummary"];
-                };
-            };
-            404: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -1,6 +1,5 @@
 /** All commands. Keys, tooltips, the help sheet and the palette read this table, in its order. */
 import { approvalCommands } from '@/features/approvals/commands'
-import { archiveCommands } from '@/features/archive/commands'
 import { authCommands } from '@/features/auth/commands'
 import { chatCommands, messageCommands } from '@/features/chat/commands'
 import { compressCommands } from '@/features/compress/commands'
@@ -8,6 +7,7 @@ import { editorCommands } from '@/features/editor/commands'
 import { modelCommands } from '@/features/model/commands'
 import { paletteCommands } from '@/features/palette/commands'
 import { playgroundCommands } from '@/features/playground/commands'
+import { recoveryCommands } from '@/features/recovery/commands'
 import { retrievalCommands } from '@/features/retrieval/commands'
 import { exportCommands, sessionCommands } from '@/features/sessions/commands'
 import { appearanceCommands, settingsCommands } from '@/features/settings/commands'
@@ -27,7 +27,7 @@ const ALL = [
   ...messageCommands,
   ...modelCommands,
   ...xrayCommands,
-  ...archiveCommands,
+  ...recoveryCommands,
   ...playgroundCommands,
   ...usageCommands,
   ...compressCommands,

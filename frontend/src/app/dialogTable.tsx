@@ -14,7 +14,7 @@ export interface DialogProps {
   context: CommandContext
 }
 
-const Archive = onDemand(() => import('@/features/archive/Archive'))
+const RecoveryDialog = onDemand(() => import('@/features/recovery/RecoveryDialog'))
 const CompressDialog = onDemand(() => import('@/features/compress/CompressDialog'))
 const ModelDialog = onDemand(() => import('@/features/model/ModelDialog'))
 const Palette = onDemand(() => import('@/features/palette/Palette'))
@@ -23,10 +23,10 @@ const Xray = onDemand(() => import('@/features/xray/Xray'))
 
 const close = (): void => useUi.setState({ dialog: null })
 
-function ArchiveDialog({ context: { sessionId }, ...props }: DialogProps) {
+function Recovery({ context: { sessionId }, ...props }: DialogProps) {
   const t = useT()
   return (
-    <Archive
+    <RecoveryDialog
       {...props}
       sessionId={sessionId}
       onBringBack={name => sessionId && void bringBack(sessionId, name)}
@@ -87,7 +87,7 @@ export const DIALOGS = {
   settings: onDemand<DialogProps>(() => import('@/features/settings/Settings')),
   xray: XrayDialog,
   undo: Undo,
-  archive: ArchiveDialog,
+  recovery: Recovery,
   compress: Compress,
 } as const satisfies Record<string, ComponentType<DialogProps>>
 

@@ -178,12 +178,14 @@ export async function pin(session: string, on: boolean): Promise<void> {
   })
 }
 
-/** Takes a session out of the list, or puts it back. */
-export async function putAway(session: string, title: string, away: boolean): Promise<void> {
+/** Archives a session, or puts it back among the others. */
+export async function archive(session: string, title: string, archived: boolean): Promise<void> {
   await attempt(async () => {
-    patchList(await (away ? api.putAway(session) : api.putBack(session)))
-    const undo = () => void putAway(session, title, !away)
-    toast(t(away ? 'isAway' : 'isBackInList', { title }), { action: { label: t('undo'), run: undo } })
+    patchList(await (archived ? api.archiveSession(session) : api.unarchiveSession(session)))
+    const undo = () => void archive(session, title, !archived)
+    toast(t(archived ? 'archivedOne' : 'unarchivedOne', { title }), {
+      action: { label: t('undo'), run: undo },
+    })
   })
 }
 
@@ -212,9 +214,9 @@ export async function acceptSummary(
   accepted: { hash: string; summary: string },
 ): Promise<string | null> {
   try {
-    const { archived_count: n, archive } = await api.compress(session, accepted)
-    const undo = archive && { label: t('undo'), run: () => void bringBack(session, archive) }
-    toast(t('compressed', { n }), undo ? { action: undo } : {})
+    const { archived_count: n, archive: file } = await api.compress(session, accepted)
+    const undo = file && { label: t('undo'), run: () => void bringBack(session, file) }
+    toast(t('compacted', { n }), undo ? { action: undo } : {})
     await changed(session)
     return null
   } catch (error) {
@@ -222,10 +224,10 @@ export async function acceptSummary(
   }
 }
 
-/** Puts archived messages back where they stood. */
-export async function bringBack(session: string, archive: string): Promise<void> {
+/** Puts compacted messages back where they stood. */
+export async function bringBack(session: string, file: string): Promise<void> {
   await attempt(async () => {
-    const { restored_count: n } = await api.restoreArchive(session, archive)
+    const { restored_count: n } = await api.restoreCompacted(session, file)
     toast(t('broughtBack', { n }))
   })
   await changed(session)
@@ -233,7 +235,7 @@ export async function bringBack(session: string, archive: string): Promise<void>
 
 /** The history is another one now. */
 export async function changed(session: string): Promise<void> {
-  for (const key of [keys.sessionTokens(session), keys.raw(session), keys.archives(session)]) refresh(key)
+  for (const key of [keys.sessionTokens(session), keys.raw(session), keys.compacted(session)]) refresh(key)
   await loadThread(session)
 }
 

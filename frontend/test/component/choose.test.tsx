@@ -3,7 +3,7 @@ import userEvent from '@testing-library/user-event'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { keys, queryClient } from '@/api/queries'
 import type { SessionSummary } from '@/api/types'
-import { putAllAway, removeAll } from '@/features/sessions/bulk'
+import { archiveAll, removeAll } from '@/features/sessions/bulk'
 import ChooseList from '@/features/sessions/ChooseList'
 import type { Group } from '@/features/sessions/groups'
 import { useToasts } from '@/stores/toasts'
@@ -21,12 +21,12 @@ const [a, b, c, d] = ['a', 'b', 'c', 'd'].map(session) as [
 const GROUPS: Group[] = [
   { name: 'today', sessions: [a, b] },
   { name: 'earlier', sessions: [c] },
-  { name: 'putAway', sessions: [d] },
+  { name: 'archived', sessions: [d] },
 ]
 
 beforeEach(() => {
   useToasts.setState({ list: [] })
-  queryClient.setQueryData(keys.sessions, { sessions: [a, b, c, d], pinned: [], put_away: ['d'] })
+  queryClient.setQueryData(keys.sessions, { sessions: [a, b, c, d], pinned: [], archived: ['d'] })
 })
 afterEach(() => vi.unstubAllGlobals())
 
@@ -71,11 +71,11 @@ it('the keys choose and leave, and nothing else hears the Escape', async () => {
   window.removeEventListener('keydown', heard)
 })
 
-it('what is put away already can only be put back', () => {
+it('archived sessions can only be unarchived', () => {
   show(['d'])
-  expect(screen.getByRole('button', { name: 'Put back into the list' })).toBeTruthy()
+  expect(screen.getByRole('button', { name: 'Unarchive' })).toBeTruthy()
   fireEvent.click(box('a'))
-  expect(screen.getByRole('button', { name: 'Put away' })).toBeTruthy()
+  expect(screen.getByRole('button', { name: 'Archive' })).toBeTruthy()
 })
 
 /** Answers each call by its method and the session's id. */
@@ -100,15 +100,15 @@ it('several are deleted with one way back, and what could not be deleted is said
   expect(asked).toEqual(['DELETE a', 'DELETE b', 'DELETE c', 'POST a/restore', 'POST c/restore'])
 })
 
-it('several are put away with one way back', async () => {
+it('several are archived with one way back', async () => {
   const asked = serve({
-    'PUT a/away': [200, { put_away: ['d', 'a'] }],
-    'PUT b/away': [200, { put_away: ['d', 'a', 'b'] }],
+    'PUT a/archived': [200, { archived: ['d', 'a'] }],
+    'PUT b/archived': [200, { archived: ['d', 'a', 'b'] }],
   })
-  await putAllAway(['a', 'b'], true)
-  expect(queryClient.getQueryData(keys.sessions)).toMatchObject({ put_away: ['d', 'a', 'b'] })
-  expect(toasts()).toEqual(['2 conversations put away'])
+  await archiveAll(['a', 'b'], true)
+  expect(queryClient.getQueryData(keys.sessions)).toMatchObject({ archived: ['d', 'a', 'b'] })
+  expect(toasts()).toEqual(['2 conversations archived'])
   useToasts.getState().list.at(-1)?.action?.run()
-  await vi.waitFor(() => expect(toasts().at(-1)).toBe('2 conversations are back in the list'))
-  expect(asked).toEqual(['PUT a/away', 'PUT b/away', 'DELETE a/away', 'DELETE b/away'])
+  await vi.waitFor(() => expect(toasts().at(-1)).toBe('2 conversations unarchived'))
+  expect(asked).toEqual(['PUT a/archived', 'PUT b/archived', 'DELETE a/archived', 'DELETE b/archived'])
 })

@@ -77,7 +77,7 @@ it('Enter, arrows and Escape belong to an input method while it composes', async
   expect(useUi.getState().dialog).toBeNull()
 })
 
-it('an open conversation can be compressed and exported', async () => {
+it('an open conversation can be compacted and exported', async () => {
   const { unmount } = show('/s/abc/m/m1')
   expect(find('export')).toEqual(['Export as Markdown', 'Export as JSON'])
   const links: string[] = []
@@ -86,12 +86,12 @@ it('an open conversation can be compressed and exported', async () => {
   })
   await choose('export json')
   expect(links).toEqual(['/api/sessions/abc/export?format=json'])
-  await choose('compress')
+  await choose('compact')
   expect(useUi.getState().dialog).toBe('compress')
   unmount()
   show('/')
   expect(find('export')).toEqual([])
-  expect(find('compress')).toEqual([])
+  expect(find('compact')).toEqual([])
 })
 
 it('the usage, the theme and the language are one command away', async () => {

@@ -54,7 +54,7 @@ const alwaysPlural = (texts: [string, string][]): string[] =>
 
 it('what is counted in English has a form for one', () => {
   expect(alwaysPlural(Object.entries(en))).toEqual([])
-  expect(alwaysPlural([['wrong', '{n} messages archived']])).toEqual(['wrong'])
+  expect(alwaysPlural([['wrong', '{n} messages compacted']])).toEqual(['wrong'])
 })
 
 it('takes the form that the number asks for, also one with a place in it', () => {

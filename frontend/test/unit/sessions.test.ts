@@ -16,18 +16,18 @@ const session = (id: string, daysAgo: number): SessionSummary => ({
 
 it('pinned conversations stand first, in the order they were pinned, and nowhere else', () => {
   const sessions = [session('a', 0), session('b', 0), session('c', 3), session('d', 9)]
-  const kept = { pinned: ['d', 'gone', 'a'], putAway: [] }
+  const kept = { pinned: ['d', 'gone', 'a'], archived: [] }
   const shape = groupsOf(sessions, kept, NOW).map(g => [g.name, g.sessions.map(s => s.id)])
   expect(shape).toEqual([
     ['pinned', ['d', 'a']],
     ['today', ['b']],
     ['earlier', ['c']],
   ])
-  const alone = groupsOf([session('c', 3)], { pinned: [], putAway: [] }, NOW)
+  const alone = groupsOf([session('c', 3)], { pinned: [], archived: [] }, NOW)
   expect(alone.map(g => g.name)).toEqual(['earlier'])
 })
 
-it('what was put away stands last and nowhere else, but never what works or waits for a person', () => {
+it('archived sessions stand last and nowhere else, but never what works or waits for a person', () => {
   const busy = (id: string, state: SessionSummary['state']) => ({ ...session(id, 0), state })
   const sessions = [
     session('a', 0),
@@ -36,13 +36,13 @@ it('what was put away stands last and nowhere else, but never what works or wait
     busy('d', 'error'),
     session('e', 2),
   ]
-  const kept = { pinned: ['a', 'b'], putAway: ['a', 'b', 'c', 'd', 'gone'] }
+  const kept = { pinned: ['a', 'b'], archived: ['a', 'b', 'c', 'd', 'gone'] }
   const shape = groupsOf(sessions, kept, NOW).map(g => [g.name, g.sessions.map(s => s.id)])
   expect(shape).toEqual([
     ['pinned', ['b']],
     ['today', ['c']],
     ['earlier', ['e']],
-    ['putAway', ['a', 'd']],
+    ['archived', ['a', 'd']],
   ])
 })
 

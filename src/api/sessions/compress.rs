@@ -25,7 +25,7 @@ pub struct CompressionPlan {
     session_id: String,
     /// Names this state of the conversation: a summary is made and accepted for it and for no other.
     hash: String,
-    /// The messages that would be archived, as the session has them.
+    /// The messages that would be compacted, as the session has them.
     #[schema(value_type = Vec<Message>)]
     messages: Vec<Arc<Message>>,
     /// How many would stay.
@@ -72,7 +72,7 @@ pub struct Compressed {
     archived_count: usize,
     remaining_count: usize,
     summary: String,
-    /// The archive's name; told where a summary was accepted.
+    /// The name of the file with the compacted messages; present where a summary was accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     archive: Option<String>,
 }
@@ -147,7 +147,7 @@ pub async fn preview(
     Ok(Json(told.await?))
 }
 
-/// Archives the first half of the messages, at least four, under a summary: the one that is given, for the conversation of
+/// Compacts the first half of the messages, at least four, under a summary: the one that is given, for the conversation of
 /// the given hash, or one that the model makes now.
 #[utoipa::path(post, path = "/api/sessions/{id}/compress", tag = "sessions", request_body = CompressRequest,
     params(("id" = String, Path)),
@@ -169,7 +169,7 @@ pub async fn compress(caller: Caller, Path(id): Path<String>, body: Bytes) -> Re
     };
     let (done, archive) = done;
     Ok(Json(Compressed {
-        archived_count: done.archived,
+        archived_count: done.compacted,
         remaining_count: done.remaining,
         summary: done.summary,
         archive,
@@ -204,12 +204,12 @@ fn accepted(body: &[u8]) -> Result<Option<Proposal>, ApiError> {
     Ok(Some(Proposal { hash, summary }))
 }
 
-/// Puts the messages of an archive back where they stood, and takes their summary away.
-#[utoipa::path(post, path = "/api/sessions/{id}/archives/{name}/restore", tag = "sessions",
+/// Puts compacted messages back where they stood, and removes their summary.
+#[utoipa::path(post, path = "/api/sessions/{id}/compacted/{name}/restore", tag = "sessions",
     params(("id" = String, Path), ("name" = String, Path)),
     responses((status = 200, body = RestoredMessages), (status = 404, body = ErrorBody),
               (status = 409, description = "stays_archived: the message says why; busy", body = ErrorBody)))]
-pub async fn restore_archive(
+pub async fn restore_compacted(
     caller: Caller,
     Path((id, name)): Path<(String, String)>,
 ) -> Result<Json<RestoredMessages>, ApiError> {

@@ -1,8 +1,9 @@
-//! Sessions: list, search, change, compress, move, and their archives.
+//! Sessions: list, search, change, compact, move, archive, delete.
 
 pub mod archive;
-pub mod away;
+pub mod compacted;
 pub mod compress;
+pub mod deleted;
 pub mod find;
 pub mod pins;
 pub mod rewind;

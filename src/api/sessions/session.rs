@@ -55,7 +55,10 @@ pub struct SessionList {
     sessions: Vec<SessionSummary>,
     /// Ids of those that stand before the others, in the order they were pinned.
     pinned: Vec<String>,
-    /// Ids of those that a person put away: they stand apart until something is said in them.
+    /// Ids of the archived ones: they stand apart until the next message in them.
+    archived: Vec<String>,
+    /// The same, by the name that earlier versions used.
+    #[schema(deprecated)]
     put_away: Vec<String>,
 }
 
@@ -181,9 +184,9 @@ pub async fn list(caller: Caller) -> Result<Json<SessionList>, ApiError> {
     }
     let sessions = sessions.into_iter().map(|summary| shown(&busy, summary)).collect();
     let log = &caller.tenant().log;
-    let (pinned, put_away) =
+    let (pinned, archived) =
         (log.listed(store::SessionList::Pinned).await?, log.listed(store::SessionList::Archived).await?);
-    Ok(Json(SessionList { sessions, pinned, put_away }))
+    Ok(Json(SessionList { sessions, pinned, put_away: archived.clone(), archived }))
 }
 
 /// A new session.

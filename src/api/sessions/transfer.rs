@@ -20,7 +20,7 @@ use crate::domain::written::markdown;
 use crate::domain::{NewPicture, Session, SessionId, without_claims};
 use crate::engine::{BranchEnd, blocking};
 
-/// The field that holds archives in an exported session.
+/// The field that holds compacted messages in an exported session, by the name of their file.
 const ARCHIVES: &str = "archives";
 /// And the one that holds pictures: their bytes in base64, by their hashes.
 const PICTURES: &str = "pictures";
@@ -37,7 +37,7 @@ pub struct ExportQuery {
 pub enum Format {
     /// To read.
     Md,
-    /// To import: the session's file, with the messages of its archives and its pictures.
+    /// To import: the session's file, with its compacted messages and its pictures.
     Json,
 }
 
@@ -68,7 +68,7 @@ pub async fn export(
     let session = caller.engine.view(&id).await?.session;
     let (kind, ending, text) = match wanted.format {
         Format::Md => ("text/markdown; charset=utf-8", "md", markdown(&session)),
-        Format::Json => ("application/json", "json", with_archives(&caller, &id, &session).await?),
+        Format::Json => ("application/json", "json", with_compacted(&caller, &id, &session).await?),
     };
     let disposition = format!("attachment; filename=\"{id}.{ending}\"");
     let headers: [(HeaderName, String); 2] =
@@ -76,12 +76,12 @@ pub async fn export(
     Ok((headers, text).into_response())
 }
 
-async fn with_archives(caller: &Caller, id: &SessionId, session: &Session) -> Result<String, ApiError> {
+async fn with_compacted(caller: &Caller, id: &SessionId, session: &Session) -> Result<String, ApiError> {
     let kept = caller.tenant().home.session_files(id);
     let read = blocking(move || {
         let pictures = kept.pictures().into_iter().map(|(hash, bytes)| (hash, STANDARD.encode(bytes).into()));
-        let names = kept.archives().into_iter().map(|archive| archive.name);
-        let archives = names.map(|name| kept.archived(&name).map(|messages| (name, Value::Array(messages))));
+        let names = kept.compacted_files().into_iter().map(|file| file.name);
+        let archives = names.map(|name| kept.compacted(&name).map(|messages| (name, Value::Array(messages))));
         Ok((archives.collect::<Result<Map<String, Value>, _>>()?, pictures.collect::<Map<String, Value>>()))
     });
     let (archives, pictures) = read.await?;

@@ -1,4 +1,4 @@
-//! The older half of a conversation goes to an archive, and comes back.
+//! Compacts the older half of a conversation to a summary, and restores it.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use super::{Actor, Compression, Reply, SideRequest};
 use crate::agent::compress;
 use crate::clock;
 use crate::domain::{Event, Message, adopted_messages};
-use crate::engine::work::{archive, summary_of};
+use crate::engine::work::{compact, summary_of};
 use crate::engine::{EngineError, Proposal, blocking};
-use crate::store::KeptArchive;
+use crate::store::CompactedFile;
 
 impl Actor {
-    /// Archives the older half, in the background; until then nothing else may be said.
+    /// Compacts the older half in the background; until then nothing else may be said.
     pub(super) fn compress(&mut self, accepted: Option<Proposal>, reply: Reply<Compression>) {
         let count = match self.compressible(accepted.as_ref()) {
             Ok(count) => count,
@@ -27,10 +27,10 @@ impl Actor {
                     Some(proposal) => proposal.summary,
                     None => summary_of(&tenant, &chosen, &older).await?,
                 };
-                Ok((summary, archive(&tenant, &id, older).await?))
+                Ok((summary, compact(&tenant, &id, older).await?))
             };
             let made = made.await;
-            // If the session was closed meanwhile, the archive holds a copy and the session is as it was.
+            // If the session was closed meanwhile, the file holds a copy and the session is as it was.
             let _ = to.send(SideRequest::Summary { count, made, reply }).await;
         });
     }
@@ -51,28 +51,28 @@ impl Actor {
     pub(super) async fn compressed(
         &mut self,
         count: usize,
-        made: Result<(String, KeptArchive), EngineError>,
+        made: Result<(String, CompactedFile), EngineError>,
     ) -> Result<Compression, EngineError> {
         self.compressing = false;
-        let (summary, KeptArchive { name: archive, sha256 }) = made?;
+        let (summary, CompactedFile { name: archive, sha256 }) = made?;
         let (kept, sha256) = (archive.clone(), Some(sha256));
         self.ledger.fact(Event::Compressed { count, summary: summary.clone(), archive: kept, sha256 }).await?;
         self.ledger.settle().await;
         self.changed();
-        Ok(Compression { archived: count, remaining: self.ledger.session.messages.len(), summary, archive })
+        Ok(Compression { compacted: count, remaining: self.ledger.session.messages.len(), summary, archive })
     }
 
-    /// Puts the messages of an archive back where they stood. The fact holds them, so it is done whole or not at all.
+    /// Puts compacted messages back where they stood. The fact holds them, so it is done whole or not at all.
     pub(super) async fn bring_back(&mut self, archive: &str) -> Result<usize, EngineError> {
         self.ledger.writable()?;
         if self.is_busy() {
             return Err(EngineError::Busy);
         }
         let (kept, name) = (self.tenant.home.session_files(&self.ledger.id), archive.to_owned());
-        let parts = &self.ledger.session.archived;
+        let parts = &self.ledger.session.compacted;
         let part = parts.iter().rev().find(|part| part.archive == archive);
         let sha256 = part.and_then(|part| part.sha256.clone());
-        let (found, own) = blocking(move || kept.archived_as(&name, sha256.as_deref())).await?;
+        let (found, own) = blocking(move || kept.compacted_as(&name, sha256.as_deref())).await?;
         let messages: Result<Vec<Arc<Message>>, _> = found.into_iter().map(serde_json::from_value).collect();
         let mut messages = messages.map_err(|error| {
             EngineError::Refused(format!(

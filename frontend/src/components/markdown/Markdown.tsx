@@ -1,7 +1,7 @@
 import { memo, useMemo, useRef } from 'react'
-import { useAway } from '@/lib/away'
 import { cn } from '@/lib/cn'
 import { IncrementalMarkdown, type Block as Piece } from '@/lib/incremental'
+import { useOffscreen } from '@/lib/offscreen'
 import { Block } from './Block'
 import { headingLevels } from './levels'
 import { useSought } from './sought'
@@ -21,7 +21,7 @@ const PieceView = memo(
 
 /** So many blocks stand together: a new one concerns its own part, and not every block of a long answer. */
 const PART = 8
-/** With more parts than this a text is long: those far from the screen are put away. */
+/** With more parts than this a text is long: those far from the screen keep only their height. */
 const LONG = 6
 
 interface PartProps {
@@ -29,7 +29,7 @@ interface PartProps {
   levels: number[]
   /** Whether the last piece still grows. */
   growing: boolean
-  /** Whether it may be put away. */
+  /** Whether it may be left out while it is far from the screen. */
   long: boolean
   /** What is looked for stands here. */
   sought: boolean
@@ -41,7 +41,7 @@ const same = (a: readonly unknown[], b: readonly unknown[]): boolean =>
 const Part = memo(
   function Part({ pieces, levels, growing, long, sought }: PartProps) {
     const box = useRef<HTMLDivElement>(null)
-    const height = useAway(box, long && !growing ? pieces : null)
+    const height = useOffscreen(box, long && !growing ? pieces : null)
     const last = pieces.length - 1
     return (
       <div

@@ -1,8 +1,8 @@
 import type { CompressionPlan } from '@/api/types'
 import { Button } from '@/components/ui/Button'
 import { ErrorText } from '@/components/ui/ErrorText'
-import { ArchivedMessages } from '@/features/archive/ArchivedMessages'
 import { StatusLine } from '@/features/chat/StatusLine'
+import { CompactedMessages } from '@/features/recovery/CompactedMessages'
 import { compactCount } from '@/lib/format'
 import { useT } from '@/lib/i18n'
 
@@ -32,7 +32,7 @@ export function Planned({ plan, problem, asking, onAsk, onCallOff, onWrite, onCl
         aria-label={t('originals')}
         className="scroll mt-3 max-h-[46dvh] rounded-lg border bg-pane-2 p-2"
       >
-        <ArchivedMessages messages={messages} />
+        <CompactedMessages messages={messages} />
       </section>
       {problem !== null && (
         <ErrorText className="mt-3">{t('compressNoSummary', { reason: problem })}</ErrorText>

@@ -3,7 +3,7 @@ import type { CompressionPlan, ProposedSummary } from '@/api/types'
 import { Button } from '@/components/ui/Button'
 import { ErrorText } from '@/components/ui/ErrorText'
 import { TextArea } from '@/components/ui/Input'
-import { ArchivedMessages } from '@/features/archive/ArchivedMessages'
+import { CompactedMessages } from '@/features/recovery/CompactedMessages'
 import { compactCount } from '@/lib/format'
 import { useT } from '@/lib/i18n'
 import { Missing } from './Missing'
@@ -51,7 +51,7 @@ export function Review({ plan, proposed, onAccept, onLook, onChanged, onClose, l
             aria-label={t('originals')}
             className="scroll max-h-[52dvh] rounded-lg border bg-pane-2 p-2 max-md:max-h-[26dvh]"
           >
-            <ArchivedMessages messages={plan.messages} />
+            <CompactedMessages messages={plan.messages} />
           </section>
         </div>
         <div className="min-w-0">

@@ -1,4 +1,4 @@
-import { Braces, FolderInput, FolderOutput, Trash2, X } from 'lucide-react'
+import { Archive, ArchiveRestore, Braces, Trash2, X } from 'lucide-react'
 import { Button, IconButton } from '@/components/ui/Button'
 import { useT } from '@/lib/i18n'
 
@@ -6,21 +6,21 @@ interface Props {
   count: number
   /** All of the list are chosen. */
   whole: boolean
-  /** All that are chosen were put away. */
-  away: boolean
+  /** All that are chosen are archived. */
+  archived: boolean
   onAll: (on: boolean) => void
   onDone: () => void
-  onPutAway: (away: boolean) => void
+  onArchive: (archived: boolean) => void
   onExport: () => void
   onDelete: () => void
 }
 
 /** How many are chosen, and what can be done with all of them. */
 export function ChooseBar(props: Props) {
-  const { count, whole, away, onAll, onDone, onPutAway, onExport, onDelete } = props
+  const { count, whole, archived, onAll, onDone, onArchive, onExport, onDelete } = props
   const t = useT()
   const none = count === 0
-  const Move = away ? FolderOutput : FolderInput
+  const Move = archived ? ArchiveRestore : Archive
   return (
     <div className="sticky top-0 z-10 space-y-1 rounded-md border bg-pane-2 p-1.5">
       <div className="flex items-center gap-1">
@@ -35,9 +35,9 @@ export function ChooseBar(props: Props) {
         </IconButton>
       </div>
       <div className="flex flex-wrap gap-1">
-        <Button size="small" disabled={none} onClick={() => onPutAway(!away)}>
+        <Button size="small" disabled={none} onClick={() => onArchive(!archived)}>
           <Move size={13} aria-hidden />
-          {t(away ? 'backInList' : 'putItAway')}
+          {t(archived ? 'unarchive' : 'archive')}
         </Button>
         <Button size="small" disabled={none} onClick={onExport}>
           <Braces size={13} aria-hidden />

@@ -2,7 +2,7 @@ import '@/lib/later'
 import { type KeyboardEvent, type MouseEvent, useEffect, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import { useT } from '@/lib/i18n'
-import { putAllAway, removeAll } from './bulk'
+import { archiveAll, removeAll } from './bulk'
 import { ChooseBar } from './ChooseBar'
 import { ChooseRow } from './ChooseRow'
 import { between, type Group } from './groups'
@@ -29,7 +29,7 @@ export default function ChooseList({ groups, start, waiting, current, onDone }: 
   // Another tab may have deleted one meanwhile.
   const chosen = all.filter(session => picked.has(session.id))
   const ids = chosen.map(session => session.id)
-  const away = new Set(groups.find(group => group.name === 'putAway')?.sessions)
+  const archived = new Set(groups.find(group => group.name === 'archived')?.sessions)
   const whole = all.length > 0 && chosen.length === all.length
 
   // The menu or the row that began this is gone, or gives the focus back to its button first.
@@ -69,12 +69,12 @@ export default function ChooseList({ groups, start, waiting, current, onDone }: 
       <ChooseBar
         count={chosen.length}
         whole={whole}
-        away={chosen.length > 0 && chosen.every(session => away.has(session))}
+        archived={chosen.length > 0 && chosen.every(session => archived.has(session))}
         onAll={on => setPicked(new Set(on ? all.map(session => session.id) : []))}
         onDone={onDone}
-        onPutAway={on => {
+        onArchive={on => {
           onDone()
-          void putAllAway(ids, on)
+          void archiveAll(ids, on)
         }}
         onExport={() => {
           onDone()

@@ -24,7 +24,7 @@ interface Props {
   onRename: (session: SessionSummary, title: string) => void
   onDelete: (session: SessionSummary) => void
   onPin: (session: SessionSummary, on: boolean) => void
-  onPutAway: (session: SessionSummary, away: boolean) => void
+  onArchive: (session: SessionSummary, archived: boolean) => void
   onExport: (session: SessionSummary, format: 'md' | 'json') => void
   onStop: (session: SessionSummary) => void
   /** Several are being chosen, from these on; null while they are not. */
@@ -43,21 +43,21 @@ export function SessionList(props: Props) {
     onRename,
     onDelete,
     onPin,
-    onPutAway,
+    onArchive,
     onExport,
     onStop,
   } = props
   const { choosing, onChoosing } = props
   const t = useT()
   const counts = useSeen(s => s.counts)
-  const [awayOpen, setAwayOpen] = useFold('putAway', false)
+  const [archivedOpen, setArchivedOpen] = useFold('archived', false)
   const [renaming, setRenaming] = useState<string | null>(null)
   if (!sessions) {
     return error ? <QueryError error={error} className="p-3" /> : <Skeleton label={t('loading')} rows={5} />
   }
   if (sessions.length === 0) return <p className="p-3 text-fg-3 text-small">{t('noSessions')}</p>
   const groups = groupsOf(sessions, kept, new Date())
-  const shown = groups.filter(({ name }) => name !== 'putAway' || awayOpen)
+  const shown = groups.filter(({ name }) => name !== 'archived' || archivedOpen)
   if (choosing) {
     return (
       <ChooseList
@@ -88,9 +88,9 @@ export function SessionList(props: Props) {
               }}
               onDelete={() => onDelete(session)}
               pinned={name === 'pinned'}
-              away={name === 'putAway'}
+              archived={name === 'archived'}
               onPin={on => onPin(session, on)}
-              onPutAway={away => onPutAway(session, away)}
+              onArchive={archived => onArchive(session, archived)}
               onExport={format => onExport(session, format)}
               onStop={() => onStop(session)}
               onChoose={range =>
@@ -104,10 +104,10 @@ export function SessionList(props: Props) {
     const heading = 'px-2 pt-2 pb-1 font-medium text-fg-3 text-meta'
     return (
       <section key={name} aria-label={t(name)}>
-        {name === 'putAway' ? (
+        {name === 'archived' ? (
           <Disclosure
-            open={awayOpen}
-            onToggle={setAwayOpen}
+            open={archivedOpen}
+            onToggle={setArchivedOpen}
             summaryClass={cn(heading, 'rounded-md hover:bg-hover')}
             summary={
               <h2 className="me-auto">

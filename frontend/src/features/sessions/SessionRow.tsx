@@ -1,9 +1,9 @@
 import {
+  Archive,
+  ArchiveRestore,
   Braces,
   Ellipsis,
   FileDown,
-  FolderInput,
-  FolderOutput,
   Pencil,
   Pin,
   PinOff,
@@ -33,15 +33,15 @@ interface Props {
   unread: boolean
   renaming: boolean
   pinned: boolean
-  /** It was put away, and stands apart. */
-  away: boolean
+  /** It stands apart, in the group of archived ones. */
+  archived: boolean
   onOpen: () => void
   onStartRename: () => void
   /** Null when the person changed their mind. */
   onRename: (title: string | null) => void
   onDelete: () => void
   onPin: (on: boolean) => void
-  onPutAway: (away: boolean) => void
+  onArchive: (archived: boolean) => void
   onExport: (format: 'md' | 'json') => void
   /** Stops what runs or waits in it. */
   onStop: () => void
@@ -61,9 +61,9 @@ export function SessionRow(props: Props) {
     onRename,
     onDelete,
     pinned,
-    away,
+    archived,
     onPin,
-    onPutAway,
+    onArchive,
     onChoose,
     onExport,
     onStop,
@@ -124,7 +124,7 @@ export function SessionRow(props: Props) {
         <MenuItem icon={<Pencil size={14} aria-hidden />} onSelect={onStartRename}>
           {t('rename')}
         </MenuItem>
-        {!away && (
+        {!archived && (
           <MenuItem
             icon={pinned ? <PinOff size={14} aria-hidden /> : <Pin size={14} aria-hidden />}
             onSelect={() => onPin(!pinned)}
@@ -134,10 +134,10 @@ export function SessionRow(props: Props) {
         )}
         {state !== 'running' && state !== 'approval' && (
           <MenuItem
-            icon={away ? <FolderOutput size={14} aria-hidden /> : <FolderInput size={14} aria-hidden />}
-            onSelect={() => onPutAway(!away)}
+            icon={archived ? <ArchiveRestore size={14} aria-hidden /> : <Archive size={14} aria-hidden />}
+            onSelect={() => onArchive(!archived)}
           >
-            {t(away ? 'backInList' : 'putItAway')}
+            {t(archived ? 'unarchive' : 'archive')}
           </MenuItem>
         )}
         <MenuItem icon={<FileDown size={14} aria-hidden />} onSelect={() => onExport('md')}>

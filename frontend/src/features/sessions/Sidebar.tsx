@@ -1,9 +1,9 @@
-import { Archive, Ellipsis, FileUp, Languages, ListChecks, MessageSquarePlus, Search } from 'lucide-react'
+import { Ellipsis, FileUp, Languages, ListChecks, MessageSquarePlus, Search, Trash2 } from 'lucide-react'
 import { useMemo, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
-import { useApprovals, usePinned, usePutAway, useSessions, useStatus, useTokens } from '@/api/queries'
+import { useApprovals, useArchived, usePinned, useSessions, useStatus, useTokens } from '@/api/queries'
 import { useHint } from '@/app/hint'
-import { pin, putAway, remove, rename, stop, switchRag } from '@/app/threads'
+import { archive, pin, remove, rename, stop, switchRag } from '@/app/threads'
 import { onDemand } from '@/components/onDemand'
 import { Button, IconButton } from '@/components/ui/Button'
 import { Kbd } from '@/components/ui/Kbd'
@@ -37,7 +37,7 @@ export default function Sidebar({ sessionId, onNew }: Props) {
   const set = useUi(s => s.set)
   const sessions = useSessions()
   const pinned = usePinned().data ?? NONE
-  const away = usePutAway().data ?? NONE
+  const archived = useArchived().data ?? NONE
   const [query, setQuery] = useState('')
   const [composing, setComposing] = useState(false)
   const [choosing, setChoosing] = useState<readonly string[] | null>(null)
@@ -114,8 +114,8 @@ export default function Sidebar({ sessionId, onNew }: Props) {
           >
             {t('chooseSeveral')}
           </MenuItem>
-          <MenuItem icon={<Archive size={14} aria-hidden />} onSelect={() => set({ dialog: 'archive' })}>
-            {t('archive')}
+          <MenuItem icon={<Trash2 size={14} aria-hidden />} onSelect={() => set({ dialog: 'recovery' })}>
+            {t('recovery')}
           </MenuItem>
         </Menu>
         <input
@@ -139,7 +139,7 @@ export default function Sidebar({ sessionId, onNew }: Props) {
             onOpen={() => set({ pane: 'chat' })}
             onRename={(session, title) => void rename(session.id, title)}
             onDelete={session => void onDelete(session.id, session.title || session.begins || t('untitled'))}
-            kept={{ pinned, putAway: away }}
+            kept={{ pinned, archived }}
             onPin={(session, on) => void pin(session.id, on)}
             choosing={choosing}
             onChoosing={ids => {
@@ -147,8 +147,8 @@ export default function Sidebar({ sessionId, onNew }: Props) {
               // Who leaves the boxes is among the conversations still.
               if (ids === null) document.getElementById('pane-left')?.focus()
             }}
-            onPutAway={(session, on) =>
-              void putAway(session.id, session.title || session.begins || t('untitled'), on)
+            onArchive={(session, on) =>
+              void archive(session.id, session.title || session.begins || t('untitled'), on)
             }
             onExport={(session, format) => exportSession(session.id, format)}
             onStop={session => void stop(session.id)}

@@ -50,8 +50,8 @@ async function restoreAll(ids: Ids): Promise<void> {
   refresh(keys.deleted)
 }
 
-export async function putAllAway(ids: Ids, away: boolean): Promise<void> {
-  const run = away ? api.putAway : api.putBack
+export async function archiveAll(ids: Ids, archived: boolean): Promise<void> {
+  const run = archived ? api.archiveSession : api.unarchiveSession
   const done = await each(ids, async id => patchList(await run(id)))
-  tell(done, away ? 'awayMany' : 'backMany', moved => void putAllAway(moved, !away))
+  tell(done, archived ? 'archivedMany' : 'unarchivedMany', moved => void archiveAll(moved, !archived))
 }

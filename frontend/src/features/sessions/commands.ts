@@ -8,7 +8,7 @@ const step =
   (by: 1 | -1) =>
   ({ sessionId, navigate }: CommandContext): void => {
     const list = queryClient.getQueryData<SessionList>(keys.sessions)
-    const listed = (list?.sessions ?? []).filter(({ id }) => id === sessionId || !list?.put_away.includes(id))
+    const listed = (list?.sessions ?? []).filter(({ id }) => id === sessionId || !list?.archived.includes(id))
     const at = listed.findIndex(session => session.id === sessionId)
     const next = listed[at < 0 ? 0 : at + by]
     if (next) navigate(`/s/${next.id}`)

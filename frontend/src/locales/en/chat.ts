@@ -105,7 +105,7 @@ export const chat = {
   copyCode: 'Copy code',
   code: 'code',
   task: 'task',
-  summary: 'Summary of the earlier, compressed part',
+  summary: 'Summary of the earlier, compacted part',
   statusGenerating: 'Generating',
   statusTool: 'Running {tool}',
   statusComplete: 'Reply complete',

@@ -7,6 +7,6 @@ export const choose = {
   chooseDone: 'Done',
   deletedMany: '{n} {n|conversation|conversations} deleted',
   restoredMany: '{n} {n|conversation|conversations} restored',
-  awayMany: '{n} {n|conversation|conversations} put away',
-  backMany: '{n} {n|conversation is|conversations are} back in the list',
+  archivedMany: '{n} {n|conversation|conversations} archived',
+  unarchivedMany: '{n} {n|conversation|conversations} unarchived',
 }

@@ -1,8 +1,8 @@
-/** The dialog in which a conversation is compressed. */
+/** The dialog in which a conversation is compacted. */
 export const compress = {
-  compressTitle: 'Compress this conversation',
+  compressTitle: 'Compact this conversation',
   compressPlan:
-    'A summary would stand for the first {n|message|{n} messages}; the last {kept|one stays as it is|{kept} stay as they are}. The originals move to the archive and can be put back.',
+    'A summary would stand for the first {n|message|{n} messages}; the last {kept|one stays as it is|{kept} stay as they are}. The originals stay under “Trash and originals” and can be put back.',
   compressTokens:
     'The next request has {before} {before|token|tokens}; without these messages {after}, and the summary is added.',
   compressAsk: 'Have a summary written',
@@ -31,5 +31,5 @@ export const compress = {
   lostQuestions: 'Questions whose words are hardly in it; it may not say whether they are answered',
   lostAdd: 'Add to the summary',
   more: 'and {n} more',
-  tooShort: 'This conversation is too short to compress.',
+  tooShort: 'This conversation is too short to compact.',
 }

@@ -1,4 +1,4 @@
-/** The line below the conversation: retrieval, how full the context is, compression, the connection. */
+/** The line below the conversation: retrieval, how full the context is, compaction, the connection. */
 export const context = {
   rag: 'Memory retrieval',
   ragShort: 'Retrieval',
@@ -10,10 +10,10 @@ export const context = {
   context: 'Context',
   contextMeter: 'Context used: {used} of {window} {window|token|tokens}',
   contextParts: '{system} system prompt and tools, {messages} messages',
-  contextFull: 'The context is {n} % full. Compress the conversation to make room.',
-  compress: 'Compress the conversation',
-  compressChanged: 'The conversation has changed since. Nothing was compressed; look at it again.',
-  compressed: '{n} {n|message|messages} archived',
+  contextFull: 'The context is {n} % full. Compact the conversation to make room.',
+  compress: 'Compact the conversation',
+  compressChanged: 'The conversation has changed since. Nothing was compacted; look at it again.',
+  compacted: '{n} {n|message|messages} compacted',
   broughtBack: '{n} {n|message is|messages are} back in the conversation',
   connected: 'Connected',
   connecting: 'Connecting…',

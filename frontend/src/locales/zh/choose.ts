@@ -8,6 +8,6 @@ export const choose: Record<keyof typeof en, string> = {
   chooseDone: '完成',
   deletedMany: '已删除 {n} 个对话',
   restoredMany: '已恢复 {n} 个对话',
-  awayMany: '已搁置 {n} 个对话',
-  backMany: '{n} 个对话已放回列表',
+  archivedMany: '已归档 {n} 个对话',
+  unarchivedMany: '已取消归档 {n} 个对话',
 }

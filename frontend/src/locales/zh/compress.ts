@@ -2,7 +2,7 @@ import type { compress as en } from '../en/compress'
 
 export const compress: Record<keyof typeof en, string> = {
   compressTitle: '压缩这个对话',
-  compressPlan: '前 {n} 条消息将由一份摘要代替，最后 {kept} 条保持不变。原文移入归档，可以放回。',
+  compressPlan: '前 {n} 条消息将由一份摘要代替，最后 {kept} 条保持不变。原文可在“回收站与原文”中查看并放回。',
   compressTokens: '下一次请求有 {before} 个词元；去掉这些消息后为 {after}，另加摘要。',
   compressAsk: '让模型写摘要',
   compressWrite: '自己写',

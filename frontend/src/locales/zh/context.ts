@@ -14,7 +14,7 @@ export const context: Record<keyof typeof en, string> = {
   contextFull: '上下文已用 {n} %。压缩对话可以腾出空间。',
   compress: '压缩对话',
   compressChanged: '对话在此期间有了变化。没有压缩任何内容，请重新查看。',
-  compressed: '已归档 {n} 条消息',
+  compacted: '已压缩 {n} 条消息',
   broughtBack: '{n} 条消息已回到对话中',
   connected: '已连接',
   connecting: '正在连接…',

@@ -1,6 +1,5 @@
 import type { Words } from '../en'
 import { approvals } from './approvals'
-import { archive } from './archive'
 import { attach } from './attach'
 import { chat } from './chat'
 import { choose } from './choose'
@@ -12,6 +11,7 @@ import { general } from './general'
 import { keyboard } from './keyboard'
 import { model } from './model'
 import { playground } from './playground'
+import { recovery } from './recovery'
 import { retrieval } from './retrieval'
 import { sessions } from './sessions'
 import { settings } from './settings'
@@ -25,7 +25,7 @@ export { server } from './server'
 export const zh: Record<keyof Words, string> = {
   ...general,
   ...sessions,
-  ...archive,
+  ...recovery,
   ...choose,
   ...compress,
   ...context,

@@ -1,17 +1,17 @@
 import { Undo2 } from 'lucide-react'
-import type { ArchivedPart } from '@/api/types'
+import type { CompactedPart as Part } from '@/api/types'
 import { Button } from '@/components/ui/Button'
 import { moment } from '@/lib/format'
 import { locale, useLang, useT } from '@/lib/i18n'
 
 interface Props {
-  part: ArchivedPart
+  part: Part
   onRead: () => void
   onBringBack: () => void
 }
 
 /** Messages that a summary stands for: to read, and to put back where that can be. */
-export function Part({ part, onRead, onBringBack }: Props) {
+export function CompactedPart({ part, onRead, onBringBack }: Props) {
   const t = useT()
   const lang = useLang()
   const { message_count, archived_at, summary, restored, stays } = part
@@ -19,7 +19,7 @@ export function Part({ part, onRead, onBringBack }: Props) {
     <li className="rounded-md border px-2.5 py-1.5 text-[13px]">
       <div className="flex flex-wrap items-center gap-2">
         <span className="min-w-0 flex-1">
-          {t('archivedAt', { at: moment(archived_at, locale(lang)), n: message_count })}
+          {t('compactedAt', { at: moment(archived_at, locale(lang)), n: message_count })}
         </span>
         <Button size="small" onClick={onRead}>
           {t('read')}
@@ -35,7 +35,7 @@ export function Part({ part, onRead, onBringBack }: Props) {
       {restored ? (
         <p className="mt-0.5 text-fg-3 text-small">{t('isBack')}</p>
       ) : (
-        stays && <p className="mt-0.5 text-fg-3 text-small">{t('staysArchived', { reason: stays })}</p>
+        stays && <p className="mt-0.5 text-fg-3 text-small">{t('staysCompacted', { reason: stays })}</p>
       )}
     </li>
   )

@@ -2,38 +2,38 @@ import { QueryError } from '@/components/ui/QueryError'
 import '@/lib/later'
 import { ChevronLeft } from 'lucide-react'
 import { useState } from 'react'
-import { useArchived, useArchives } from '@/api/queries'
+import { useCompactedMessages, useCompactedParts } from '@/api/queries'
 import type { DeletedSession } from '@/api/types'
 import { IconButton } from '@/components/ui/Button'
 import { Dialog } from '@/components/ui/Dialog'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
-import { ArchivedMessages } from './ArchivedMessages'
+import { CompactedMessages } from './CompactedMessages'
+import { CompactedPart } from './CompactedPart'
 import { DeletedFiles, DeletedSessions } from './Deleted'
-import { Part } from './Part'
 import { Section } from './Section'
 
 interface Props {
   open: boolean
   onOpenChange: (open: boolean) => void
-  /** The session whose archives are shown beside the deleted sessions; null where none is open. */
+  /** The session whose compacted parts are shown beside the deleted sessions; null where none is open. */
   sessionId: string | null
   onRestore: (session: DeletedSession) => void
-  /** Puts the messages of an archive back into the open conversation. */
+  /** Puts compacted messages back into the open conversation. */
   onBringBack: (name: string) => void
 }
 
-/** What is out of sight and not gone: compressed parts of the open conversation, deleted conversations and files. */
-export default function Archive({ open, onOpenChange, sessionId, onRestore, onBringBack }: Props) {
+/** What is out of sight and not gone: compacted parts of the open conversation, deleted conversations and files. */
+export default function RecoveryDialog({ open, onOpenChange, sessionId, onRestore, onBringBack }: Props) {
   const t = useT()
   const [reading, setReading] = useState<string | null>(null)
   return (
-    <Dialog size="wide" open={open} onOpenChange={onOpenChange} title={t('archive')}>
+    <Dialog size="wide" open={open} onOpenChange={onOpenChange} title={t('recovery')}>
       {reading !== null && sessionId ? (
         <Reading sessionId={sessionId} name={reading} onBack={() => setReading(null)} />
       ) : (
         <div className="space-y-5">
-          {sessionId && <Compressed sessionId={sessionId} onRead={setReading} onBringBack={onBringBack} />}
+          {sessionId && <Compacted sessionId={sessionId} onRead={setReading} onBringBack={onBringBack} />}
           <DeletedSessions onRestore={onRestore} />
           <DeletedFiles />
         </div>
@@ -42,19 +42,19 @@ export default function Archive({ open, onOpenChange, sessionId, onRestore, onBr
   )
 }
 
-interface CompressedProps {
+interface CompactedProps {
   sessionId: string
   onRead: (name: string) => void
   onBringBack: (name: string) => void
 }
 
-function Compressed({ sessionId, onRead, onBringBack }: CompressedProps) {
+function Compacted({ sessionId, onRead, onBringBack }: CompactedProps) {
   const t = useT()
-  const { data: archives, error } = useArchives(sessionId)
+  const { data: parts, error } = useCompactedParts(sessionId)
   return (
-    <Section title={t('archiveCompressed')} count={archives?.length} error={error} none={t('archiveNone')}>
-      {archives?.map(part => (
-        <Part
+    <Section title={t('compactedParts')} count={parts?.length} error={error} none={t('nothingCompacted')}>
+      {parts?.map(part => (
+        <CompactedPart
           key={part.name}
           part={part}
           onRead={() => onRead(part.name)}
@@ -73,7 +73,7 @@ interface ReadingProps {
 
 function Reading({ sessionId, name, onBack }: ReadingProps) {
   const t = useT()
-  const archived = useArchived(sessionId, name)
+  const compacted = useCompactedMessages(sessionId, name)
   return (
     <>
       <div className="mb-2 flex items-center gap-2 text-fg-2 text-small">
@@ -82,11 +82,11 @@ function Reading({ sessionId, name, onBack }: ReadingProps) {
         </IconButton>
         <code className="font-mono text-[12px]">sessions/archive/{name}</code>
       </div>
-      {archived.error && <QueryError error={archived.error} />}
-      {archived.data ? (
-        <ArchivedMessages messages={archived.data} />
+      {compacted.error && <QueryError error={compacted.error} />}
+      {compacted.data ? (
+        <CompactedMessages messages={compacted.data} />
       ) : (
-        !archived.error && <Skeleton label={t('loading')} rows={5} />
+        !compacted.error && <Skeleton label={t('loading')} rows={5} />
       )}
     </>
   )

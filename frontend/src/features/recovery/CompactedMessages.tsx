@@ -6,7 +6,7 @@ import { useT } from '@/lib/i18n'
 import { attachmentsOf } from '@/thread/advance'
 
 /** Messages of the open conversation as they were before a summary took their place. */
-export function ArchivedMessages({ messages }: { messages: Message[] }) {
+export function CompactedMessages({ messages }: { messages: Message[] }) {
   const t = useT()
   const [, params] = useRoute<{ id: string }>('/s/:id/*?')
   const sessionId = params?.id ?? ''

@@ -12,11 +12,11 @@ export function DeletedSessions({ onRestore }: { onRestore: (session: DeletedSes
   const { data: deleted, error } = useDeleted()
   return (
     <Section
-      title={t('archiveDeleted')}
+      title={t('deletedSessions')}
       count={deleted?.length}
       error={error}
-      none={t('archiveNoDeleted')}
-      kept={t('archiveSessionsKept')}
+      none={t('noDeletedSessions')}
+      kept={t('deletedSessionsKept')}
     >
       {deleted?.map(session => {
         const title = session.title || t('untitled')
@@ -40,11 +40,11 @@ export function DeletedFiles() {
   const { data: trash, error } = useTrash()
   return (
     <Section
-      title={t('archiveFiles')}
+      title={t('deletedFiles')}
       count={trash?.files.length}
       error={error}
-      none={t('archiveNoFiles')}
-      kept={trash && t('archiveFilesKept', { n: trash.kept })}
+      none={t('noDeletedFiles')}
+      kept={trash && t('deletedFilesKept', { n: trash.kept })}
     >
       {trash?.files.map(file => (
         <DeletedRow

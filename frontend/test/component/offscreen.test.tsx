@@ -59,7 +59,7 @@ it('a part that is not laid out at all has no height to keep, and stays', () => 
   expect(parts()[0]?.textContent).toContain('Line 0.')
 })
 
-it('the part that still grows is never put away', () => {
+it('the part that still grows is never left out', () => {
   const { parts, becomes } = show(paragraphs(80), true)
   expect(observed).not.toContain(parts().at(-1))
   becomes(paragraphs(81), true)
@@ -68,7 +68,7 @@ it('the part that still grows is never put away', () => {
   expect(observed).toContain(parts().at(-1))
 })
 
-it('what has the focus is not put away', () => {
+it('what has the focus is not left out', () => {
   const { parts } = show(`\`\`\`\ncode\n\`\`\`\n\n${paragraphs(80)}`)
   const [first] = parts() as [HTMLElement]
   first.querySelector('button')?.focus()

@@ -1,5 +1,5 @@
 /**
- * Parts of a long text that are far from what its box shows are put away: they keep their height and nothing else.
+ * Parts of a long text that are far from what its box shows are left out: they keep their height and nothing else.
  * Each was laid out once before, so what is looked at never moves for it.
  */
 import { type RefObject, useEffect, useState } from 'react'
@@ -54,10 +54,10 @@ function onSelection(): void {
 document.addEventListener('selectionchange', onSelection)
 
 /**
- * The height that the element keeps while it is away, null while it has to be there. `content` is what stands in it
+ * The height that the element keeps while it is left out, null while it has to be there. `content` is what stands in it
  * and changes no more, or null as long as it may; without a box that scrolls, everything stays.
  */
-export function useAway(ref: RefObject<Element | null>, content: unknown): number | null {
+export function useOffscreen(ref: RefObject<Element | null>, content: unknown): number | null {
   const [height, setHeight] = useState<number | null>(null)
   useEffect(() => {
     const element = ref.current

@@ -11,9 +11,9 @@ use super::session::Session;
 /// Joins the summaries of several parts (the mini-OpenClaw document).
 const BETWEEN: &str = "\n---\n";
 
-/// Messages that went to an archive, and what is needed to put them back.
+/// Messages that a summary replaced, and what is needed to restore them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ArchivedPart {
+pub struct CompactedPart {
     /// The file's name under `sessions/archive/`.
     pub archive: String,
     pub count: usize,
@@ -32,7 +32,7 @@ pub struct ArchivedPart {
     pub restored_at: Option<f64>,
 }
 
-/// Why archived messages stay where they are, and what to do.
+/// Why compacted messages cannot be restored, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RestoreRefused {
     #[error(
@@ -58,7 +58,7 @@ pub enum RestoreRefused {
         "the archive holds {found} messages and not the {count} that were put there; they can be read, and not brought \
              back"
     )]
-    ArchiveChanged { found: usize, count: usize },
+    FileChanged { found: usize, count: usize },
 }
 
 impl Session {
@@ -70,10 +70,10 @@ impl Session {
     }
 
     /// Takes the first `count` messages away; `summary` stands for them.
-    pub(super) fn archive(&mut self, count: usize, summary: &str, (archive, sha256): (&str, &Option<String>)) {
+    pub(super) fn compact(&mut self, count: usize, summary: &str, (archive, sha256): (&str, &Option<String>)) {
         let gone = self.messages.drain(..count.min(self.messages.len())).count();
         let beginnings = self.branches.iter().filter(|branch| branch.after.is_none());
-        self.archived.push(ArchivedPart {
+        self.compacted.push(CompactedPart {
             archive: archive.to_owned(),
             count: gone,
             sha256: sha256.clone(),
@@ -88,18 +88,18 @@ impl Session {
         });
     }
 
-    /// Whether `found` archived messages could be put back in front, and if not, why.
+    /// Whether `found` compacted messages could be restored, and if not, why.
     pub fn restorable(&self, archive: &str, found: usize) -> Result<(), RestoreRefused> {
-        let is_it = |part: &&ArchivedPart| part.archive == archive;
-        let part = self.archived.iter().rev().find(is_it).ok_or(RestoreRefused::NotRecorded)?;
+        let is_it = |part: &&CompactedPart| part.archive == archive;
+        let part = self.compacted.iter().rev().find(is_it).ok_or(RestoreRefused::NotRecorded)?;
         if part.restored_at.is_some() {
             return Err(RestoreRefused::AlreadyBack);
         }
-        if let Some(last) = self.last_archived().filter(|last| last.archive != archive) {
+        if let Some(last) = self.last_compacted().filter(|last| last.archive != archive) {
             return Err(RestoreRefused::LaterPart(last.archive.clone()));
         }
         if found != part.count {
-            return Err(RestoreRefused::ArchiveChanged { found, count: part.count });
+            return Err(RestoreRefused::FileChanged { found, count: part.count });
         }
         let first = self.messages.first().map(|message| name_of(message));
         let began_otherwise = first.as_ref().is_some_and(|first| part.beginnings.contains(first));
@@ -110,12 +110,12 @@ impl Session {
         self.context_before(&part.summary).map(|_| ()).ok_or(RestoreRefused::SummaryChanged)
     }
 
-    /// Puts archived messages back where they stood. Where [`Session::restorable`] says no, nothing changes.
+    /// Puts compacted messages back where they stood. Where [`Session::restorable`] says no, nothing changes.
     pub(super) fn bring_back(&mut self, archive: &str, messages: &[Arc<Message>], at: f64) {
         if self.restorable(archive, messages.len()).is_err() {
             return;
         }
-        let Some(part) = self.archived.iter_mut().rev().find(|part| part.archive == archive) else { return };
+        let Some(part) = self.compacted.iter_mut().rev().find(|part| part.archive == archive) else { return };
         part.restored_at = Some(at);
         let (beginnings, summary) = (part.beginnings.clone(), part.summary.clone());
         self.compressed_context = self.context_before(&summary).flatten();
@@ -129,9 +129,9 @@ impl Session {
         self.messages.splice(0..0, messages.iter().cloned());
     }
 
-    /// The part that was archived last and is not back.
-    pub fn last_archived(&self) -> Option<&ArchivedPart> {
-        self.archived.iter().rev().find(|part| part.restored_at.is_none())
+    /// The part that was compacted last and is not restored.
+    pub fn last_compacted(&self) -> Option<&CompactedPart> {
+        self.compacted.iter().rev().find(|part| part.restored_at.is_none())
     }
 
     /// The summaries without the last one; `None` where that is not `summary`.
@@ -192,7 +192,7 @@ mod tests {
         let two = compress(&mut session, 1, "two");
         assert_eq!(session.compressed_context.as_deref(), Some("of one\n---\nof two"));
         assert_eq!(session.restorable("one", 2), Err(RestoreRefused::LaterPart("two".to_owned())));
-        assert_eq!(session.restorable("two", 3), Err(RestoreRefused::ArchiveChanged { found: 3, count: 1 }));
+        assert_eq!(session.restorable("two", 3), Err(RestoreRefused::FileChanged { found: 3, count: 1 }));
         assert_eq!(session.restorable("none", 1), Err(RestoreRefused::NotRecorded));
         restore(&mut session, "one", &one);
         assert_eq!(ids(&session), ["d"], "nothing changes where it cannot be");

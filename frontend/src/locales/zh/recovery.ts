@@ -1,0 +1,26 @@
+import type { recovery as en } from '../en/recovery'
+
+export const recovery: Record<keyof typeof en, string> = {
+  compactedParts: '本对话中已压缩的部分',
+  deletedSessions: '已删除的对话',
+  nothingCompacted: '本对话尚未压缩过。',
+  noDeletedSessions: '没有已删除的对话。',
+  compactedAt: '{n} 条消息，压缩于 {at}',
+  read: '阅读',
+  bringBack: '恢复',
+  deletedSessionsKept: '它们会一直保留，直到你彻底删除。',
+  deletedFiles: '已删除的文件',
+  noDeletedFiles: '没有已删除的文件。',
+  deletedFilesKept: '保留最近 {n} 个，更早的会自动清除。',
+  lastUsed: '最近使用于 {at}',
+  deletedAt: '删除于 {at}',
+  forget: '彻底删除',
+  forgetThis: '彻底删除 {title}',
+  forgetAsk: '彻底删除“{title}”？之后无法恢复。',
+  keep: '保留',
+  forgotten: '已彻底删除“{title}”',
+  originals: '原文',
+  putBack: '放回',
+  isBack: '这些消息已回到对话中。',
+  staysCompacted: '可以阅读，现在不能放回：{reason}',
+}

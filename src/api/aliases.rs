@@ -1,0 +1,15 @@
+//! Paths of earlier versions, which their clients still ask for. The API's description does not list them.
+
+use axum::Router;
+use axum::routing::{get, post, put};
+
+use super::app::App;
+use super::sessions::{archive, compacted, compress};
+
+pub(super) fn routes() -> Router<App> {
+    Router::new()
+        .route("/api/sessions/{id}/away", put(archive::archive).delete(archive::unarchive))
+        .route("/api/sessions/{id}/archives", get(compacted::compacted_parts))
+        .route("/api/sessions/{id}/archives/{name}", get(compacted::compacted))
+        .route("/api/sessions/{id}/archives/{name}/restore", post(compress::restore_compacted))
+}
