@@ -338,3 +338,51 @@ test('a text that its readers could not read is saved only by somebody who insis
   await saved(page)
   assert.equal(await readFile(path, 'utf8'), 'x{"tea": 3}\n')
 })
+
+test('50,000 files: a folder is listed when it is opened, and a file deep in it is found by its name', async ({
+  app,
+  open,
+}) => {
+  const project = join(app.home, 'workspace/project')
+  for (let n = 0; n < 50; n++) {
+    const folder = join(project, `part ${n}/src`)
+    await mkdir(folder, { recursive: true })
+    await Promise.all(Array.from({ length: 1_000 }, (_, i) => writeFile(join(folder, `file-${i}.txt`), 'x')))
+  }
+  const page = await open()
+  const listed = []
+  page.on('response', async response => {
+    const { pathname, searchParams } = new URL(response.url())
+    if (!pathname.startsWith('/api/files/')) return
+    listed.push([searchParams.get('path') ?? pathname, (await response.body()).length])
+  })
+  await inspector(page).getByRole('tab', { name: 'Workspace' }).click()
+  const row = name => inspector(page).getByRole('treeitem', { name })
+  await row(/^project/).click()
+  await row(/^part 7/).click()
+  await row(/^src/).click()
+  await row(/^file-0\.txt/).waitFor()
+  assert.deepEqual(
+    listed.map(([path]) => path).filter(path => path.startsWith('workspace/')),
+    ['workspace/project', 'workspace/project/part 7', 'workspace/project/part 7/src'],
+  )
+  assert.ok(
+    listed.every(([, bytes]) => bytes < 300_000),
+    'an answer holds one folder',
+  )
+  assert.ok((await inspector(page).getByRole('treeitem').count()) < 60, 'only rows in sight are drawn')
+  await row(/^file-0\.txt/).focus()
+  await page.keyboard.press('End')
+  await row(/^SYSTEM|^USER|^TOOLS|\.md/)
+    .last()
+    .waitFor()
+  await inspector(page).getByRole('searchbox', { name: 'Filter files' }).fill('part 33/ file-777.')
+  await row(/^file-777\.txt/).click()
+  await text(page).getByText('x').waitFor()
+  await shot(page, 'many-files')
+  await page.keyboard.press('Control+k')
+  await page.getByRole('combobox').fill('part 12/src/file-999')
+  await page.getByRole('option', { name: 'workspace/project/part 12/src/file-999.txt' }).click()
+  await page.getByText('part 12').first().waitFor()
+  assert.deepEqual(await faults(page), [])
+})

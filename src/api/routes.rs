@@ -55,6 +55,8 @@ pub fn described() -> OpenApiRouter<App> {
         .routes(routes!(chat::approvals::remove_rule))
         .routes(routes!(files::file::read, files::file::save, files::moving::delete))
         .routes(routes!(files::file::list))
+        .routes(routes!(files::folder::folder))
+        .routes(routes!(files::folder::find))
         .routes(routes!(files::moving::rename))
         .routes(routes!(files::moving::restore))
         .routes(routes!(files::file::skills))

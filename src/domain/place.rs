@@ -25,6 +25,15 @@ impl Place {
         RelPath::parse(text)?.try_into()
     }
 
+    /// Accepts what [`Place::parse`] does, and a root itself: `memory`, `memory/notes`.
+    ///
+    /// # Errors
+    /// As [`RelPath::parse`]; [`BadPath::Outside`] for a path in none of the roots.
+    pub fn parse_folder(text: &str) -> Result<Self, BadPath> {
+        let text = RelPath::parse(text)?;
+        Root::parse(text.as_str()).map_or_else(|| text.try_into(), |root| Ok(Self::of_root(root)))
+    }
+
     /// The folder of a root.
     pub fn of_root(root: Root) -> Self {
         Self { text: RelPath::parse(root.name()).expect("the name of a root is a path"), root }
@@ -131,6 +140,9 @@ mod tests {
         }
         assert_eq!(Place::parse("SKILLS_SNAPSHOT.md/x"), Err(BadPath::Outside("SKILLS_SNAPSHOT.md/x".to_owned())));
         assert_eq!(Place::parse("memory/../.env"), Err(BadPath::Climbs));
+        assert_eq!(Place::parse_folder("./memory/"), Ok(Place::of_root(Root::Memory)));
+        assert_eq!(Place::parse_folder("memory/x"), Place::parse("memory/x"));
+        assert_eq!(Place::parse_folder("sessions"), Err(BadPath::Outside("sessions".to_owned())));
     }
 
     proptest! {

@@ -8,13 +8,13 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cap_std::fs::{Dir, Metadata, MetadataExt};
+use cap_std::fs::{Dir, DirEntry, FileType, Metadata, MetadataExt};
 use serde::Serialize;
 
 use crate::domain::{FileStamp, Place};
 
 /// Listings stop at this depth and this many files: a folder symlinked or unpacked by mistake must not stop the server.
-const MAX_DEPTH: usize = 12;
+pub(super) const MAX_DEPTH: usize = 12;
 const MAX_FILES: usize = 20_000;
 /// So many of those beyond are counted: to say how many there are must not cost more than to index them.
 const MAX_COUNTED: usize = 100_000;
@@ -109,11 +109,11 @@ struct Names {
     unlisted: Vec<(String, UnlistedReason)>,
 }
 
-struct File {
-    name: String,
-    is_link: bool,
+pub(super) struct File {
+    pub(super) name: String,
+    pub(super) is_link: bool,
     /// Size, and when it was modified in Unix seconds; `None` where there is no file.
-    seen: Option<(FileStamp, u64, f64)>,
+    pub(super) seen: Option<(FileStamp, u64, f64)>,
 }
 
 impl FolderScan {
@@ -237,16 +237,9 @@ impl FolderScan {
             if (self.hidden == HiddenFiles::LeftOut && name.starts_with('.')) || self.left_out >= MAX_COUNTED {
                 continue;
             }
-            let mut kind = entry.file_type()?;
-            if !(kind.is_file() || kind.is_dir() || kind.is_symlink()) {
-                // Some file systems do not say; a pipe or a socket says so again.
-                let Ok(meta) = dir.symlink_metadata(&name) else { continue };
-                kind = meta.file_type();
-            }
+            let Some(kind) = kind(dir, &entry)? else { continue };
             if kind.is_dir() {
                 folders.push(name);
-            } else if !(kind.is_file() || kind.is_symlink()) {
-                continue;
             } else if self.count + files.len() >= MAX_FILES {
                 self.left_out += 1;
                 // One says it for all.
@@ -317,6 +310,17 @@ impl File {
     }
 }
 
+/// Whether an entry is a folder, a file or a link; `None` for a pipe and the like.
+pub(super) fn kind(dir: &Dir, entry: &DirEntry) -> io::Result<Option<FileType>> {
+    let known = |kind: &FileType| kind.is_file() || kind.is_dir() || kind.is_symlink();
+    let kind = entry.file_type()?;
+    if known(&kind) {
+        return Ok(Some(kind));
+    }
+    // Some file systems do not say; a pipe or a socket says so again.
+    Ok(dir.symlink_metadata(entry.file_name()).ok().map(|meta| meta.file_type()).filter(known))
+}
+
 fn stat(root: &Dir, share: Vec<(&str, &mut [File])>) -> bool {
     let mut changed = false;
     for (folder, files) in share {
@@ -334,7 +338,7 @@ fn stat(root: &Dir, share: Vec<(&str, &mut [File])>) -> bool {
     changed
 }
 
-fn seen(dir: &Dir, file: &File) -> Option<(FileStamp, u64, f64)> {
+pub(super) fn seen(dir: &Dir, file: &File) -> Option<(FileStamp, u64, f64)> {
     // A link that leads out, or to nothing, is not part of the home.
     let meta = if file.is_link { dir.metadata(&file.name) } else { dir.symlink_metadata(&file.name) }.ok()?;
     let modified = if meta.mtime() < 0 { 0.0 } else { meta.mtime() as f64 + meta.mtime_nsec() as f64 / 1e9 };

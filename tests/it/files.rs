@@ -44,6 +44,54 @@ async fn save_with_stale_etag_overwrites_nothing() {
 }
 
 #[tokio::test]
+async fn folders_are_listed_one_at_a_time() {
+    let world = World::new(script([]))
+        .await
+        .with_file("workspace/project/src/main.rs", "fn main() {}\n")
+        .with_file("workspace/project/README.md", "one two\n")
+        .with_file("workspace/project/.git/HEAD", "hidden");
+    std::fs::write(world.path("workspace/project/src/logo.png"), [0xff, 0xd8]).unwrap();
+    let server = world.serve().await;
+    let root = server.get("/api/files/folder?path=workspace").await.ok();
+    assert_eq!((&root["path"], &root["left_out"]), (&json!("workspace"), &json!(0)));
+    let project = root["folders"].as_array().unwrap().iter().find(|folder| folder["path"] == "workspace/project");
+    let readme = &server.get("/api/files?path=workspace/project/README.md").await.ok()["tokens"];
+    let main = &server.get("/api/files?path=workspace/project/src/main.rs").await.ok()["tokens"];
+    let sum = readme.as_u64().unwrap() + main.as_u64().unwrap();
+    assert_eq!(project, Some(&json!({"path": "workspace/project", "tokens": sum})));
+    let project = server.get("/api/files/folder?path=workspace/project").await.ok();
+    assert_eq!(project["folders"], json!([{"path": "workspace/project/src", "tokens": main}]));
+    assert_eq!((&project["files"][0]["tokens"], &project["files"][1]), (readme, &Value::Null));
+    let src = server.get("/api/files/folder?path=workspace/project/src").await.ok();
+    assert_eq!((&src["files"][0]["problem"], &src["files"][1]["tokens"]), (&json!("not UTF-8 text"), main));
+    for (path, status) in [("workspace/none", 404), ("workspace/project/README.md", 403), ("sessions", 403)] {
+        let refused = server.get(&format!("/api/files/folder?path={path}")).await.refused();
+        assert_eq!(refused.0, status, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn files_are_found_by_words_of_their_paths() {
+    let world = World::new(script([]))
+        .await
+        .with_file("workspace/Deep/er/Plan of June.md", "x")
+        .with_file("knowledge/plan.md", "x")
+        .with_file("knowledge/other.md", "x");
+    let server = world.serve().await;
+    let found = async |query: &str| {
+        let found = server.get(&format!("/api/files/find?{query}")).await.ok();
+        let paths = found["files"].as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap().to_owned());
+        (paths.collect::<Vec<_>>(), found["more"].as_bool().unwrap())
+    };
+    let both = vec!["workspace/Deep/er/Plan of June.md".to_owned(), "knowledge/plan.md".to_owned()];
+    assert_eq!(found("words=PLAN").await, (both.clone(), false));
+    assert_eq!(found("words=june+deep").await, (both[..1].to_vec(), false));
+    assert_eq!(found("words=plan&root=knowledge").await, (both[1..].to_vec(), false));
+    assert_eq!(found("words=plan&limit=1").await, (both[..1].to_vec(), true));
+    assert_eq!(found("words=nothing+plan").await, (vec![], false));
+}
+
+#[tokio::test]
 async fn only_the_four_folders_and_the_snapshot_can_be_opened() {
     let world = World::new(script([]))
         .await

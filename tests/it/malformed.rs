@@ -126,7 +126,7 @@ fn any_route() -> impl Strategy<Value = (&'static str, String)> {
         4 => fixed.prop_map(|(method, path)| (method, path.to_owned())),
         4 => (of_session, part).prop_map(|((method, what), id)| (method, format!("/api/sessions/{id}{what}"))),
         1 => part.prop_map(|id| ("POST", format!("/api/approvals/{id}"))),
-        2 => (prop::sample::select(vec!["files", "files/list", "sessions/find", "retrieval/search", "retrieval/chunks",
+        2 => (prop::sample::select(vec!["files", "files/list", "files/folder", "files/find", "sessions/find", "retrieval/search", "retrieval/chunks",
             "prompt", "status"]), query).prop_map(|(path, query)| ("GET", format!("/api/{path}?{query}"))),
         1 => "/[a-z0-9/._%~-]{0,24}".prop_map(|path| ("GET", path)),
     ]

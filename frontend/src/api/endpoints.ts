@@ -136,6 +136,17 @@ export const setRagMode = (enabled: boolean) => dataOf(api.PUT('/api/config/rag-
 export type Root = 'memory' | 'skills' | 'workspace' | 'knowledge'
 export const listFiles = (root: Root) =>
   dataOf(api.GET('/api/files/list', query({ root }))).then(r => r.files)
+/** What stands directly in a folder. */
+export const listFolder = (path: string) => dataOf(api.GET('/api/files/folder', query({ path })))
+
+export interface FileSearch {
+  /** Words of the path, in any order. */
+  words: string
+  /** All roots where it is absent. */
+  root?: Root
+  limit?: number
+}
+export const findFiles = (search: FileSearch) => dataOf(api.GET('/api/files/find', query({ ...search })))
 export const listSkills = () => dataOf(api.GET('/api/skills'))
 /** Whether a file of a skill is trusted as it is now, and what was trusted before. */
 export const readTrust = (path: string) => dataOf(api.GET('/api/skills/trust', query({ path })))

@@ -1,7 +1,17 @@
 /** What is read from the server and kept: React Query holds it, the event stream says when it is old. */
-import { keepPreviousData, type Query, QueryClient, useQuery } from '@tanstack/react-query'
+import {
+  keepPreviousData,
+  type Query,
+  QueryClient,
+  type UseQueryResult,
+  useQueries,
+  useQuery,
+} from '@tanstack/react-query'
+import { useCallback } from 'react'
 import {
   countTokens,
+  type FileSearch,
+  findFiles,
   getChunks,
   getMessages,
   getPrompt,
@@ -14,6 +24,7 @@ import {
   listCompacted,
   listDeleted,
   listFiles,
+  listFolder,
   listModels,
   listSent,
   listSessions,
@@ -32,6 +43,7 @@ import {
 import { folderNamed, type SearchFolder } from './retrieval'
 import type {
   Approval,
+  FolderContent,
   FolderStatus,
   IndexNotice,
   ModelStatus,
@@ -58,7 +70,8 @@ export const keys = {
   approvals: ['approvals'],
   always: ['always'],
   files: ['files'],
-  root: (root: Root) => ['files', root],
+  root: (root: Root) => ['files', 'root', root],
+  folder: (path: string) => ['files', 'folder', path],
   skills: ['skills'],
   tokens: ['tokens'],
   sessionTokens: (id: string) => ['tokens', id],
@@ -95,8 +108,33 @@ export const useCompactedParts = (id: string) =>
   useQuery({ queryKey: keys.compacted(id), queryFn: () => listCompacted(id), staleTime: 0 })
 export const useCompactedMessages = (id: string, name: string) =>
   useQuery({ queryKey: [...keys.compacted(id), name], queryFn: () => readCompacted(id, name) })
-export const useFiles = (root: Root) =>
-  useQuery({ queryKey: keys.root(root), queryFn: () => listFiles(root), placeholderData: undefined })
+/** All files of a root. */
+export const useFiles = (root: Root, enabled: boolean) =>
+  useQuery({ queryKey: keys.root(root), queryFn: () => listFiles(root), enabled })
+/** What was told of a folder. */
+export const knownFolder = (path: string) => queryClient.getQueryData<FolderContent>(keys.folder(path))
+type FolderResult = Pick<UseQueryResult<FolderContent>, 'data' | 'error'>
+/** What stands in each of these folders, as far as it is here. */
+export function useFolders(paths: readonly string[]): ReadonlyMap<string, FolderResult> {
+  const names = paths.join('\n')
+  const combine = useCallback(
+    (results: FolderResult[]) => {
+      const known = names.split('\n')
+      return new Map(results.map(({ data, error }, i) => [known[i] ?? '', { data, error }]))
+    },
+    [names],
+  )
+  const queries = paths.map(path => ({ queryKey: keys.folder(path), queryFn: () => listFolder(path) }))
+  return useQueries({ queries, combine })
+}
+/** Files by words of their paths; the last answer stays until the next is here. */
+export const useFoundFiles = (search: FileSearch, enabled = true) =>
+  useQuery({
+    queryKey: [...keys.files, 'found', search],
+    queryFn: () => findFiles(search),
+    enabled,
+    placeholderData: keepPreviousData,
+  })
 export const useSkills = () =>
   useQuery({ queryKey: keys.skills, queryFn: listSkills, select: list => list.skills })
 /** The files in skills/ that nobody has trusted as they are. */

@@ -164,6 +164,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/files/find": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Files by words of their paths. */
+        get: operations["files_find"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/files/folder": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What stands directly in a folder. Tokens are counted of the first 1,000 files, up to 8 MB of them. */
+        get: operations["files_folder"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/files/list": {
         parameters: {
             query?: never;
@@ -171,7 +205,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The files under one of the four folders, with their token counts. */
+        /**
+         * All files under one of the four folders, with their token counts: each is read. `/api/files/folder` is for what a person
+         *     looks at, `/api/files/find` for some of many.
+         */
         get: operations["files_list"];
         put?: never;
         post?: never;
@@ -1479,11 +1516,17 @@ export interface components {
         };
         FileEntry: {
             path: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Bytes.
+             */
             size: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Unix seconds.
+             */
             modified: number;
-            /** @description Absent where the file is not text. */
+            /** @description Absent where the file is not text, or was not read. */
             tokens?: number | null;
             etag?: string | null;
             /** @description Why it cannot be shown or edited. */
@@ -1534,6 +1577,20 @@ export interface components {
              */
             line?: number | null;
         };
+        FolderContent: {
+            path: string;
+            /** @description By name. */
+            folders: components["schemas"]["FolderEntry"][];
+            /** @description By name. */
+            files: components["schemas"]["FileEntry"][];
+            /** @description How many more folders and files there are: 5,000 of each are listed. */
+            left_out: number;
+        };
+        FolderEntry: {
+            path: string;
+            /** @description Of all text files in it, at any depth; absent where they were too many to be counted. */
+            tokens?: number | null;
+        };
         FolderStatus: {
             folder: string;
             files: number;
@@ -1560,6 +1617,12 @@ export interface components {
         };
         Forgotten: {
             forgotten: boolean;
+        };
+        FoundFiles: {
+            /** @description By path, root by root. */
+            files: components["schemas"]["FileEntry"][];
+            /** @description There may be more: the limit was reached, or not every folder was looked at. */
+            more: boolean;
         };
         FoundMessage: {
             /** @description `m` and the message's number, from 0, where it has no id. */
@@ -3253,6 +3316,78 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Forgotten"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    files_find: {
+        parameters: {
+            query?: {
+                /** @description Words of the path, in any order; upper and lower case are the same. Without any, every file is wanted. */
+                words?: string;
+                /** @description `memory`, `workspace`, `skills` or `knowledge`; all of them where it is absent. */
+                root?: string | null;
+                /** @description From 1 to 200, which it is where it is absent. */
+                limit?: number | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FoundFiles"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    files_folder: {
+        parameters: {
+            query: {
+                /** @description Relative to the home, e.g. `memory/MEMORY.md`. */
+                path: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FolderContent"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             404: {

@@ -1,6 +1,7 @@
 import { fireEvent, render, screen } from '@testing-library/react'
 import { beforeEach, expect, it, vi } from 'vitest'
 import { FileTree } from '@/features/inspector/FileTree'
+import { foldersIn } from '@/features/inspector/tree'
 
 const FILES = ['workspace/SOUL.md', 'workspace/notes/plan.md', 'workspace/notes/old/past.md'].map(path => ({
   path,
@@ -13,19 +14,23 @@ const onDelete = vi.fn()
 
 const tree = (
   given: { files?: typeof FILES; current?: string; allOpen?: boolean; dirty?: string[] } = {},
-) => (
-  <FileTree
-    files={given.files ?? FILES}
-    scroller={document.body}
-    root="workspace"
-    allOpen={given.allOpen ?? false}
-    untrusted={[]}
-    current={given.current ?? null}
-    dirty={new Set(given.dirty)}
-    onOpen={onOpen}
-    actions={{ onRename: () => {}, onDelete }}
-  />
-)
+) => {
+  const folders = foldersIn(given.files ?? FILES, 'workspace')
+  return (
+    <FileTree
+      folderOf={path => ({ content: folders.get(path), problem: null })}
+      problemOf={() => undefined}
+      scroller={document.body}
+      root="workspace"
+      allOpen={given.allOpen ?? false}
+      untrusted={[]}
+      current={given.current ?? null}
+      dirty={new Set(given.dirty)}
+      onOpen={onOpen}
+      actions={{ onRename: () => {}, onDelete }}
+    />
+  )
+}
 const items = () => screen.getAllByRole('treeitem').map(item => item.getAttribute('title'))
 const focused = () => document.activeElement?.getAttribute('title')
 const press = (key: string) => fireEvent.keyDown(document.activeElement as Element, { key })

@@ -1,5 +1,7 @@
+import { QueryClientProvider } from '@tanstack/react-query'
 import { render, screen } from '@testing-library/react'
 import { expect, it, vi } from 'vitest'
+import { keys, queryClient } from '@/api/queries'
 import type { FileEntry, Skill } from '@/api/types'
 import { Files } from '@/features/inspector/Files'
 import { isSkill } from '@/features/inspector/names'
@@ -82,16 +84,14 @@ it('a skill of one file is deleted as any file is, and one of too many not at al
 
 it('a skill tells what its SKILL.md costs', () => {
   const skill = { name: 'tea', description: 'Makes tea.', location: TEA } as Skill
-  const nothing = { untrusted: [], error: null, filter: '', current: null, dirty: new Set<string>() }
+  queryClient.setQueryData(keys.root('skills'), [entry(TEA, 1234), script])
+  queryClient.setQueryData(keys.skills, { skills: [skill], untrusted: [] })
+  const nothing = { filter: '', current: null, dirty: new Set<string>(), problemOf: () => undefined }
   const actions = { onRename: () => {}, onDelete: () => {} }
   render(
-    <Files
-      root="skills"
-      files={[entry(TEA, 1234), script]}
-      skills={[skill]}
-      onOpen={() => {}}
-      {...{ ...nothing, actions }}
-    />,
+    <QueryClientProvider client={queryClient}>
+      <Files root="skills" onOpen={() => {}} {...{ ...nothing, actions }} />
+    </QueryClientProvider>,
   )
   expect(screen.getByTitle(TEA).textContent).toContain('1,234 tokens')
   expect(isSkill(file(TEA)) && !isSkill(file(script.path))).toBe(true)

@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { canBeAlways } from '@/features/approvals/title'
-import { matching, treeRows } from '@/features/inspector/tree'
 import { FileRef, isBelow, ROOT_TRAITS, ROOTS } from '@/lib/roots'
 
 test('path_parses_into_root_and_path_below_it', () => {
@@ -57,16 +56,4 @@ test('writes_to_what_shapes_the_agent_are_approved_each_time', () => {
     true,
     true,
   ])
-})
-
-test('filtered_files_keep_the_order_of_the_tree', () => {
-  const files = ['w/a10.md', 'w/b10/x.md', 'w/a2.md', 'w/b2/y.txt', 'w/b2/x.md'].map(path => ({
-    path,
-    size: 1,
-    modified: 0,
-    tokens: 1,
-  }))
-  const found = matching(files, 'w', file => file.path.endsWith('.md'))
-  const names = treeRows(found, 'w', () => true).map(row => row.name)
-  expect(names).toEqual(['b2', 'x.md', 'b10', 'x.md', 'a2.md', 'a10.md'])
 })

@@ -1,9 +1,21 @@
 import { describe, expect, it } from 'vitest'
 import type { FileEntry } from '@/api/types'
-import { foldersOf, moveBy, type TreeRow, treeRows, typedTo } from '@/features/inspector/tree'
+import {
+  foldersIn,
+  foldersOf,
+  moveBy,
+  openFolders,
+  treeRows as rowsOf,
+  type TreeRow,
+  typedTo,
+} from '@/features/inspector/tree'
 
 const file = (path: string, tokens: number | null = 1): FileEntry => ({ path, size: 1, modified: 0, tokens })
 const FILES = ['w/a10.md', 'w/b/c/deep.md', 'w/b/x.md', 'w/a2.md', 'w/bb/y.md'].map(path => file(path))
+const treeRows = (files: readonly FileEntry[], root: string, isOpen: (folder: string) => boolean) => {
+  const folders = foldersIn(files, root)
+  return rowsOf(path => ({ content: folders.get(path), problem: null }), root, isOpen)
+}
 const shown = (rows: TreeRow[]) => rows.map(row => `${'  '.repeat(row.level - 1)}${row.name}`)
 const open =
   (...folders: string[]) =>
@@ -45,6 +57,30 @@ describe('the lines of a tree', () => {
     expect(files.toSorted()).toEqual(paths.toSorted())
     expect(new Set(rows.map(row => row.path)).size).toBe(rows.length)
     for (const row of rows) expect(row.path.split('/').length).toBe(row.level + 1)
+  })
+  it('an_open_folder_waits_for_its_content_or_says_why_it_has_none', () => {
+    const folders = foldersIn(FILES, 'w')
+    const rows = (problem: string | null) => {
+      const folderOf = (path: string) =>
+        path === 'w' ? { content: folders.get('w'), problem: null } : { content: undefined, problem }
+      return rowsOf(folderOf, 'w', open('w/b'))
+    }
+    expect(rows(null)[0]).toMatchObject({ path: 'w/b', open: true, loading: true, problem: null })
+    expect(rows('not there')[0]).toMatchObject({ loading: false, problem: 'not there' })
+    expect(shown(rows(null))).toEqual(['b', 'bb', 'a2.md', 'a10.md'])
+    expect(moveBy('ArrowRight', rows(null), 0)).toBeNull()
+  })
+  it('entries_beyond_the_list_have_one_last_row', () => {
+    const folders = foldersIn(FILES, 'w', 7)
+    const rows = rowsOf(path => ({ content: folders.get(path), problem: null }), 'w', open())
+    expect(rows.at(-1)).toMatchObject({ kind: 'leftOut', leftOut: 7, position: 5, siblings: 5 })
+  })
+  it('only_open_folders_in_open_ones_are_asked_for', () => {
+    const folders = foldersIn(FILES, 'w')
+    const asked = (...paths: string[]) => openFolders(path => folders.get(path), 'w', open(...paths))
+    expect(asked()).toEqual(['w'])
+    expect(asked('w/b/c')).toEqual(['w'])
+    expect(asked('w/b', 'w/b/c', 'w/gone')).toEqual(['w', 'w/b', 'w/b/c'])
   })
   it('a path names the folders it stands in', () => {
     expect(foldersOf('w/b/c/deep.md')).toEqual(['w/b', 'w/b/c'])

@@ -12,7 +12,8 @@ use crate::domain::{Place, Root};
 use crate::engine::blocking;
 use crate::engine::documents::FileVersion;
 use crate::skills::Skill;
-use crate::store::{Expect, StoreError, Untrusted};
+use crate::store::{self, Expect, Home, StoreError, Untrusted};
+use crate::tokens::Counter;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 pub struct FileQuery {
@@ -55,14 +56,32 @@ pub struct Saved {
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct FileEntry {
     path: String,
+    /// Bytes.
     size: u64,
+    /// Unix seconds.
     modified: f64,
-    /// Absent where the file is not text.
-    tokens: Option<usize>,
+    /// Absent where the file is not text, or was not read.
+    pub(super) tokens: Option<usize>,
     etag: Option<String>,
     /// Why it cannot be shown or edited.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
+}
+
+impl FileEntry {
+    pub(super) fn unread(file: &store::FileEntry) -> Self {
+        let path = file.path.to_string();
+        Self { path, size: file.size, modified: file.modified, tokens: None, etag: None, problem: None }
+    }
+
+    pub(super) fn read(home: &Home, tokens: &Counter, file: &store::FileEntry) -> Self {
+        let (tokens, etag, problem) = match home.read_text(&file.path) {
+            Ok(text) => (Some(tokens.count_cached(&text.content)), Some(text.etag), None),
+            Err(StoreError::NotText { .. }) => (None, None, Some("not UTF-8 text".to_owned())),
+            Err(other) => (None, None, Some(other.to_string())),
+        };
+        Self { tokens, etag, problem, ..Self::unread(file) }
+    }
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -122,30 +141,28 @@ pub async fn save(
     Ok(Json(Saved { path: path.to_string(), etag, size, tokens, saved: true }))
 }
 
-/// The files under one of the four folders, with their token counts.
+/// All files under one of the four folders, with their token counts: each is read. `/api/files/folder` is for what a person
+/// looks at, `/api/files/find` for some of many.
 #[utoipa::path(get, path = "/api/files/list", tag = "files", params(ListQuery),
     responses((status = 200, body = FileList), (status = 400, body = ErrorBody)))]
 pub async fn list(caller: Caller, Query(query): Query<ListQuery>) -> Result<Json<FileList>, ApiError> {
-    let Some(root) = Root::parse(&query.root) else {
-        let known = Root::ALL.map(Root::name).join(", ");
-        return Err(ApiError::bad_request("bad_root", format!("root must be one of {known}")));
-    };
+    let root = parse_root(&query.root)?;
     let tenant = caller.tenant();
     let (home, tokens) = (tenant.home.clone(), tenant.runtime.tokens.clone());
     let list = blocking(move || {
-        let files = home.list(root)?.into_iter().map(|file| {
-            let (counted, etag, problem) = match home.read_text(&file.path) {
-                Ok(text) => (Some(tokens.count_cached(&text.content)), Some(text.etag), None),
-                Err(StoreError::NotText { .. }) => (None, None, Some("not UTF-8 text".to_owned())),
-                Err(other) => (None, None, Some(other.to_string())),
-            };
-            let path = file.path.to_string();
-            FileEntry { path, size: file.size, modified: file.modified, tokens: counted, etag, problem }
-        });
-        Ok(FileList { root: root.to_string(), files: files.collect() })
+        let files = home.list(root)?;
+        let files = files.iter().map(|file| FileEntry::read(&home, &tokens, file)).collect();
+        Ok(FileList { root: root.to_string(), files })
     })
     .await?;
     Ok(Json(list))
+}
+
+pub(super) fn parse_root(name: &str) -> Result<Root, ApiError> {
+    Root::parse(name).ok_or_else(|| {
+        let known = Root::ALL.map(Root::name).join(", ");
+        ApiError::bad_request("bad_root", format!("root must be one of {known}"))
+    })
 }
 
 /// The skills, broken ones with their error.

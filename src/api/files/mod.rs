@@ -1,5 +1,6 @@
-//! The files of the home: read, save, move, delete, and trust.
+//! The files of the home: read, list, save, move, delete, and trust.
 
 pub mod file;
+pub mod folder;
 pub mod moving;
 pub mod trust;

@@ -1,19 +1,22 @@
 import { defaultRangeExtractor, useVirtualizer } from '@tanstack/react-virtual'
-import { ChevronRight, FileText, TriangleAlert } from 'lucide-react'
+import { ChevronRight, Ellipsis, FileText, TriangleAlert } from 'lucide-react'
 import { type KeyboardEvent, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import type { Root } from '@/api/endpoints'
-import type { FileEntry } from '@/api/types'
 import { Badge } from '@/components/ui/Badge'
+import { Spinner } from '@/components/ui/Spinner'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
 import { isBelow } from '@/lib/roots'
 import { setFold, useFoldsByHand } from '@/stores/folds'
 import { type FileActions, FileMenu } from './FileMenu'
 import { Tokens } from './Tokens'
-import { foldersOf, moveBy, type TreeRow, treeRows, typedTo } from './tree'
+import { type FolderOf, foldersOf, moveBy, type TreeRow, treeRows, typedTo } from './tree'
+import { foldId } from './useTree'
 
 interface Props {
-  files: readonly FileEntry[]
+  folderOf: FolderOf
+  /** What is wrong with a file as far as it is known elsewhere; undefined where the file itself says it. */
+  problemOf: (path: string) => string | null | undefined
   /** What the tree scrolls in; other things may stand above it there. */
   scroller: HTMLElement | null
   /** The folder that the tree is of, which is no row itself. */
@@ -36,10 +39,9 @@ const ROW = 28
 /** Rows that are ready beyond each edge. */
 const AHEAD = 12
 
-const foldId = (folder: string): string => `folder:${folder}`
-
 export function FileTree({
-  files,
+  folderOf,
+  problemOf,
   scroller,
   root,
   allOpen,
@@ -52,8 +54,8 @@ export function FileTree({
   const t = useT()
   const byHand = useFoldsByHand()
   const rows = useMemo(
-    () => treeRows(files, root, folder => allOpen || byHand[foldId(folder)] === true),
-    [files, root, allOpen, byHand],
+    () => treeRows(folderOf, root, folder => allOpen || byHand[foldId(folder)] === true),
+    [folderOf, root, allOpen, byHand],
   )
   const [active, setActive] = useState<string | null>(null)
   const tree = useRef<HTMLDivElement>(null)
@@ -91,8 +93,8 @@ export function FileTree({
     row?.focus()
   })
   const act = (row: TreeRow) => {
-    if (row.file) onOpen(row.path)
-    else if (!allOpen) setFold(foldId(row.path), !row.open)
+    if (row.kind === 'file') onOpen(row.path)
+    else if (row.kind === 'folder' && !allOpen) setFold(foldId(row.path), !row.open)
   }
   const onKeyDown = (event: KeyboardEvent, row: TreeRow, at: number) => {
     if (event.target !== event.currentTarget || event.ctrlKey || event.altKey || event.metaKey) return
@@ -124,6 +126,8 @@ export function FileTree({
     >
       {list.getVirtualItems().map(({ index: at, key, start }) => {
         const row = rows[at]
+        const told = row?.file ? problemOf(row.path) : undefined
+        const problem = told === undefined ? (row?.problem ?? null) : told
         return (
           row && (
             <div
@@ -135,11 +139,12 @@ export function FileTree({
               aria-level={row.level}
               aria-posinset={row.position}
               aria-setsize={row.siblings}
-              aria-expanded={row.file ? undefined : row.open}
+              aria-expanded={row.kind === 'folder' ? row.open : undefined}
+              aria-busy={row.loading || undefined}
               aria-selected={row.path === current}
               aria-labelledby={`${labels}${at}`}
               tabIndex={at === stop ? 0 : -1}
-              title={row.file?.problem ?? row.path}
+              title={problem ?? (row.kind === 'leftOut' ? undefined : row.path)}
               onFocus={() => setActive(row.path)}
               onKeyDown={event => onKeyDown(event, row, at)}
               onClick={({ target }) => isRow(target) && act(row)}
@@ -153,8 +158,14 @@ export function FileTree({
                 style={{ paddingInlineStart: `${row.level * 14 - 6}px` }}
                 className="flex min-w-0 flex-1 items-center gap-2 py-1 pe-2 max-md:min-h-11 pointer-coarse:min-h-11"
               >
-                <RowIcon row={row} />
-                <span className="min-w-0 flex-1 truncate">{row.name}</span>
+                <RowIcon row={row} problem={problem} />
+                {row.kind === 'leftOut' ? (
+                  <span className="min-w-0 flex-1 text-fg-3 text-small">
+                    {t(allOpen ? 'moreFound' : 'moreInFolder', { n: row.leftOut })}
+                  </span>
+                ) : (
+                  <span className="min-w-0 flex-1 truncate">{row.name}</span>
+                )}
                 {isAmong(row, dirty) && (
                   <span title={t('unsaved')} className="size-2 shrink-0 rounded-full bg-warn">
                     <span className="sr-only">{t('unsaved')}</span>
@@ -178,24 +189,22 @@ const isRow = (target: EventTarget): boolean =>
   target.closest('[role=treeitem], button, [role=menu]')?.matches('[role=treeitem]') === true
 
 /** Whether a row speaks of one of these paths: a closed folder speaks for what is in it. */
-function isAmong({ path, file, open }: TreeRow, paths: Iterable<string>): boolean {
-  for (const other of paths) if (file ? other === path : !open && isBelow(path, other)) return true
+function isAmong({ path, kind, open }: TreeRow, paths: Iterable<string>): boolean {
+  if (kind === 'leftOut') return false
+  for (const other of paths) if (kind === 'file' ? other === path : !open && isBelow(path, other)) return true
   return false
 }
 
-function RowIcon({ row: { file, open } }: { row: TreeRow }) {
-  if (!file) {
-    return (
-      <ChevronRight
-        size={14}
-        aria-hidden
-        className={cn('shrink-0 text-fg-3 transition-transform', open && 'rotate-90')}
-      />
-    )
-  }
-  return file.problem ? (
-    <TriangleAlert size={14} aria-hidden className="shrink-0 text-warn" />
-  ) : (
-    <FileText size={14} aria-hidden className="shrink-0 text-fg-3" />
+function RowIcon({ row: { kind, open, loading }, problem }: { row: TreeRow; problem: string | null }) {
+  if (kind === 'leftOut') return <Ellipsis size={14} aria-hidden className="shrink-0 text-fg-3" />
+  if (problem !== null) return <TriangleAlert size={14} aria-hidden className="shrink-0 text-warn" />
+  if (loading) return <Spinner />
+  if (kind === 'file') return <FileText size={14} aria-hidden className="shrink-0 text-fg-3" />
+  return (
+    <ChevronRight
+      size={14}
+      aria-hidden
+      className={cn('shrink-0 text-fg-3 transition-transform', open && 'rotate-90')}
+    />
   )
 }

@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'react'
 import type { Root } from '@/api/endpoints'
-import type { FileEntry, Skill } from '@/api/types'
+import { useFiles, useSkills, useUntrusted } from '@/api/queries'
 import { QueryError } from '@/components/ui/QueryError'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
@@ -8,16 +8,13 @@ import { ROOT_TRAITS } from '@/lib/roots'
 import type { FileActions } from './FileMenu'
 import { FileTree } from './FileTree'
 import { SkillList } from './SkillList'
-import { matching } from './tree'
+import { useTree } from './useTree'
 
 interface Props {
   root: Root
-  files: FileEntry[] | undefined
-  skills: Skill[] | undefined
-  /** Paths of files that nobody has trusted as they are. */
-  untrusted: readonly string[]
-  error: unknown
   filter: string
+  /** What is wrong with a file as far as it is known elsewhere; undefined where the file itself says it. */
+  problemOf: (path: string) => string | null | undefined
   current: string | null
   dirty: ReadonlySet<string>
   onOpen: (path: string) => void
@@ -25,43 +22,25 @@ interface Props {
 }
 
 /** The files of one tab; on the skills tab, what the skills say of themselves comes first. */
-export function Files({
-  root,
-  files,
-  skills,
-  untrusted,
-  error,
-  filter,
-  current,
-  dirty,
-  onOpen,
-  actions,
-}: Props) {
+export function Files({ root, filter, problemOf, current, dirty, onOpen, actions }: Props) {
   const t = useT()
   const wanted = filter.trim().toLowerCase()
   const [scroller, setScroller] = useState<HTMLElement | null>(null)
-  const known = useMemo(() => (ROOT_TRAITS[root].holds === 'skills' ? (skills ?? []) : []), [root, skills])
-  const shownSkills = known.filter(s => `${s.name} ${s.description}`.toLowerCase().includes(wanted))
-  const tokens = useMemo(() => new Map(files?.map(f => [f.path, f.tokens ?? null])), [files])
-  const shownFiles = useMemo(() => {
-    const located = new Set(known.map(s => s.location))
-    return matching(
-      files ?? [],
-      root,
-      f => !located.has(f.path) && (wanted === '' || f.path.toLowerCase().includes(wanted)),
-    )
-  }, [files, root, known, wanted])
-  if (!files) {
+  const { folderOf, allOpen, error } = useTree(root, wanted)
+  const skills = useShownSkills(root, wanted)
+  const untrusted = useUntrusted().data?.map(file => file.path) ?? []
+  const top = folderOf(root)?.content
+  if (!top) {
     return error ? <QueryError error={error} className="p-3" /> : <Skeleton label={t('loading')} rows={3} />
   }
-  if (shownSkills.length + shownFiles.length === 0) {
+  if (skills.shown.length + top.folders.length + top.files.length === 0) {
     return <p className="px-3 py-2 text-fg-3 text-small">{t(wanted ? 'noMatch' : 'noFiles')}</p>
   }
   return (
     <div ref={setScroller} className="scroll max-h-[34vh] min-h-0 px-2 pb-2">
       <SkillList
-        skills={shownSkills}
-        tokens={tokens}
+        skills={skills.shown}
+        tokens={skills.tokens}
         untrusted={untrusted}
         current={current}
         dirty={dirty}
@@ -69,10 +48,11 @@ export function Files({
         actions={actions}
       />
       <FileTree
-        files={shownFiles}
+        folderOf={folderOf}
+        problemOf={problemOf}
         scroller={scroller}
         root={root}
-        allOpen={wanted !== ''}
+        allOpen={allOpen}
         untrusted={untrusted}
         current={current}
         dirty={dirty}
@@ -81,4 +61,14 @@ export function Files({
       />
     </div>
   )
+}
+
+/** The skills whose name or description has what is wanted, and what their files cost. */
+function useShownSkills(root: Root, wanted: string) {
+  const holdsSkills = ROOT_TRAITS[root].holds === 'skills'
+  const skills = useSkills().data
+  const files = useFiles(root, holdsSkills).data
+  const tokens = useMemo(() => new Map(files?.map(f => [f.path, f.tokens ?? null])), [files])
+  const known = holdsSkills ? (skills ?? []) : []
+  return { shown: known.filter(s => `${s.name} ${s.description}`.toLowerCase().includes(wanted)), tokens }
 }

@@ -2,8 +2,7 @@ import { FilePlus2, Search, Upload } from 'lucide-react'
 import { useMemo, useState } from 'react'
 import { useShallow } from 'zustand/react/shallow'
 import type { Root } from '@/api/endpoints'
-import { useFiles, useIndex, useSkills, useUntrusted } from '@/api/queries'
-import type { FileEntry, FolderStatus } from '@/api/types'
+import { useIndex } from '@/api/queries'
 import { DropZone } from '@/components/DropZone'
 import { FilesButton } from '@/components/FilesButton'
 import { onDemand } from '@/components/onDemand'
@@ -13,7 +12,7 @@ import { create, remove, rename } from '@/features/editor/actions'
 import { isDirty } from '@/features/editor/buffer'
 import { useSay, useT } from '@/lib/i18n'
 import { FileRef, ROOT_TRAITS } from '@/lib/roots'
-import { type Say, unreadableIn } from '@/lib/server'
+import { unreadableIn } from '@/lib/server'
 import { useBuffers } from '@/stores/buffers'
 import { openFile, openPath, useUi } from '@/stores/ui'
 import { Files } from './Files'
@@ -24,16 +23,6 @@ import { upload } from './upload'
 const IndexLine = onDemand(() => import('@/features/retrieval/IndexLine'), NoIndexLine)
 const NewFile = onDemand(() => import('./NewFile'))
 const RenameFile = onDemand(() => import('./RenameFile'))
-
-/** Where files are searched, what is wrong with one is that it cannot be read for that; a PDF that can be is in order. */
-function withFaults(
-  files: FileEntry[] | undefined,
-  unreadable: FolderStatus['unreadable'],
-  say: Say,
-): FileEntry[] | undefined {
-  const faults = new Map(unreadable.map(file => [file.path, unreadableIn(say, file) ?? file.reason]))
-  return files?.map(file => ({ ...file, problem: faults.get(file.path) ?? null }))
-}
 
 /** Room for the line that tells of an index, until the server has said it. */
 function NoIndexLine() {
@@ -51,15 +40,16 @@ export function FolderTab({ root }: { root: Root }) {
   const say = useSay()
   const traits = ROOT_TRAITS[root]
   const file = useUi(ui => ui.file)
-  const files = useFiles(root)
-  const skills = useSkills()
-  const untrusted = useUntrusted().data
   const index = useIndex().data
   const indexed = index?.folders.find(folder => folder.folder === root)
-  const listed = useMemo(
-    () => (indexed ? withFaults(files.data, indexed.unreadable, say) : files.data),
-    [files.data, indexed, say],
-  )
+  // Where files are searched, what is wrong with one is that it cannot be read for that; a PDF that can be is in order.
+  const problemOf = useMemo(() => {
+    if (!indexed) return () => undefined
+    const faults = new Map(
+      indexed.unreadable.map(file => [file.path, unreadableIn(say, file) ?? file.reason]),
+    )
+    return (path: string) => faults.get(path) ?? null
+  }, [indexed, say])
   const [filter, setFilter] = useState('')
   const [making, setMaking] = useState(false)
   const [renaming, setRenaming] = useState<FileRef | null>(null)
@@ -101,11 +91,8 @@ export function FolderTab({ root }: { root: Root }) {
       <DropZone words={t('uploadHere', { name: t(root) })} onFiles={dropped => void upload(root, dropped)}>
         <Files
           root={root}
-          files={listed}
-          skills={skills.data}
-          untrusted={untrusted?.map(file => file.path) ?? []}
-          error={files.error}
           filter={filter}
+          problemOf={problemOf}
           current={file && `${file}`}
           dirty={dirty}
           onOpen={openPath}

@@ -1,115 +1,124 @@
-/** The files of a list as the lines of a tree: folders first, and only what stands in open ones. */
-import type { FileEntry } from '@/api/types'
+/** The folders that are known as the rows of a tree: folders first, and only what stands in open ones. */
+import type { FileEntry, FolderContent } from '@/api/types'
+
+/** A folder as far as it is known. */
+export interface Folder {
+  /** Undefined until the server has told it. */
+  content: FolderContent | undefined
+  /** Why it could not be read, or null. */
+  problem: string | null
+}
+
+export type FolderOf = (path: string) => Folder | undefined
 
 export interface TreeRow {
   /** Of a folder without a slash at its end. */
   path: string
   name: string
+  kind: 'folder' | 'file' | 'leftOut'
   /** 1 at the top. */
   level: number
   /** Its place among its siblings, from 1, and how many they are. */
   position: number
   siblings: number
-  /** Null for a folder. */
+  /** Null for all but a file. */
   file: FileEntry | null
   open: boolean
   /** Of a folder, all that is in it. */
   tokens: number | null
-}
-
-type Named<T> = readonly [name: string, what: T]
-
-/** What stands directly in a folder, in order, and the tokens of all that is below it. */
-interface Level {
-  folders: readonly Named<readonly FileEntry[]>[]
-  files: readonly Named<FileEntry>[]
-  tokens: number
+  /** Why an open folder shows nothing. */
+  problem: string | null
+  /** An open folder whose content is not here yet. */
+  loading: boolean
+  /** Of a `leftOut` row, how many entries its folder has beyond those that are listed. */
+  leftOut: number
 }
 
 const { compare } = new Intl.Collator(undefined, { numeric: true })
-const byName = ([a]: Named<unknown>, [b]: Named<unknown>): number => compare(a, b)
+const byPath = (a: { path: string }, b: { path: string }): number => compare(a.path, b.path)
 
-/** Levels by the list that they were made of: opening a folder or drawing anew sorts no list a second time. */
-const levels = new WeakMap<readonly FileEntry[], Level>()
-/** Lists that are in order already: those that `matching` makes, and their parts. */
-const ordered = new WeakSet<readonly FileEntry[]>()
+/** In order, by the content: opening a folder or drawing anew sorts nothing a second time. */
+const ordered = new WeakMap<FolderContent, Pick<FolderContent, 'folders' | 'files'>>()
 
-function levelOf(list: readonly FileEntry[], folder: string): Level {
-  const known = levels.get(list)
+function inOrder(content: FolderContent) {
+  const known = ordered.get(content)
   if (known) return known
-  const inside = new Map<string, FileEntry[]>()
-  const files: Named<FileEntry>[] = []
-  let tokens = 0
-  for (const file of list) {
-    tokens += file.tokens ?? 0
-    const below = file.path.slice(folder.length + 1)
-    const slash = below.indexOf('/')
-    const name = slash < 0 ? below : below.slice(0, slash)
-    if (slash < 0) files.push([name, file])
-    else {
-      const known = inside.get(name)
-      if (known) known.push(file)
-      else inside.set(name, [file])
+  const sorted = { folders: content.folders.toSorted(byPath), files: content.files.toSorted(byPath) }
+  ordered.set(content, sorted)
+  return sorted
+}
+
+const nameOf = (path: string): string => path.slice(path.lastIndexOf('/') + 1)
+const parentOf = (path: string): string => path.slice(0, path.lastIndexOf('/'))
+
+/** A list of files below `root` by the folders they stand in. `leftOut` is how many more there are. */
+export function foldersIn(
+  files: readonly FileEntry[],
+  root: string,
+  leftOut = 0,
+): Map<string, FolderContent> {
+  const top: FolderContent = { path: root, folders: [], files: [], left_out: leftOut }
+  const known = new Map([[root, top]])
+  const entries = new Map<string, { path: string; tokens: number }>()
+  const contentOf = (path: string): FolderContent => {
+    const there = known.get(path)
+    if (there) return there
+    const made: FolderContent = { path, folders: [], files: [], left_out: 0 }
+    const entry = { path, tokens: 0 }
+    known.set(path, made)
+    entries.set(path, entry)
+    contentOf(parentOf(path)).folders.push(entry)
+    return made
+  }
+  for (const file of files) {
+    contentOf(parentOf(file.path)).files.push(file)
+    for (const folder of foldersOf(file.path)) {
+      const entry = entries.get(folder)
+      if (entry) entry.tokens += file.tokens ?? 0
     }
   }
-  const folders = [...inside]
-  if (ordered.has(list)) for (const [, part] of folders) ordered.add(part)
-  else {
-    folders.sort(byName)
-    files.sort(byName)
-  }
-  const level = { folders, files, tokens }
-  levels.set(list, level)
-  return level
+  return known
 }
 
-/** All files of a list in the order of the tree, by the list. */
-const orders = new WeakMap<readonly FileEntry[], readonly FileEntry[]>()
-
-function inOrder(list: readonly FileEntry[], folder: string): readonly FileEntry[] {
-  const known = orders.get(list)
-  if (known) return known
-  const order = treeRows(list, folder, () => true).flatMap(({ file }) => file ?? [])
-  orders.set(list, order)
-  return order
-}
-
-/** The files that `wanted` accepts, in the order of the tree: the list is sorted once, however often it is filtered. */
-export function matching(
-  list: readonly FileEntry[],
-  folder: string,
-  wanted: (file: FileEntry) => boolean,
-): readonly FileEntry[] {
-  const found = inOrder(list, folder).filter(wanted)
-  ordered.add(found)
-  return found
-}
-
-/** Files whose paths begin with `folder` and a slash, as rows. */
-export function treeRows(
-  list: readonly FileEntry[],
-  folder: string,
-  isOpen: (folder: string) => boolean,
-): TreeRow[] {
+/** What stands in `root`, and in the folders below it that are open. */
+export function treeRows(folderOf: FolderOf, root: string, isOpen: (folder: string) => boolean): TreeRow[] {
   const rows: TreeRow[] = []
-  const add = (part: readonly FileEntry[], of: string, level: number): void => {
-    const { folders, files } = levelOf(part, of)
-    const siblings = folders.length + files.length
-    folders.forEach(([name, inside], i) => {
-      const path = `${of}/${name}`
+  const add = (content: FolderContent, level: number): void => {
+    const { folders, files } = inOrder(content)
+    const siblings = folders.length + files.length + (content.left_out > 0 ? 1 : 0)
+    const row = (path: string, position: number): TreeRow => ({
+      ...{ path, name: nameOf(path), kind: 'file', level, position, siblings },
+      ...{ file: null, open: false, tokens: null, problem: null, loading: false, leftOut: 0 },
+    })
+    folders.forEach(({ path, tokens = null }, i) => {
       const open = isOpen(path)
-      const { tokens } = levelOf(inside, path)
-      rows.push({ path, name, level, position: i + 1, siblings, file: null, open, tokens })
-      if (open) add(inside, path, level + 1)
+      const folder = open ? folderOf(path) : undefined
+      const problem = folder?.problem ?? null
+      const loading = open && !folder?.content && problem === null
+      rows.push({ ...row(path, i + 1), kind: 'folder', open, tokens, problem, loading })
+      if (folder?.content) add(folder.content, level + 1)
     })
-    files.forEach(([name, file], i) => {
-      const position = folders.length + i + 1
-      const tokens = file.tokens ?? null
-      rows.push({ path: file.path, name, level, position, siblings, file, open: false, tokens })
+    files.forEach((file, i) => {
+      const { path, tokens = null, problem = null } = file
+      rows.push({ ...row(path, folders.length + i + 1), file, tokens, problem })
     })
+    if (content.left_out > 0) {
+      rows.push({ ...row(`${content.path}/`, siblings), kind: 'leftOut', leftOut: content.left_out })
+    }
   }
-  add(list, folder, 1)
+  const top = folderOf(root)?.content
+  if (top) add(top, 1)
   return rows
+}
+
+/** The folders below `root` that are open and stand in open ones, as far as they are known; `root` first. */
+export function openFolders(
+  contentOf: (folder: string) => FolderContent | undefined,
+  root: string,
+  isOpen: (folder: string) => boolean,
+): string[] {
+  const open = contentOf(root)?.folders.filter(({ path }) => isOpen(path)) ?? []
+  return [root, ...open.flatMap(({ path }) => openFolders(contentOf, path, isOpen))]
 }
 
 /** The folders that a path stands in, below the first. */
@@ -125,7 +134,7 @@ export type Move = { to: number } | 'toggle' | null
 export function moveBy(key: string, rows: readonly TreeRow[], at: number): Move {
   const row = rows[at]
   if (!row) return null
-  const isFolder = row.file === null
+  const isFolder = row.kind === 'folder'
   switch (key) {
     case 'ArrowDown':
       return { to: Math.min(at + 1, rows.length - 1) }
@@ -137,7 +146,8 @@ export function moveBy(key: string, rows: readonly TreeRow[], at: number): Move 
       return { to: rows.length - 1 }
     case 'ArrowRight':
       if (!isFolder) return null
-      return row.open ? { to: at + 1 } : 'toggle'
+      if (!row.open) return 'toggle'
+      return (rows[at + 1]?.level ?? 0) > row.level ? { to: at + 1 } : null
     case 'ArrowLeft': {
       if (isFolder && row.open) return 'toggle'
       const parent = rows.slice(0, at).findLastIndex(other => other.level < row.level)

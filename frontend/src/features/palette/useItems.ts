@@ -1,4 +1,4 @@
-import { useFiles, useSessions, useStatus } from '@/api/queries'
+import { useFoundFiles, useSessions, useStatus } from '@/api/queries'
 import { chordOf, keysOf, useChosenChords } from '@/app/chords'
 import type { CommandContext } from '@/app/command'
 import { COMMANDS, isEnabled } from '@/app/commands'
@@ -15,10 +15,7 @@ export function useItems(query: string, context: CommandContext): Item[] {
   const t = useT()
   const chosen = useChosenChords()
   const sessions = useSessions().data ?? []
-  const memory = useFiles('memory').data ?? []
-  const workspace = useFiles('workspace').data ?? []
-  const skills = useFiles('skills').data ?? []
-  const knowledge = useFiles('knowledge').data ?? []
+  const files = useFoundFiles({ words: query.trim(), limit: MOST }).data?.files ?? []
   // Some commands depend on the status: what they offer is made again when it changes.
   useStatus()
   const all: Item[] = [
@@ -42,7 +39,7 @@ export function useItems(query: string, context: CommandContext): Item[] {
       keys: [],
       run: () => context.navigate(`/s/${s.id}`),
     })),
-    ...[...memory, ...skills, ...workspace, ...knowledge].map(f => ({
+    ...files.map(f => ({
       id: f.path,
       group: 'files' as const,
       text: f.path,

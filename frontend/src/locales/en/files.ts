@@ -17,6 +17,8 @@ export const files = {
   badName: 'Use letters, digits, dots, dashes and folders; no “..”.',
   noFiles: 'No files here yet.',
   noMatch: 'No file matches.',
+  moreInFolder: '{n} more are not listed. Filter by a part of the name.',
+  moreFound: 'There may be more. Type more of the name.',
   skillError: 'Does not load',
   skillNotes: 'Notes',
   untrusted: 'Not trusted',

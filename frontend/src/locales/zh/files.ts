@@ -18,6 +18,8 @@ export const files: Record<keyof typeof en, string> = {
   badName: '可用字母、数字、点、短横线和文件夹，不可含“..”。',
   noFiles: '这里还没有文件。',
   noMatch: '没有匹配的文件。',
+  moreInFolder: '另有 {n} 项未列出，可按名称筛选。',
+  moreFound: '可能还有更多，请输入更完整的名称。',
   skillError: '无法加载',
   skillNotes: '说明',
   untrusted: '未信任',

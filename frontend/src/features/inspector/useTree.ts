@@ -1,0 +1,72 @@
+import { useDeferredValue, useMemo } from 'react'
+import type { Root } from '@/api/endpoints'
+import { knownFolder, useFiles, useFolders, useFoundFiles, useSkills } from '@/api/queries'
+import type { FileEntry } from '@/api/types'
+import { reasonOf } from '@/lib/reason'
+import { ROOT_TRAITS } from '@/lib/roots'
+import { useFoldsByHand } from '@/stores/folds'
+import { type FolderOf, foldersIn, openFolders } from './tree'
+
+export const foldId = (folder: string): string => `folder:${folder}`
+
+export interface Tree {
+  folderOf: FolderOf
+  /** Nothing is closed: what is shown is what was looked for. */
+  allOpen: boolean
+  error: unknown
+}
+
+const NONE: readonly FileEntry[] = []
+
+/** The folders of a root that the tree shows: those that are open, or those with what a person looks for. */
+export function useTree(root: Root, wanted: string): Tree {
+  const skills = useSkillFolders(root, wanted)
+  const found = useFoundFolders(root, useDeferredValue(wanted))
+  const open = useOpenFolders(root, wanted === '')
+  if (ROOT_TRAITS[root].holds === 'skills') return skills
+  return wanted === '' ? open : found
+}
+
+/** A folder is asked for when it is opened. */
+function useOpenFolders(root: Root, enabled: boolean): Tree {
+  const isLazy = enabled && ROOT_TRAITS[root].holds === 'files'
+  const byHand = useFoldsByHand()
+  const paths = isLazy ? openFolders(knownFolder, root, folder => byHand[foldId(folder)] === true) : []
+  const contents = useFolders(paths)
+  const folderOf: FolderOf = useMemo(
+    () => path => {
+      const { data: content, error } = contents.get(path) ?? {}
+      return { content, problem: error ? reasonOf(error) : null }
+    },
+    [contents],
+  )
+  return { folderOf, allOpen: false, error: contents.get(root)?.error }
+}
+
+function useFoundFolders(root: Root, wanted: string): Tree {
+  const enabled = wanted !== '' && ROOT_TRAITS[root].holds === 'files'
+  const { data, error } = useFoundFiles({ words: wanted, root }, enabled)
+  const folderOf = useMemo(() => inList(data?.files, root, data?.more ? 1 : 0), [data, root])
+  return { folderOf, allOpen: true, error }
+}
+
+/** Skills are few, so all of their files are listed; what the list of skills has already is left out. */
+function useSkillFolders(root: Root, wanted: string): Tree {
+  const enabled = ROOT_TRAITS[root].holds === 'skills'
+  const { data, error } = useFiles(root, enabled)
+  const skills = useSkills().data
+  const folderOf = useMemo(() => {
+    const listed = new Set(skills?.map(skill => skill.location))
+    const isShown = ({ path }: FileEntry) => !listed.has(path) && path.toLowerCase().includes(wanted)
+    return inList(data?.filter(isShown), root)
+  }, [data, skills, root, wanted])
+  return { folderOf, allOpen: wanted !== '', error }
+}
+
+function inList(files: readonly FileEntry[] | undefined, root: Root, leftOut = 0): FolderOf {
+  const folders = foldersIn(files ?? NONE, root, leftOut)
+  return path => {
+    const content = files && folders.get(path)
+    return content && { content, problem: null }
+  }
+}
