@@ -16,6 +16,10 @@ pub enum Notice {
         etag: Option<String>,
         by: ChangedBy,
     },
+    /// So many files in a folder changed at once that they are not named, or some that are not looked at one by one.
+    FolderChanged {
+        path: String,
+    },
     SkillsChanged,
     ModelChanged(ModelStatus),
     ConfigChanged {

@@ -12,12 +12,16 @@ use super::notice::{ChangedBy, Notice};
 use super::skills::Skills;
 use super::{Engine, blocking};
 use crate::domain::{Place, Root};
-use crate::store::Home;
+use crate::store::{FileEntry, FolderScan, Home};
 
 /// A burst of changes (a checkout, a save by rename) is handled once, so long after its last event.
 const QUIET: Duration = Duration::from_millis(60);
 /// File systems without change events (network mounts) are looked at this often.
 const SWEEP: Duration = Duration::from_secs(30);
+/// When more files of a root change at once, clients are told of the root and not of each.
+const MOST_NAMED: usize = 200;
+/// At the start so much of each root is read: a touched file that is still the same is no change.
+const FIRST_BYTES: u64 = 16 << 20;
 
 /// Follows the home until the engine is gone. Changes it cannot see by events are found by a regular look.
 pub fn start(engine: &Arc<Engine>) {
@@ -89,8 +93,23 @@ fn watcher(home: &Home, to: mpsc::Sender<Vec<PathBuf>>) -> Option<notify::Recomm
     Some(watcher)
 }
 
-/// Size and time of a file as last seen, and its hash.
+/// Size and time of a file as last seen, and its hash if it was read.
 type Seen = BTreeMap<Place, (u64, f64, Option<String>)>;
+
+/// What differs from what was seen before.
+#[derive(Debug, Default, PartialEq)]
+struct Changes {
+    /// With their hashes; `None` for a file that is gone.
+    files: Vec<(Place, Option<String>)>,
+    /// In these, more than [`MOST_NAMED`] files changed, or files beyond those that a listing has may have.
+    roots: BTreeSet<Root>,
+}
+
+impl Changes {
+    fn touches(&self, root: Root) -> bool {
+        self.roots.contains(&root) || self.files.iter().any(|(path, _)| path.root() == root)
+    }
+}
 
 struct Follow {
     engine: std::sync::Weak<Engine>,
@@ -102,7 +121,7 @@ struct Follow {
 
 impl Follow {
     async fn run(mut self, mut events: mpsc::Receiver<Vec<PathBuf>>, watcher: Option<notify::RecommendedWatcher>) {
-        self.look(None).await;
+        self.look(Look::First).await;
         if let Some(engine) = self.engine.upgrade() {
             // What came in between the first reading of the skills and this look would never be seen to change.
             self.read_skills(&engine).await;
@@ -120,10 +139,10 @@ impl Follow {
                 roots.extend(self.roots(&paths));
             }
             let Some(engine) = self.engine.upgrade() else { break };
-            let only = (!roots.is_empty()).then_some(roots);
-            let changed = self.look(only).await;
-            if !changed.is_empty() {
-                self.tell(&engine, changed).await;
+            let look = if roots.is_empty() { Look::Sweep } else { Look::After(roots) };
+            let changes = self.look(look).await;
+            if changes != Changes::default() {
+                self.tell(&engine, changes).await;
             }
         }
         drop(watcher);
@@ -137,14 +156,17 @@ impl Follow {
         paths.iter().filter_map(|path| inside(path)).collect()
     }
 
-    /// Compares the folders with what was seen before; returns the paths that differ with their new hash.
-    async fn look(&mut self, only: Option<BTreeSet<Root>>) -> Vec<(Place, Option<String>)> {
+    /// Compares the folders with what was seen before.
+    async fn look(&mut self, look: Look) -> Changes {
         let home = self.home.clone();
-        let seen = std::mem::take(&mut self.seen);
-        let looked = tokio::task::spawn_blocking(move || look(&home, seen, only.as_ref())).await;
-        let Ok((seen, changed)) = looked else { return Vec::new() };
+        let mut seen = std::mem::take(&mut self.seen);
+        let looked = tokio::task::spawn_blocking(move || {
+            let changes = look.at(&home, &mut seen);
+            (seen, changes)
+        });
+        let Ok((seen, changes)) = looked.await else { return Changes::default() };
         self.seen = seen;
-        changed
+        changes
     }
 
     async fn read_skills(&self, engine: &Arc<Engine>) {
@@ -156,18 +178,21 @@ impl Follow {
         }
     }
 
-    async fn tell(&self, engine: &Arc<Engine>, changed: Vec<(Place, Option<String>)>) {
+    async fn tell(&self, engine: &Arc<Engine>, changes: Changes) {
         let tenant = engine.tenant();
-        let touches = |root: Root| changed.iter().any(|(path, _)| path.root() == root);
-        let prompt = Root::ALL.into_iter().any(|root| root.is_persona() && touches(root));
-        if touches(Root::Skills) {
+        let prompt = Root::ALL.into_iter().any(|root| root.is_persona() && changes.touches(root));
+        if changes.touches(Root::Skills) {
             self.read_skills(engine).await;
         }
-        for library in [&tenant.memory, &tenant.knowledge].into_iter().filter(|library| touches(library.root())) {
+        for library in [&tenant.memory, &tenant.knowledge].into_iter().filter(|library| changes.touches(library.root()))
+        {
             let library = library.clone();
             tokio::task::spawn_blocking(move || library.follow_if_open());
         }
-        for (path, etag) in changed {
+        for root in changes.roots {
+            tenant.hub.notice(Notice::FolderChanged { path: root.to_string() });
+        }
+        for (path, etag) in changes.files {
             let by = self.authors.author(&path, etag.as_deref());
             tenant.hub.notice(Notice::FileChanged { path: path.to_string(), etag, by });
         }
@@ -177,25 +202,123 @@ impl Follow {
     }
 }
 
-fn look(home: &Home, seen: Seen, only: Option<&BTreeSet<Root>>) -> (Seen, Vec<(Place, Option<String>)>) {
-    let looked_at = |root: Root| only.is_none_or(|only| only.contains(&root));
-    let (mut old, mut fresh): (Seen, Seen) = seen.into_iter().partition(|(path, _)| looked_at(path.root()));
-    let mut changed = Vec::new();
-    for root in Root::ALL.into_iter().filter(|root| looked_at(*root)) {
-        for file in home.list(root).unwrap_or_default() {
+/// Why the folders are looked at.
+enum Look {
+    /// Nothing was seen before.
+    First,
+    /// Events told of changes in these.
+    After(BTreeSet<Root>),
+    Sweep,
+}
+
+impl Look {
+    fn at(&self, home: &Home, seen: &mut Seen) -> Changes {
+        let mut changes = Changes::default();
+        for root in Root::ALL {
+            if !matches!(self, Self::After(roots) if !roots.contains(&root)) {
+                self.at_root(home, root, seen, &mut changes);
+            }
+        }
+        changes
+    }
+
+    fn at_root(&self, home: &Home, root: Root, seen: &mut Seen, changes: &mut Changes) {
+        let mut scan = FolderScan::default();
+        let files = home.look(root, &mut scan).map(|_| scan.files()).unwrap_or_default();
+        let (mut old, others): (Seen, Seen) =
+            std::mem::take(seen).into_iter().partition(|(path, _)| path.root() == root);
+        *seen = others;
+        if matches!(self, Self::First) {
+            let mut bytes_left = FIRST_BYTES;
+            for file in files {
+                let left = bytes_left.checked_sub(file.size);
+                let hash = left.and_then(|_| home.hash(&file.path).ok());
+                bytes_left = left.unwrap_or(0);
+                seen.insert(file.path, (file.size, file.modified, hash));
+            }
+            return;
+        }
+        let is_same = |file: &FileEntry, (size, at, _): &(u64, f64, _)| *size == file.size && *at == file.modified;
+        let changed = |file: &&FileEntry| !old.get(&file.path).is_some_and(|before| is_same(file, before));
+        let count = files.iter().filter(changed).count() + old.len().saturating_sub(files.len());
+        let named = count <= MOST_NAMED;
+        let mut found = Vec::new();
+        for file in files {
             let before = old.remove(&file.path);
-            let same = before.as_ref().is_some_and(|(size, at, _)| *size == file.size && *at == file.modified);
-            if same {
-                fresh.extend(before.map(|before| (file.path, before)));
-                continue;
-            }
-            let etag = home.hash(&file.path).ok();
-            if before.is_none_or(|(_, _, known)| known != etag) {
-                changed.push((file.path.clone(), etag.clone()));
-            }
-            fresh.insert(file.path, (file.size, file.modified, etag));
+            let same = before.as_ref().is_some_and(|before| is_same(&file, before));
+            let (path, known) = (file.path, before.and_then(|(_, _, hash)| hash));
+            let hash = match same {
+                true => known,
+                // Thousands of files are not read to say which of them are the same as before.
+                false if !named => None,
+                false => {
+                    let hash = home.hash(&path).ok();
+                    if known.is_none() || known != hash {
+                        found.push((path.clone(), hash.clone()));
+                    }
+                    hash
+                }
+            };
+            seen.insert(path, (file.size, file.modified, hash));
+        }
+        found.extend(old.into_keys().map(|path| (path, None)));
+        let beyond = found.is_empty() && scan.left_out() > 0 && matches!(self, Self::After(_));
+        if beyond || !named || found.len() > MOST_NAMED {
+            changes.roots.insert(root);
+        } else {
+            changes.files.extend(found);
         }
     }
-    changed.extend(old.into_keys().map(|path| (path, None)));
-    (fresh, changed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(home: &Home, name: &str, text: &str) {
+        let path = home.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn after(root: Root) -> Look {
+        Look::After(BTreeSet::from([root]))
+    }
+
+    #[test]
+    fn changed_and_removed_files_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(folder.path()).unwrap();
+        ["memory/a.md", "memory/b.md", "workspace/c.md"].iter().for_each(|name| write(&home, name, "one"));
+        let mut seen = Seen::new();
+        assert_eq!(Look::First.at(&home, &mut seen), Changes::default());
+        assert_eq!(Look::Sweep.at(&home, &mut seen), Changes::default());
+        write(&home, "memory/a.md", "three");
+        std::fs::remove_file(home.path().join("memory/b.md")).unwrap();
+        write(&home, "workspace/c.md", "three");
+        let changes = after(Root::Memory).at(&home, &mut seen);
+        let names: Vec<_> = changes.files.iter().map(|(path, hash)| (path.as_str(), hash.is_some())).collect();
+        assert_eq!(names, [("memory/a.md", true), ("memory/b.md", false)]);
+        assert!(changes.touches(Root::Memory) && !changes.touches(Root::Workspace));
+        assert_eq!(Look::Sweep.at(&home, &mut seen).files.len(), 1);
+    }
+
+    #[test]
+    fn many_changes_at_once_name_their_root_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(folder.path()).unwrap();
+        let mut seen = Seen::new();
+        Look::First.at(&home, &mut seen);
+        let all = || (0..=MOST_NAMED).map(|n| format!("workspace/project/{n}"));
+        all().for_each(|name| write(&home, &name, "x"));
+        write(&home, "knowledge/one.md", "x");
+        let only_root = |changes: Changes| (changes.roots.into_iter().collect::<Vec<_>>(), changes.files.len());
+        assert_eq!(only_root(Look::Sweep.at(&home, &mut seen)), (vec![Root::Workspace], 1));
+        // A single change among them is named again.
+        write(&home, "workspace/project/7", "changed");
+        assert_eq!(only_root(Look::Sweep.at(&home, &mut seen)), (vec![], 1));
+        all().for_each(|name| std::fs::remove_file(home.path().join(name)).unwrap());
+        assert_eq!(only_root(Look::Sweep.at(&home, &mut seen)), (vec![Root::Workspace], 0));
+        assert_eq!(Look::Sweep.at(&home, &mut seen), Changes::default());
+    }
 }

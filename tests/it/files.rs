@@ -71,6 +71,24 @@ async fn folders_are_listed_one_at_a_time() {
 }
 
 #[tokio::test]
+async fn checkout_of_many_files_is_one_notice() {
+    let world = World::new(script([])).await;
+    let server = world.serve().await;
+    let mut tab = server.follow("/api/events").await;
+    tab.until("hello").await;
+    for n in 0..300 {
+        world.write(&format!("scratch/checkout/{n}.md"), "x");
+    }
+    std::fs::rename(world.path("scratch/checkout"), world.path("workspace/checkout")).unwrap();
+    let told = tab.until("folder_changed").await;
+    assert_eq!(told.last().unwrap().data["path"], "workspace");
+    assert!(!told.iter().any(|event| event.is("file_changed")));
+    world.write("workspace/checkout/7.md", "changed");
+    let told = tab.until("file_changed").await.pop().unwrap().data;
+    assert_eq!((&told["path"], &told["by"]), (&json!("workspace/checkout/7.md"), &json!("disk")));
+}
+
+#[tokio::test]
 async fn files_are_found_by_words_of_their_paths() {
     let world = World::new(script([]))
         .await

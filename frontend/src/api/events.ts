@@ -9,6 +9,7 @@ const NAMES = [
   'frame',
   'sessions_changed',
   'file_changed',
+  'folder_changed',
   'skills_changed',
   'model_changed',
   'config_changed',

@@ -76,6 +76,7 @@ export const keys = {
   tokens: ['tokens'],
   sessionTokens: (id: string) => ['tokens', id],
   raw: (id: string) => ['raw', id],
+  texts: ['text'],
   text: (path: string) => ['text', path],
   retrieval: ['retrieval'],
   index: ['retrieval', 'index'],

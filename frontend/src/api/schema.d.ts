@@ -2079,6 +2079,10 @@ export interface components {
             /** @enum {string} */
             type: "file_changed";
         } | {
+            path: string;
+            /** @enum {string} */
+            type: "folder_changed";
+        } | {
             /** @enum {string} */
             type: "skills_changed";
         } | (components["schemas"]["ModelStatus"] & {

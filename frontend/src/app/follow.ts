@@ -10,15 +10,16 @@ import {
   putApproval,
   refresh,
 } from '@/api/queries'
-import { folderNamed, testsOf } from '@/api/retrieval'
+import { folderNamed } from '@/api/retrieval'
 import type { Frame, IndexNotice, Notice } from '@/api/types'
-import { diskChanged } from '@/features/editor/actions'
+import { diskChanged, folderChanged } from '@/features/editor/actions'
 import { t } from '@/lib/i18n'
 import { FileRef } from '@/lib/roots'
 import { announce } from '@/stores/announcer'
 import { type Connection, deliver, forgetSent, setConnection, useLive } from '@/stores/live'
 import { useUi } from '@/stores/ui'
 import { type Envelope, isDelta, isKnown } from '@/thread/advance'
+import { onFileChanged, onFolderChanged } from './diskChanges'
 import { paced } from './pace'
 import { changed, loadThread, sendQueued } from './threads'
 
@@ -60,7 +61,7 @@ function reloadEverything(): void {
     keys.skills,
     keys.tokens,
     keys.retrieval,
-    ['text'],
+    keys.texts,
   ]
   for (const key of all) refresh(key)
 }
@@ -82,20 +83,6 @@ function onIndex(notice: IndexNotice): void {
   if (!before) return
   refresh(keys.searches(folderNamed(notice.folder)))
   refresh(keys.chunks)
-}
-
-function onFile(path: string): void {
-  refresh(keys.files)
-  refresh(keys.text(path))
-  const file = FileRef.parse(path)
-  if (file?.traits.trust) refresh(keys.skills)
-  if (!file?.traits.searched) return
-  const folder = folderNamed(file.root)
-  const old =
-    file === testsOf(folder)
-      ? [keys.tests(folder)]
-      : [keys.index, keys.searches(folder), [...keys.chunks, path]]
-  for (const key of old) refresh(key)
 }
 
 function onDisk({ path, etag, by }: Extract<Notice, { type: 'file_changed' }>): void {
@@ -180,12 +167,16 @@ function handle(notice: Notice, id: string | null): void {
       refresh(keys.sessions)
       break
     case 'file_changed':
-      onFile(notice.path)
+      onFileChanged(notice.path)
       onDisk(notice)
+      break
+    case 'folder_changed':
+      onFolderChanged()
+      void folderChanged(notice.path)
       break
     case 'skills_changed':
       refresh(keys.skills)
-      refresh(['files', 'skills'])
+      refresh(keys.root('skills'))
       break
     case 'model_changed':
       patchModel(notice)

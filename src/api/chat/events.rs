@@ -52,6 +52,10 @@ pub enum Notice {
         etag: Option<String>,
         by: ChangedBy,
     },
+    /// So many files in a folder changed at once that they are not named: whoever shows one of them reads it again.
+    FolderChanged {
+        path: String,
+    },
     SkillsChanged {},
     ModelChanged(ModelStatus),
     ConfigChanged {
@@ -75,6 +79,7 @@ impl Notice {
             Notice::Frame { .. } => "frame",
             Notice::SessionsChanged { .. } => "sessions_changed",
             Notice::FileChanged { .. } => "file_changed",
+            Notice::FolderChanged { .. } => "folder_changed",
             Notice::SkillsChanged {} => "skills_changed",
             Notice::ModelChanged(_) => "model_changed",
             Notice::ConfigChanged { .. } => "config_changed",
@@ -183,6 +188,7 @@ fn notice(published: &Publication) -> Option<Notice> {
     Some(match told {
         engine::Notice::SessionsChanged { session_id } => Notice::SessionsChanged { session_id },
         engine::Notice::FileChanged { path, etag, by } => Notice::FileChanged { path, etag, by },
+        engine::Notice::FolderChanged { path } => Notice::FolderChanged { path },
         engine::Notice::SkillsChanged => Notice::SkillsChanged {},
         engine::Notice::ModelChanged(status) => Notice::ModelChanged(status),
         engine::Notice::ConfigChanged { rag_mode } => Notice::ConfigChanged { rag_mode },

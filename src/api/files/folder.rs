@@ -111,11 +111,13 @@ struct Reader<'a> {
     tokens: &'a Counter,
     files_left: usize,
     bytes_left: u64,
+    /// How many files and folders below the listed ones may still be looked at.
+    entries_left: usize,
 }
 
 impl<'a> Reader<'a> {
     fn new(home: &'a Home, tokens: &'a Counter) -> Self {
-        Self { home, tokens, files_left: 1_000, bytes_left: 8_000_000 }
+        Self { home, tokens, files_left: 1_000, bytes_left: 8_000_000, entries_left: 5_000 }
     }
 
     fn entry(&mut self, file: store::FileEntry) -> FileEntry {
@@ -124,11 +126,13 @@ impl<'a> Reader<'a> {
 
     /// `None` when they are more than may be read.
     fn tokens_below(&mut self, folder: &Place) -> Option<usize> {
-        if self.files_left == 0 {
+        if self.entries_left == 0 {
             return None;
         }
         let content = self.home.list_folder(folder).ok()?;
-        if content.left_out > 0 || content.files.len() + content.folders.len() > self.files_left {
+        let count = content.files.len() + content.folders.len() + content.left_out;
+        self.entries_left = self.entries_left.saturating_sub(count.max(1));
+        if content.left_out > 0 || content.files.len() > self.files_left {
             return None;
         }
         let mut sum = 0;
@@ -139,7 +143,6 @@ impl<'a> Reader<'a> {
             sum += FileEntry::read(self.home, self.tokens, file).tokens.unwrap_or(0);
         }
         for inner in &content.folders {
-            self.files_left = self.files_left.checked_sub(1)?;
             sum += self.tokens_below(inner)?;
         }
         Some(sum)

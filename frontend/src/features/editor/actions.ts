@@ -4,7 +4,7 @@ import { deleteFile, readFile, renameFile, restoreFile, sameEtag, writeFile } fr
 import { keys, refresh } from '@/api/queries'
 import { t } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
-import type { FileRef } from '@/lib/roots'
+import { FileRef, isBelow } from '@/lib/roots'
 import { bufferOf, dispatchBuffer, dropFile, openFileOf, putFile, useBuffers } from '@/stores/buffers'
 import { toast } from '@/stores/toasts'
 import { openFile, useUi } from '@/stores/ui'
@@ -110,6 +110,19 @@ export async function diskChanged(file: FileRef, etag: string | null, by: Writer
     useBuffers.setState({ comparing: { file, disk: before } })
   }
   toast(t('changedByRun', { path: `${file}` }), { action: { label: t('review'), run } })
+}
+
+/** What is open of a folder may be another on disk now. */
+export async function folderChanged(folder: string): Promise<void> {
+  const open = Object.keys(useBuffers.getState().files).flatMap(path => FileRef.parse(path) ?? [])
+  for (const file of open.filter(file => isBelow(folder, `${file}`))) {
+    try {
+      await diskChanged(file, (await readFile(`${file}`)).etag, 'disk')
+    } catch (error) {
+      // What cannot be asked now is noticed at the next save at the latest.
+      if (isGone(error)) await diskChanged(file, null, 'disk')
+    }
+  }
 }
 
 export async function loadDisk(file: FileRef): Promise<void> {

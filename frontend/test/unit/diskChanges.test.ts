@@ -1,0 +1,52 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { keys, queryClient } from '@/api/queries'
+import { onFileChanged, onFolderChanged } from '@/app/diskChanges'
+
+let asked: string[]
+beforeEach(() => {
+  vi.useFakeTimers()
+  asked = []
+  vi.spyOn(queryClient, 'invalidateQueries').mockImplementation(async filters => {
+    asked.push(JSON.stringify(filters?.queryKey))
+  })
+})
+afterEach(() => vi.useRealTimers())
+const said = (...wanted: (readonly unknown[])[]) => wanted.map(key => JSON.stringify(key))
+
+it('what_changes_together_is_read_again_once', () => {
+  onFileChanged('workspace/a.md')
+  onFileChanged('knowledge/b.md')
+  onFileChanged('knowledge/tests.jsonl')
+  onFileChanged('workspace/a.md')
+  expect(asked).toEqual([])
+  vi.runAllTimers()
+  expect(new Set(asked).size).toBe(asked.length)
+  expect(new Set(asked)).toEqual(
+    new Set(
+      said(
+        keys.files,
+        keys.text('workspace/a.md'),
+        keys.text('knowledge/b.md'),
+        keys.text('knowledge/tests.jsonl'),
+        keys.index,
+        keys.searches('knowledge'),
+        [...keys.chunks, 'knowledge/b.md'],
+        keys.tests('knowledge'),
+      ),
+    ),
+  )
+  asked.length = 0
+  onFileChanged('skills/tea/SKILL.md')
+  vi.runAllTimers()
+  expect(asked).toEqual(said(keys.files, keys.text('skills/tea/SKILL.md'), keys.skills))
+})
+
+it('a_checkout_costs_as_much_as_one_file', () => {
+  for (let n = 0; n < 5_000; n++) onFileChanged(`workspace/project/${n}.md`)
+  vi.runAllTimers()
+  const all = said(keys.files, keys.texts, keys.skills, keys.retrieval)
+  expect(asked).toEqual(all)
+  asked.length = 0
+  onFolderChanged()
+  expect(asked).toEqual(all)
+})
