@@ -81,6 +81,8 @@ test('who signs out leaves nothing in the browser, and the page asks for the tok
   await page.keyboard.press('ControlOrMeta+Comma')
   await page.getByRole('dialog', { name: 'Settings' }).getByRole('button', { name: 'Sign out' }).click()
   await dialog(page).waitFor()
+  await page.getByText('Signed out', { exact: true }).waitFor()
+  assert.equal(await page.getByText(/cannot be reached|Disconnected/).count(), 0, 'the server can be reached')
   assert.ok(!(await readable(page)).includes('a secret plan'))
   assert.deepEqual(await page.context().cookies(), [])
   const [{ name, value }] = before

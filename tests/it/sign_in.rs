@@ -77,8 +77,16 @@ async fn logout_voids_only_its_own_cookie() {
     assert_eq!(server.send("POST", "/api/logout", &elsewhere, b"{}").await.status(), 403);
     assert_eq!(status(&server, &[("Cookie", &mine)]).await.status(), 200, "another site signs nobody out");
 
+    let mut tab = server.follow_with("/api/events", &[("Cookie", &mine)]).await;
+    let mut elsewhere = server.follow_with("/api/events", &[("Cookie", &other)]).await;
+    for stream in [&mut tab, &mut elsewhere] {
+        stream.until("hello").await;
+    }
     let answer = server.send("POST", "/api/logout", &[json, ("Cookie", &mine)], b"{}").await;
     assert_eq!(answer.status(), 204);
+    assert!(tab.rest().await.iter().all(|event| !event.is("file_changed")), "its stream ends");
+    world.write("memory/MEMORY.md", "changed");
+    elsewhere.until("file_changed").await;
     let set = answer.head.header("set-cookie").expect("the browser is told to forget the cookie");
     assert!(set.starts_with(&format!("{}=; Max-Age=0;", mine.split('=').next().unwrap())), "{set}");
     assert_eq!(status(&server, &[("Cookie", &mine)]).await.status(), 401);

@@ -292,7 +292,11 @@ impl Server<'_> {
     }
 
     pub async fn follow(&self, path: &str) -> Incoming {
-        let incoming = open(self.address, &self.request("GET", path, &[], b"")).await;
+        self.follow_with(path, &[]).await
+    }
+
+    pub async fn follow_with(&self, path: &str, headers: &[(&str, &str)]) -> Incoming {
+        let incoming = open(self.address, &self.request("GET", path, headers, b"")).await;
         assert_eq!(incoming.head.status, 200);
         incoming
     }

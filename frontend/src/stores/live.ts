@@ -1,10 +1,13 @@
 /** What every open conversation shows right now. Written at most once a frame of the screen. */
 import { create } from 'zustand'
+import { useSignedOut } from '@/api/signedOut'
 import type { Envelope } from '@/thread/advance'
 import { type Loaded, take } from '@/thread/loaded'
 import type { Attachment, Thread } from '@/thread/model'
 
 export type Connection = 'connecting' | 'open' | 'lost'
+/** As a person is told of it: a server that asks for the token can be reached. */
+export type ShownConnection = Connection | 'signedOut'
 
 /** A message on its way to the server. It leaves the list when its work shows up in the thread. */
 export interface Outgoing {
@@ -32,6 +35,11 @@ export const useLive = create<Live>(() => ({
   threads: {},
   outbox: {},
 }))
+
+export function useConnection(): ShownConnection {
+  const connection = useLive(s => s.connection)
+  return useSignedOut() ? 'signedOut' : connection
+}
 
 export const setConnection = (connection: Connection, retryAt: number | null = null): void =>
   useLive.setState({ connection, retryAt })

@@ -8,7 +8,6 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use futures_util::{Stream, StreamExt, stream};
 use serde::{Deserialize, Serialize};
-use tokio_util::sync::CancellationToken;
 
 use crate::api::chat::frame::{Frame, project};
 use crate::api::chat::sse::{self, respond};
@@ -107,7 +106,7 @@ pub async fn all_events(caller: Caller, Query(query): Query<After>, headers: Hea
     if subscription.gap {
         first.push(sse::event("gap", None, &Notice::Gap {}).into());
     }
-    let events = published(subscription, caller.stopping.clone()).filter_map(move |published| {
+    let events = published(subscription, caller.until_over()).filter_map(move |published| {
         let id = hub.id(published.number);
         let event = || notice(&published).map(|event| sse::event(event.name(), Some(&id), &event));
         std::future::ready(published.to_all.bytes(event))
@@ -138,7 +137,7 @@ pub async fn session_events(
     let first = subscription.gap.then(|| Bytes::from(sse::event("gap", None, &Frame::Gap {})));
     let waits_for = subscription.unsettled.clone();
     let missed_only = until_settled && waits_for.is_none();
-    let (missed, live) = parts(subscription, caller.stopping.clone());
+    let (missed, live) = parts(subscription, caller.until_over());
     let live = live.take_while(move |published| {
         let settled = until_settled
             && matches!(&published.what, PublishedItem::Settled(work) if Some(work) == waits_for.as_ref());
@@ -160,21 +159,21 @@ pub(in crate::api) fn frames(
     })
 }
 
-/// What a subscription missed and what comes, until it is dropped for not reading or the server stops.
+/// What a subscription missed and what comes, until it is dropped for not reading or `over` is done.
 pub(in crate::api) fn published(
     subscription: Subscription,
-    stopping: CancellationToken,
+    over: impl Future<Output = ()> + Send,
 ) -> impl Stream<Item = Arc<Publication>> {
-    let (missed, live) = parts(subscription, stopping);
+    let (missed, live) = parts(subscription, over);
     stream::iter(missed).chain(live)
 }
 
 fn parts(
     subscription: Subscription,
-    stopping: CancellationToken,
+    over: impl Future<Output = ()> + Send,
 ) -> (Vec<Arc<Publication>>, impl Stream<Item = Arc<Publication>>) {
     let live = tokio_stream::wrappers::ReceiverStream::new(subscription.live);
-    (subscription.missed, live.take_until(stopping.cancelled_owned()))
+    (subscription.missed, live.take_until(over))
 }
 
 fn notice(published: &Publication) -> Option<Notice> {

@@ -69,7 +69,7 @@ pub async fn chat(caller: Caller, request: Result<Json<ChatRequest>, JsonRejecti
     let header = [(SESSION_HEADER, id.to_string())];
     let mine = {
         let work_id = work_id.clone();
-        published(subscription, caller.stopping.clone())
+        published(subscription, caller.until_over())
             .skip_while({
                 let work_id = work_id.clone();
                 move |p| {

@@ -9,6 +9,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
+use tokio_util::sync::CancellationToken;
 
 use crate::api::security::login_limiter::LoginLimiter;
 use crate::clock;
@@ -33,8 +34,20 @@ pub struct Access {
     /// The digest of the one-time code that was not used yet, and until when it may be.
     code: Mutex<Option<([u8; 32], Instant)>>,
     limiter: LoginLimiter,
-    /// Digests of cookies that were signed out, and the second in which each would have ended.
-    signed_out: Mutex<BTreeMap<[u8; 32], u64>>,
+    /// By the digests of their cookies: browsers that were seen signed in since the start.
+    browsers: Mutex<BTreeMap<CookieDigest, Browser>>,
+}
+
+/// Names a cookie without holding it.
+pub type CookieDigest = [u8; 32];
+
+/// A browser that has signed in.
+#[derive(Debug)]
+struct Browser {
+    /// Cancelled when it signs out, which ends its streams.
+    signed_out: CancellationToken,
+    /// The second after which its cookie opens nothing anyway.
+    until: u64,
 }
 
 /// How long a browser stays signed in, in seconds: 30 days.
@@ -62,7 +75,7 @@ impl Access {
             token,
             code: Mutex::default(),
             limiter: LoginLimiter::default(),
-            signed_out: Mutex::default(),
+            browsers: Mutex::default(),
         }
     }
 
@@ -133,10 +146,10 @@ impl Access {
         Some(format!("{made}.{proof}"))
     }
 
-    /// No guess counts here: the proof has 256 bits, and an old cookie is no attack. No cookie at all is checked as an empty
-    /// one is.
-    pub fn knows_cookie(&self, value: &str) -> bool {
-        self.knows_cookie_at(value, seconds())
+    /// Who has this cookie, if it is one that opens something. No guess counts here: the proof has 256 bits, and an old cookie
+    /// is no attack. No cookie at all is checked as an empty one is.
+    pub fn knows_cookie(&self, value: &str) -> Option<CookieDigest> {
+        self.knows_cookie_at(value, seconds()).then(|| digest(value))
     }
 
     fn knows_cookie_at(&self, value: &str, now: u64) -> bool {
@@ -144,25 +157,30 @@ impl Access {
         let made_at = made.rsplit_once('.').and_then(|(_, at)| at.parse::<u64>().ok());
         let fresh = made_at.is_some_and(|at| at <= now + CLOCK_SLACK && now < at.saturating_add(COOKIE_LIFE));
         let proven = self.proof(made).is_some_and(|right| equal(&right, proof));
-        fresh & proven & !self.is_signed_out(value)
+        let signed_out = self.browsers().get(&digest(value)).is_some_and(|browser| browser.signed_out.is_cancelled());
+        fresh & proven & !signed_out
     }
 
-    /// From now on, until the server stops, the cookie opens nothing. One that opens nothing anyway is not kept.
+    /// From now on, until the server stops, the cookie opens nothing, and what it opened ends. One that opens nothing anyway
+    /// is not kept.
     pub fn sign_out(&self, value: &str) {
-        let now = seconds();
-        if self.knows_cookie_at(value, now) {
-            let mut signed_out = self.signed_out();
-            signed_out.retain(|_, until| now < *until);
-            signed_out.insert(digest(value), now + CLOCK_SLACK + COOKIE_LIFE);
+        if let Some(cookie) = self.knows_cookie(value) {
+            self.until_signed_out(cookie).cancel();
         }
     }
 
-    fn is_signed_out(&self, value: &str) -> bool {
-        self.signed_out().contains_key(&digest(value))
+    /// Cancelled when the browser of this cookie, which [`Access::knows_cookie`] gave, signs out.
+    pub fn until_signed_out(&self, cookie: CookieDigest) -> CancellationToken {
+        let now = seconds();
+        let mut browsers = self.browsers();
+        browsers.retain(|_, browser| now < browser.until);
+        let signed_out = CancellationToken::new();
+        let until = now + CLOCK_SLACK + COOKIE_LIFE;
+        browsers.entry(cookie).or_insert(Browser { signed_out, until }).signed_out.clone()
     }
 
-    fn signed_out(&self) -> MutexGuard<'_, BTreeMap<[u8; 32], u64>> {
-        self.signed_out.lock().unwrap_or_else(PoisonError::into_inner)
+    fn browsers(&self) -> MutexGuard<'_, BTreeMap<CookieDigest, Browser>> {
+        self.browsers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// HMAC-SHA-256 of what a cookie says of itself, keyed by the token, in hexadecimal.
@@ -174,7 +192,7 @@ impl Access {
     }
 }
 
-fn digest(text: &str) -> [u8; 32] {
+fn digest(text: &str) -> CookieDigest {
     Sha256::digest(text).into()
 }
 
@@ -262,15 +280,15 @@ mod tests {
     #[test]
     fn cookie_survives_restart_and_holds_no_token() {
         let cookie = locked("abcdef").new_cookie().unwrap();
-        assert!(locked("abcdef").knows_cookie(&cookie) && !cookie.contains("abcdef"));
+        assert!(locked("abcdef").knows_cookie(&cookie).is_some() && !cookie.contains("abcdef"));
         assert_ne!(locked("abcdef").new_cookie().unwrap(), cookie);
         let (name, proof) = cookie.rsplit_once('.').unwrap();
         let forged =
             [format!("x{name}.{proof}"), format!("{name}.{}", "0".repeat(64)), name.to_owned(), ".".to_owned()];
         for wrong in forged.iter().map(String::as_str).chain(["", "abcdef", "abcdef.abcdef"]) {
-            assert!(!locked("abcdef").knows_cookie(wrong), "{wrong}");
+            assert_eq!(locked("abcdef").knows_cookie(wrong), None, "{wrong}");
         }
-        assert!(!locked("other").knows_cookie(&cookie));
+        assert_eq!(locked("other").knows_cookie(&cookie), None);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::app::App;
 use crate::api::error::ApiError;
+use crate::api::security::access::CookieDigest;
 use crate::engine::{Engine, Tenant, TenantId};
 
 /// Proves that a request comes from the page: only the page was given this secret.
@@ -19,19 +20,34 @@ pub const SECRET_HEADER: HeaderName = HeaderName::from_static("x-miniclaw-secret
 #[derive(Clone, Debug, PartialEq)]
 pub struct Identity {
     pub tenant: TenantId,
+    /// Of a browser that has signed in; `None` for a token, and where no credential is needed.
+    pub cookie: Option<CookieDigest>,
 }
 
 pub struct Caller {
     /// The sessions of the caller's tenant.
     pub engine: Arc<Engine>,
     /// Ends streams when the server stops.
-    pub stopping: CancellationToken,
+    stopping: CancellationToken,
+    /// Ends streams when the caller signs out.
+    signed_out: Option<CancellationToken>,
     is_page: bool,
 }
 
 impl Caller {
     pub fn tenant(&self) -> &Arc<Tenant> {
         self.engine.tenant()
+    }
+
+    /// Done when nothing more may be sent to the caller: the server stops, or the browser has signed out.
+    pub fn until_over(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (stopping, signed_out) = (self.stopping.clone(), self.signed_out.clone().unwrap_or_default());
+        async move {
+            tokio::select! {
+                () = stopping.cancelled() => {}
+                () = signed_out.cancelled() => {}
+            }
+        }
     }
 
     /// Decisions of a person (approvals, trust, keys) count only from the page, which no command of the agent can read.
@@ -53,7 +69,9 @@ impl FromRequestParts<App> for Caller {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         let identity = parts.extensions.get::<Identity>().ok_or_else(ApiError::signed_out)?;
         let engine = app.tenants.open(&identity.tenant).await?;
-        Ok(Self { engine, stopping: app.stopping.clone(), is_page: has_secret(app, &parts.headers) })
+        let signed_out = identity.cookie.map(|cookie| app.access.until_signed_out(cookie));
+        let is_page = has_secret(app, &parts.headers);
+        Ok(Self { engine, stopping: app.stopping.clone(), signed_out, is_page })
     }
 }
 

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::api::app::App;
 use crate::api::error::{ApiError, worded};
-use crate::api::security::access::Credentials;
+use crate::api::security::access::{CookieDigest, Credentials};
 use crate::api::security::caller::Identity;
 use crate::engine::TenantId;
 
@@ -60,29 +60,30 @@ fn check(app: &App, request: &Request) -> Result<Option<Identity>, ApiError> {
         return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", message));
     }
     if !app.access.needs_token() {
-        return Ok(Some(owner()));
+        return Ok(Some(owner(None)));
     }
     if is_public(request) { Ok(None) } else { authorised(app, request).map(Some) }
 }
 
 /// Whoever may come in is the one person of this server.
-fn owner() -> Identity {
-    Identity { tenant: TenantId::owner() }
+fn owner(cookie: Option<CookieDigest>) -> Identity {
+    Identity { tenant: TenantId::owner(), cookie }
 }
 
 /// A bearer token, which then alone decides, or the cookie of a browser that has signed in.
 fn authorised(app: &App, request: &Request) -> Result<Identity, ApiError> {
     let headers = request.headers();
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
-    let right = match (given.next(), given.next()) {
-        (None, _) => has_cookie(app, headers),
+    let identity = match (given.next(), given.next()) {
+        (None, _) => known_cookie(app, headers).map(|cookie| owner(Some(cookie))),
         (Some(value), None) => {
             let token = value.to_str().ok().and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
-            app.access.accepts(Credentials::Token(token), source(request)).map_err(ApiError::too_many_tries)?
+            let right = app.access.accepts(Credentials::Token(token), source(request));
+            right.map_err(ApiError::too_many_tries)?.then(|| owner(None))
         }
-        (Some(_), Some(_)) => false,
+        (Some(_), Some(_)) => None,
     };
-    if right { Ok(owner()) } else { Err(ApiError::signed_out()) }
+    identity.ok_or_else(ApiError::signed_out)
 }
 
 /// Where the connection comes from. What a request says about that (X-Forwarded-For) is anyone's word.
@@ -144,16 +145,17 @@ fn is_public(request: &Request) -> bool {
 
 /// Whether the page that asks may use the API.
 pub(in crate::api) fn may_use(app: &App, headers: &HeaderMap) -> bool {
-    !app.access.needs_token() || has_cookie(app, headers)
+    !app.access.needs_token() || known_cookie(app, headers).is_some()
 }
 
-fn has_cookie(app: &App, headers: &HeaderMap) -> bool {
+/// The cookie of a browser that has signed in.
+fn known_cookie(app: &App, headers: &HeaderMap) -> Option<CookieDigest> {
     let mut ours = cookies(app, headers).peekable();
     if ours.peek().is_none() {
         // As long as for a wrong one.
         return app.access.knows_cookie("");
     }
-    ours.any(|value| app.access.knows_cookie(value))
+    ours.find_map(|value| app.access.knows_cookie(value))
 }
 
 /// The values of this server's cookie that a request carries, right or wrong.

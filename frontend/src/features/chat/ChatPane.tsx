@@ -26,7 +26,7 @@ import { useT } from '@/lib/i18n'
 import { draftFiles, setDraftFiles } from '@/stores/attachments'
 import { useNewChoice } from '@/stores/choice'
 import { NEW, setDraft, useDraft } from '@/stores/drafts'
-import { isQueued, useLive } from '@/stores/live'
+import { isQueued, useConnection, useLive } from '@/stores/live'
 import { useUi } from '@/stores/ui'
 import { shownThread } from '@/thread/loaded'
 import { Chat } from './Chat'
@@ -57,7 +57,7 @@ export function ChatPane({ sessionId, message, input, width, onLeft, onRight }: 
   const editing = useUi(ui => ui.editing)
   const loaded = useLive(s => (sessionId ? s.threads[sessionId] : undefined))
   const outbox = useLive(s => (sessionId ? s.outbox[sessionId] : undefined)) ?? NOTHING
-  const connection = useLive(s => s.connection)
+  const connection = useConnection()
   const status = useStatus().data
   const session = useSessions().data?.find(s => s.id === sessionId)
   const asked = useApprovals().data?.some(approval => approval.session_id === sessionId)

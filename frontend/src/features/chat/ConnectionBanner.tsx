@@ -5,7 +5,7 @@ import { Banner } from '@/components/ui/Banner'
 import { Button } from '@/components/ui/Button'
 import { useT } from '@/lib/i18n'
 import { announce } from '@/stores/announcer'
-import { type Connection, useLive } from '@/stores/live'
+import { type ShownConnection, useLive } from '@/stores/live'
 
 /** A break that heals by itself within this time is nobody's business. */
 const PATIENCE = 1000
@@ -21,7 +21,7 @@ function useSecondsUntil(at: number | null): number {
   return at === null ? 0 : Math.max(0, Math.ceil((at - Date.now()) / 1000))
 }
 
-export function ConnectionBanner({ connection }: { connection: Connection }) {
+export function ConnectionBanner({ connection }: { connection: ShownConnection }) {
   const t = useT()
   const [shown, setShown] = useState(false)
   const retryAt = useLive(s => s.retryAt)

@@ -12,7 +12,7 @@ import { Pane } from '@/components/ui/Pane'
 import { nextLang, useT } from '@/lib/i18n'
 import { MOD } from '@/lib/platform'
 import { useAsked } from '@/lib/useAsked'
-import { useLive } from '@/stores/live'
+import { useConnection } from '@/stores/live'
 import { showXray, useUi } from '@/stores/ui'
 import { SearchBox } from './SearchBox'
 import { SessionList } from './SessionList'
@@ -47,7 +47,7 @@ export default function Sidebar({ sessionId, onNew }: Props) {
   const tokens = useTokens(sessionId).data ?? null
   const approvals = useApprovals().data
   const waiting = useMemo(() => new Set(approvals?.map(approval => approval.session_id)), [approvals])
-  const connection = useLive(s => s.connection)
+  const connection = useConnection()
   const onDelete = async (id: string, title: string) => {
     if ((await remove(id, title)) && id === sessionId) navigate('/')
   }

@@ -7,19 +7,20 @@ import { Switch } from '@/components/ui/Switch'
 import { ModelLine } from '@/features/model/ModelLine'
 import { cn } from '@/lib/cn'
 import { type Key, useT } from '@/lib/i18n'
-import type { Connection } from '@/stores/live'
+import type { ShownConnection } from '@/stores/live'
 import { ContextMeter } from './ContextMeter'
 
-const LINK: Record<Connection, { word: Key; dot: string }> = {
+const LINK: Record<ShownConnection, { word: Key; dot: string }> = {
   open: { word: 'connected', dot: 'bg-ok' },
   connecting: { word: 'connecting', dot: 'bg-warn' },
   lost: { word: 'disconnected', dot: 'bg-bad' },
+  signedOut: { word: 'signedOut', dot: 'bg-warn' },
 }
 
 interface Props {
   status: Status | undefined
   tokens: TokenCount | null
-  connection: Connection
+  connection: ShownConnection
   /** Null where there is no session whose messages could be shown. */
   raw: { shown: boolean; toggle: () => void } | null
   onRag: (on: boolean) => void

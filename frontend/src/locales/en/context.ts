@@ -18,6 +18,7 @@ export const context = {
   connected: 'Connected',
   connecting: 'Connecting…',
   disconnected: 'Disconnected',
+  signedOut: 'Signed out',
   reconnecting: 'Disconnected – reconnecting…',
   reconnectingIn: 'Disconnected – reconnecting in {n} s',
   newVersion: 'miniclaw was updated.',

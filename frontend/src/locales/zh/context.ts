@@ -19,6 +19,7 @@ export const context: Record<keyof typeof en, string> = {
   connected: '已连接',
   connecting: '正在连接…',
   disconnected: '已断开',
+  signedOut: '已退出登录',
   reconnecting: '连接已断开，正在重连…',
   reconnectingIn: '连接已断开，{n} 秒后重连',
   newVersion: 'miniclaw 已更新。',
