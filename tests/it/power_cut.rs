@@ -56,7 +56,18 @@ impl Disk {
         // What watched over the server's commands ends a moment after the server.
         eventually("nobody uses the disk any more", async || run("umount", &[&self.on.to_string_lossy()]).is_ok())
             .await;
+        // A command that was being started had a copy of the mount: until it is gone, the disk would be mounted as it was,
+        // without power.
+        eventually("the disk is free", async || !self.is_attached()).await;
         self.mount().expect("it can be mounted again");
+    }
+
+    /// Whether a loop device reads the image.
+    fn is_attached(&self) -> bool {
+        let devices = std::fs::read_dir("/sys/block").expect("the block devices");
+        let images =
+            devices.filter_map(|device| std::fs::read_to_string(device.ok()?.path().join("loop/backing_file")).ok());
+        images.into_iter().any(|image| Path::new(image.trim_end()) == self.image.path())
     }
 }
 

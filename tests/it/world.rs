@@ -141,7 +141,13 @@ impl World {
             follow(child.stderr.take().expect("a pipe"), self.log.clone(), None),
         ];
         let line = tokio::time::timeout(PATIENCE, line).await.expect("the server starts in time");
-        let line = line.unwrap_or_else(|_| panic!("the server did not start: {}", self.log()));
+        let line = match line {
+            Ok(line) => line,
+            Err(_) => {
+                readers.into_iter().for_each(|reader| drop(reader.join()));
+                panic!("the server did not start, {:?}: {}", child.wait(), self.log());
+            }
+        };
         let address = line.trim().strip_prefix("listening on http://").expect("the first line names the address");
         let mut address: SocketAddr = address.parse().expect("an address");
         if address.ip().is_unspecified() {
