@@ -1,8 +1,6 @@
 //! Documents of a library: read by another process, one by one, and never twice where they cannot be read.
 
 use std::collections::BTreeMap;
-use std::sync::PoisonError;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -17,7 +15,7 @@ use crate::retrieval::index::{IndexUpdate, fingerprint};
 use crate::store::{Home, StoreError};
 
 /// How long a question waits for new documents. After that it is answered from what there is, and reading goes on.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 /// How much may be read again after a crash.
 const COMMIT: Duration = Duration::from_secs(1);
 
@@ -130,24 +128,5 @@ impl Library {
 
     fn refused_name(&self) -> String {
         format!("{}-unreadable.json", self.folder())
-    }
-
-    /// Waits until all is read, but no longer than a person would.
-    pub(super) fn wait_for_building(&self) {
-        let until = Instant::now() + PATIENCE;
-        let mut guard = self.lock(&self.built.0);
-        while self.building.load(Ordering::Acquire) {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return;
-            }
-            guard = self.built.1.wait_timeout(guard, left).unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
-
-    pub(super) fn end_building(&self) {
-        let _told_in_order = self.lock(&self.built.0);
-        self.building.store(false, Ordering::Release);
-        self.built.1.notify_all();
     }
 }

@@ -1,8 +1,8 @@
 //! Keeping the index in step with the folder.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
+use super::background::Task;
 use super::{IndexState, IndexStorage, Library, LibraryError, Progress, TESTS, View, documents};
 use crate::heap;
 use crate::retrieval::chunk_index::IndexError;
@@ -23,13 +23,13 @@ impl Library {
     /// # Errors
     /// When the folder cannot be listed or the index not be written.
     pub fn follow(self: &Arc<Self>) -> Result<(), LibraryError> {
-        if self.building.load(Ordering::Acquire) {
+        if self.background.is_running(Task::BuildIndex) {
             return Ok(());
         }
         let mut seen = self.lock(&self.seen);
         let changed = self.home.look(self.root(), &mut seen.look);
         seen.indexed &= matches!(changed, Ok(false));
-        self.left_out.store(seen.look.left_out(), Ordering::Relaxed);
+        self.background.state().left_out = seen.look.left_out();
         changed?;
         if seen.indexed {
             return Ok(());
@@ -68,7 +68,7 @@ impl Library {
         } else {
             drop(seen);
             self.build_beside(IndexUpdate::default(), documents);
-            self.wait_for_building();
+            self.background.wait(Task::BuildIndex, documents::PATIENCE);
         }
         Ok(())
     }
@@ -132,24 +132,17 @@ impl Library {
     }
 
     fn build_beside(self: &Arc<Self>, text: IndexUpdate, documents: Vec<Listed>) {
-        if self.building.swap(true, Ordering::AcqRel) {
-            return;
-        }
         let total = (text.read.len() + documents.len()) as u32;
         self.report(Progress { state: IndexState::Building, done: 0, total });
-        let library = self.clone();
-        let building = std::thread::Builder::new().name(format!("index {}", self.folder())).spawn(move || {
+        self.beside(Task::BuildIndex, move |library, running| {
             if let Err(error) = library.build(text, &documents) {
                 tracing::warn!(folder = library.folder(), %error, "building the index stopped");
             }
             heap::give_back();
-            library.end_building();
+            drop(running);
             library.report(Progress { state: IndexState::Ready, ..Progress::default() });
             library.embed_if_used();
         });
-        if building.is_err() {
-            self.end_building();
-        }
     }
 
     /// Text first: it is quick, and documents may be anything but.
@@ -197,7 +190,7 @@ impl Library {
         let view = View { snapshot, store, rows };
         let embedded = view.embedded();
         *self.view.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::new(view);
-        if !self.building.load(Ordering::Acquire) && !self.embedding.load(Ordering::Acquire) {
+        if !self.background.is_running(Task::BuildIndex) && !self.background.is_running(Task::MakeVectors) {
             self.report(Progress { state: IndexState::Ready, done: embedded.done, total: embedded.total });
         }
     }

@@ -1,11 +1,11 @@
 //! The vectors of a library: made beside, kept in a cache by what they were made of.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use crate::retrieval::Address;
 
+use super::background::{Failure, Task};
 use super::{IndexState, Library, Progress};
 use crate::domain::knowledge::{ModelName, WeightReason};
 use crate::domain::{EmbedError, Embedder, EmbeddingInput};
@@ -20,8 +20,6 @@ const BATCH: usize = 16;
 pub(super) const SHOWN_EVERY: Duration = Duration::from_millis(300);
 /// How long a question waits for the model to be loaded.
 const SOON: Duration = Duration::from_millis(700);
-/// After a failure the model is not asked again for so long.
-pub(super) const PAUSE: Duration = Duration::from_secs(30);
 /// With fewer of the chunks embedded, the vector retriever does not answer yet.
 const ENOUGH: f64 = 0.9;
 /// Vectors of texts that are gone are dropped when they are more than these and more than those that are wanted.
@@ -95,34 +93,25 @@ impl Library {
             EmbedError::Missing(_) => WeightReason::NoModel,
             _ => WeightReason::EmbeddingFailed,
         };
-        let started = Instant::now();
-        loop {
-            if let Some(store) = self.view().store.clone() {
-                return Ok(store);
-            }
-            if let Some((when, error)) = self.lock(&self.no_store).as_ref()
-                && when.elapsed() < PAUSE
-            {
-                return Err(reason(error));
-            }
-            if !self.loading.swap(true, Ordering::AcqRel) {
-                let library = self.clone();
-                let loader = std::thread::Builder::new().name(format!("load {}", self.folder()));
-                let spawned = loader.spawn(move || {
-                    let _ = library.store();
-                    heap::give_back();
-                    library.loading.store(false, Ordering::Release);
-                });
-                if spawned.is_err() {
-                    self.loading.store(false, Ordering::Release);
-                    return Err(WeightReason::EmbeddingFailed);
-                }
-            }
-            if started.elapsed() > SOON {
-                return Err(WeightReason::Embedding);
-            }
-            std::thread::park_timeout(Duration::from_millis(2));
+        if let Some(store) = self.view().store.clone() {
+            return Ok(store);
         }
+        if let Some(error) = self.background.recent_failure() {
+            return Err(reason(&error));
+        }
+        let begun = self.beside(Task::LoadModel, |library, running| {
+            let _ = library.store();
+            heap::give_back();
+            drop(running);
+        });
+        if !begun {
+            return Err(WeightReason::EmbeddingFailed);
+        }
+        if !self.background.wait(Task::LoadModel, SOON) {
+            return Err(WeightReason::Embedding);
+        }
+        let failed = || self.background.recent_failure().map_or(WeightReason::EmbeddingFailed, |error| reason(&error));
+        self.view().store.clone().ok_or_else(failed)
     }
 
     /// The model and its vectors, opened the first time.
@@ -131,13 +120,11 @@ impl Library {
         if let Some(store) = opened.as_ref() {
             return Ok(store.clone());
         }
-        if let Some((when, error)) = self.lock(&self.no_store).as_ref()
-            && when.elapsed() < PAUSE
-        {
-            return Err(error.clone());
+        if let Some(error) = self.background.recent_failure() {
+            return Err(error);
         }
         let store = self.open_store().map_err(|error| self.failed(error))?;
-        *self.lock(&self.no_store) = None;
+        self.background.state().no_model = None;
         *opened = Some(store.clone());
         let snapshot = self.view().snapshot.clone();
         self.show(snapshot, Some(store.clone()));
@@ -162,7 +149,7 @@ impl Library {
         if !matches!(error, EmbedError::Missing(_)) {
             tracing::warn!(folder = self.folder(), %error, "search goes on without vectors");
         }
-        *self.lock(&self.no_store) = Some((Instant::now(), error.clone()));
+        self.background.state().no_model = Some(Failure::now(error.clone()));
         error
     }
 
@@ -177,28 +164,20 @@ impl Library {
     pub(super) fn embed_missing(self: &Arc<Self>) {
         let view = self.view();
         let (embedded, is_there) = (view.embedded(), view.store.is_some());
-        let wanted = is_there && embedded.done < embedded.total && !self.pausing();
-        if !(wanted || self.lacks_pieces()) || self.embedding.swap(true, Ordering::AcqRel) {
+        let wanted = is_there && embedded.done < embedded.total && self.background.recent_failure().is_none();
+        if !(wanted || self.lacks_pieces()) {
             return;
         }
-        let library = self.clone();
-        let started = std::thread::Builder::new().name(format!("embed {}", self.folder())).spawn(move || {
+        self.beside(Task::MakeVectors, move |library, running| {
             if let Some(store) = library.view().store.clone().filter(|_| wanted) {
                 library.embed(&store);
             }
             library.make_pieces();
             heap::give_back();
-            library.embedding.store(false, Ordering::Release);
+            drop(running);
             let view = library.view();
             library.show(view.snapshot.clone(), view.store.clone());
         });
-        if started.is_err() {
-            self.embedding.store(false, Ordering::Release);
-        }
-    }
-
-    fn pausing(&self) -> bool {
-        self.lock(&self.no_store).as_ref().is_some_and(|(when, _)| when.elapsed() < PAUSE)
     }
 
     /// Until nothing is missing, also of what changes meanwhile.

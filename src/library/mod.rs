@@ -3,6 +3,7 @@
 //! Everything here blocks and is called where blocking is allowed. What takes long (many new files, many new vectors) is
 //! done by a thread beside; searches answer from what there is until then, and say so.
 
+mod background;
 mod documents;
 pub mod exam;
 mod follow;
@@ -11,9 +12,8 @@ mod pieces;
 #[cfg(test)]
 mod tests;
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, RwLock};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use crate::retrieval::Address;
 
@@ -28,6 +28,7 @@ use crate::retrieval::{
 };
 use crate::store::{FolderScan, Home, StoreError};
 
+use background::{Background, Task};
 use documents::Refused;
 use meaning::Store;
 use pieces::Pieces;
@@ -108,19 +109,11 @@ pub struct Library {
     index: Mutex<Option<FolderIndex>>,
     view: RwLock<Arc<View>>,
     store: Mutex<Option<Arc<Store>>>,
-    /// When and why there was no embedding model the last time.
-    no_store: Mutex<Option<(Instant, EmbedError)>>,
     pieces: Mutex<Pieces>,
-    building: AtomicBool,
     /// What is found unreadable, by fingerprint.
     refused: OnceLock<Refused>,
-    /// Told when building ends.
-    built: (Mutex<()>, Condvar),
-    loading: AtomicBool,
-    embedding: AtomicBool,
-    progress: Mutex<Progress>,
-    /// At the last look.
-    left_out: AtomicUsize,
+    /// While this is locked, nothing else is.
+    background: Background,
     tell: OnceLock<Box<dyn Fn(Progress) + Send + Sync>>,
 }
 
@@ -192,15 +185,9 @@ impl Library {
             index: Mutex::default(),
             view: RwLock::default(),
             store: Mutex::default(),
-            no_store: Mutex::default(),
             pieces: Mutex::default(),
-            building: AtomicBool::new(false),
             refused: OnceLock::new(),
-            built: Default::default(),
-            loading: AtomicBool::new(false),
-            embedding: AtomicBool::new(false),
-            progress: Mutex::default(),
-            left_out: AtomicUsize::new(0),
+            background: Background::default(),
             tell: OnceLock::new(),
         }
     }
@@ -346,21 +333,23 @@ impl Library {
 
     pub fn overview(&self) -> Overview {
         let view = self.view();
-        let no_model = self.lock(&self.no_store).as_ref().map(|(_, error)| error.clone());
+        let files = self.lock(&self.index).as_ref().map(|index| index.files().cloned().collect()).unwrap_or_default();
+        let bytes_on_disk = self.home.caches().size(self.folder());
+        let state = self.background.state();
         Overview {
-            files: self.lock(&self.index).as_ref().map(|index| index.files().cloned().collect()).unwrap_or_default(),
-            left_out: self.left_out(),
+            files,
+            left_out: state.left_out,
             embedded: view.embedded(),
-            progress: *self.lock(&self.progress),
+            progress: state.progress,
             model: view.store.as_ref().map(|store| store.model.clone()),
-            no_model,
-            bytes_on_disk: self.home.caches().size(self.folder()),
+            no_model: state.no_model.as_ref().map(|failure| failure.error.clone()),
+            bytes_on_disk,
         }
     }
 
     /// How many files are not indexed because there are too many, at the last look.
     pub fn left_out(&self) -> usize {
-        self.left_out.load(Ordering::Relaxed)
+        self.background.state().left_out
     }
 
     /// Waits until everything is indexed and embedded; for programs that measure.
@@ -369,13 +358,9 @@ impl Library {
     /// As [`Library::search`].
     pub fn settle(self: &Arc<Self>) -> Result<(), LibraryError> {
         self.follow()?;
-        while self.building.load(Ordering::Acquire) {
-            std::thread::park_timeout(std::time::Duration::from_millis(5));
-        }
+        self.background.wait(Task::BuildIndex, Duration::MAX);
         self.prepare();
-        while self.embedding.load(Ordering::Acquire) {
-            std::thread::park_timeout(std::time::Duration::from_millis(5));
-        }
+        self.background.wait(Task::MakeVectors, Duration::MAX);
         Ok(())
     }
 
@@ -386,14 +371,5 @@ impl Library {
     /// A panic in between leaves a cache that the next look at the folder brings in step again.
     fn lock<'a, T>(&self, mutex: &'a Mutex<T>) -> std::sync::MutexGuard<'a, T> {
         mutex.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn report(&self, progress: Progress) {
-        let before = std::mem::replace(&mut *self.lock(&self.progress), progress);
-        if before != progress
-            && let Some(tell) = self.tell.get()
-        {
-            tell(progress);
-        }
     }
 }

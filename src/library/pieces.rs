@@ -3,7 +3,8 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 
-use super::meaning::{GARBAGE, PAUSE, SHOWN_EVERY};
+use super::background::Failure;
+use super::meaning::{GARBAGE, SHOWN_EVERY};
 use super::{IndexState, Library, Progress};
 use crate::domain::{EmbedError, EmbeddingInput, TokenEmbedder, TokenVector};
 use crate::retrieval::{Snapshot, Tokens, late};
@@ -17,8 +18,8 @@ pub struct PieceStore {
 #[derive(Default)]
 pub(super) struct Pieces {
     store: Option<Arc<PieceStore>>,
-    /// When there was none the last time.
-    failed: Option<Instant>,
+    /// Why there was none the last time.
+    failed: Option<Failure>,
 }
 
 impl PieceStore {
@@ -37,7 +38,7 @@ impl Library {
         match store.embedder.tokens(EmbeddingInput::Query, query) {
             Ok(pieces) => Some((pieces, store)),
             Err(error) => {
-                self.no_pieces(&error);
+                self.no_pieces(error);
                 None
             }
         }
@@ -46,14 +47,14 @@ impl Library {
     /// The model and its vectors, opened the first time.
     pub(super) fn piece_store(&self) -> Option<Arc<PieceStore>> {
         let mut pieces = self.lock(&self.pieces);
-        if pieces.store.is_some() || pieces.failed.is_some_and(|when| when.elapsed() < PAUSE) {
+        if pieces.store.is_some() || pieces.failed.as_ref().is_some_and(Failure::is_recent) {
             return pieces.store.clone();
         }
         match self.open_pieces() {
             Ok(store) => pieces.store = store,
             Err(error) => {
                 drop(pieces);
-                self.no_pieces(&error);
+                self.no_pieces(error);
                 return None;
             }
         }
@@ -71,9 +72,9 @@ impl Library {
         format!("{}-{}.tokens", self.folder(), embedder.id())
     }
 
-    fn no_pieces(&self, error: &EmbedError) {
+    fn no_pieces(&self, error: EmbedError) {
         tracing::warn!(folder = self.folder(), %error, "search goes on without late interaction");
-        self.lock(&self.pieces).failed = Some(Instant::now());
+        self.lock(&self.pieces).failed = Some(Failure::now(error));
     }
 
     pub(super) fn uses_pieces(&self) -> bool {
@@ -83,7 +84,7 @@ impl Library {
     /// Whether some are missing and can be made.
     pub(super) fn lacks_pieces(&self) -> bool {
         let pieces = self.lock(&self.pieces);
-        let pausing = pieces.failed.is_some_and(|when| when.elapsed() < PAUSE);
+        let pausing = pieces.failed.as_ref().is_some_and(Failure::is_recent);
         let Some(store) = pieces.store.clone().filter(|_| !pausing) else { return false };
         drop(pieces);
         self.view().snapshot.as_ref().is_some_and(|snapshot| store.lacks(snapshot))
@@ -103,7 +104,7 @@ impl Library {
             };
             let filled = late::fill(&store.tokens, &*store.embedder, &snapshot, &mut told);
             if let Err(error) = filled.and_then(|()| self.drop_old_pieces(&store, &snapshot)) {
-                self.no_pieces(&error);
+                self.no_pieces(error);
             }
         }
     }
