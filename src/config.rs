@@ -12,7 +12,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 use url::Url;
 
-use crate::agent::Limits;
+use crate::agent::RunLimits;
 use crate::provider::{Endpoint, Profile, ProfileKind};
 use crate::retrieval;
 use crate::sandbox::Level;
@@ -94,7 +94,7 @@ pub struct Config {
     pub port: Option<u16>,
     /// Names besides localhost that this server answers to.
     pub host_names: Vec<String>,
-    pub limits: Limits,
+    pub limits: RunLimits,
     /// Configured models, the chosen one first, each with where it was found.
     pub endpoints: Vec<(Endpoint, String)>,
     /// A model was chosen by name (`default_model`) and is none of the configured ones: a found or the embedded one.
@@ -123,7 +123,7 @@ pub struct Config {
 /// How memory/ and knowledge/ are cut and searched.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Retrieval {
-    pub limits: retrieval::Limits,
+    pub limits: retrieval::ChunkLimits,
     pub ranking: retrieval::Ranking,
 }
 
@@ -186,12 +186,12 @@ impl Config {
             warnings.push(warning);
             EmbeddingSource::None
         });
-        let limits = Limits {
-            max_iterations: file.max_iterations.unwrap_or(Limits::default().max_iterations).max(1),
+        let limits = RunLimits {
+            max_iterations: file.max_iterations.unwrap_or(RunLimits::default().max_iterations).max(1),
             deadline: file
                 .max_minutes
-                .map_or(Limits::default().deadline, |minutes| Duration::from_secs(minutes.max(1) * 60)),
-            ..Limits::default()
+                .map_or(RunLimits::default().deadline, |minutes| Duration::from_secs(minutes.max(1) * 60)),
+            ..RunLimits::default()
         };
         Ok(Self {
             host: file.host,

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use super::recorder::Recorder;
-use super::run::{End, Run, ending};
+use super::run::{Run, TurnEnd, ending};
 use super::turn::{Exchange, ExchangeError};
 use crate::domain::{Event, Hit, StatusKind};
 use crate::provider::Client;
@@ -42,7 +42,7 @@ impl Run {
         recorder: &mut Recorder,
         context: ExchangeContext<'_>,
         client: &mut Arc<Client>,
-    ) -> Result<Exchange, End> {
+    ) -> Result<Exchange, TurnEnd> {
         let refused = match self.exchange(recorder, ModelAttempt { client, context, number: 0 }).await {
             // What was shown is the answer's beginning: nobody else goes on with it.
             Err(ExchangeError::Provider { error, shown: false }) if error.is_outage() => error,

@@ -14,5 +14,5 @@ mod turn;
 pub use calls::StopSignal;
 pub use fallback::Fallback;
 pub use recorder::{Entry, Kind, OwnerChannels, Recorder};
-pub use run::{Limits, Run, RunEnd, Tasks, UntrustedSkills, finish_calls, run};
+pub use run::{Run, RunEnd, RunLimits, Tasks, UntrustedSkills, finish_calls, run};
 pub use sent::AuthorLookup;

@@ -21,7 +21,7 @@ use crate::tools::{Policy, ToolSet};
 
 /// What ends a run that does not end by itself.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct RunLimits {
     /// Exchanges with the model.
     pub max_iterations: u32,
     /// Output tokens over all exchanges, as the provider counts them.
@@ -29,7 +29,7 @@ pub struct Limits {
     pub deadline: Duration,
 }
 
-impl Default for Limits {
+impl Default for RunLimits {
     fn default() -> Self {
         Self { max_iterations: 30, max_output_tokens: 200_000, deadline: Duration::from_secs(30 * 60) }
     }
@@ -41,7 +41,7 @@ pub struct Tasks {
     pub home: Home,
     pub tools: ToolChoice,
     pub policy: Arc<Policy>,
-    pub limits: Limits,
+    pub limits: RunLimits,
     pub stop_signal: StopSignal,
     pub untrusted: UntrustedSkills,
 }
@@ -76,7 +76,7 @@ const RETRIEVED: usize = 3;
 /// The attempt of an exchange that comes after the first one and its own repetition without a refused field.
 const SECOND: u32 = 2;
 
-pub(super) enum End {
+pub(super) enum TurnEnd {
     Outcome(Outcome),
     /// A person, or the server, wanted it to end.
     Stopped,
@@ -84,9 +84,9 @@ pub(super) enum End {
     Record(NotRecorded),
 }
 
-impl From<NotRecorded> for End {
+impl From<NotRecorded> for TurnEnd {
     fn from(error: NotRecorded) -> Self {
-        End::Record(error)
+        TurnEnd::Record(error)
     }
 }
 
@@ -115,7 +115,7 @@ pub async fn finish_calls(tasks: &Tasks, recorder: &mut Recorder) -> Result<Opti
     let calls = Calls { listed: tasks.listed().await, ..tasks.calls(&deadline, tools) };
     let mut repeats = RepeatCounter::default();
     let ended = tokio::select! {
-        ended = calls.run(&left, recorder, &mut repeats) => ended.map_err(End::from),
+        ended = calls.run(&left, recorder, &mut repeats) => ended.map_err(TurnEnd::from),
         () = deadline.over() => Err(too_long(tasks.limits)),
     };
     match ended {
@@ -124,13 +124,17 @@ pub async fn finish_calls(tasks: &Tasks, recorder: &mut Recorder) -> Result<Opti
     }
 }
 
-async fn end(recorder: &mut Recorder, ended: Result<(), End>, stop_signal: &StopSignal) -> Result<RunEnd, NotRecorded> {
+async fn end(
+    recorder: &mut Recorder,
+    ended: Result<(), TurnEnd>,
+    stop_signal: &StopSignal,
+) -> Result<RunEnd, NotRecorded> {
     let outcome = match ended {
         Ok(()) => Outcome::Done,
-        Err(End::Outcome(outcome)) => outcome,
-        Err(End::Stopped) => stop_signal.outcome(),
-        Err(End::Suspended) => return recorder.flush().await.map(|()| RunEnd::Suspended),
-        Err(End::Record(error)) => return Err(error),
+        Err(TurnEnd::Outcome(outcome)) => outcome,
+        Err(TurnEnd::Stopped) => stop_signal.outcome(),
+        Err(TurnEnd::Suspended) => return recorder.flush().await.map(|()| RunEnd::Suspended),
+        Err(TurnEnd::Record(error)) => return Err(error),
     };
     recorder.flush().await?;
     // Calls that a timeout cut off still get their result.
@@ -142,23 +146,25 @@ async fn end(recorder: &mut Recorder, ended: Result<(), End>, stop_signal: &Stop
     Ok(RunEnd::Outcome(outcome))
 }
 
-fn too_long(limits: Limits) -> End {
-    End::Outcome(Outcome::Limit { detail: format!("it took longer than {} minutes", limits.deadline.as_secs() / 60) })
+fn too_long(limits: RunLimits) -> TurnEnd {
+    TurnEnd::Outcome(Outcome::Limit {
+        detail: format!("it took longer than {} minutes", limits.deadline.as_secs() / 60),
+    })
 }
 
-impl From<Stop> for End {
+impl From<Stop> for TurnEnd {
     fn from(stop: Stop) -> Self {
         match stop {
-            Stop::Cancelled => End::Stopped,
-            Stop::Limit(detail) => End::Outcome(Outcome::Limit { detail }),
-            Stop::Failed(error) => End::Outcome(Outcome::Error {
+            Stop::Cancelled => TurnEnd::Stopped,
+            Stop::Limit(detail) => TurnEnd::Outcome(Outcome::Limit { detail }),
+            Stop::Failed(error) => TurnEnd::Outcome(Outcome::Error {
                 error,
                 code: "tool_failed".to_owned(),
                 retryable: true,
                 about: ErrorFields::new(),
             }),
-            Stop::Suspended => End::Suspended,
-            Stop::Record(error) => End::Record(error),
+            Stop::Suspended => TurnEnd::Suspended,
+            Stop::Record(error) => TurnEnd::Record(error),
         }
     }
 }
@@ -184,7 +190,7 @@ impl Tasks {
 }
 
 impl Run {
-    async fn dialogues(&self, recorder: &mut Recorder, deadline: &Deadline, first: u32) -> Result<(), End> {
+    async fn dialogues(&self, recorder: &mut Recorder, deadline: &Deadline, first: u32) -> Result<(), TurnEnd> {
         let hits = self.retrieve(recorder).await?;
         let mut repeats = RepeatCounter::default();
         let mut output_tokens = 0;
@@ -207,8 +213,8 @@ impl Run {
             if answer.calls.is_empty() {
                 return match answer.finish {
                     Finish::Stop | Finish::ToolCalls => Ok(()),
-                    Finish::Length => Err(End::Outcome(Outcome::Length)),
-                    Finish::Refusal => Err(End::Outcome(Outcome::Refusal)),
+                    Finish::Length => Err(TurnEnd::Outcome(Outcome::Length)),
+                    Finish::Refusal => Err(TurnEnd::Outcome(Outcome::Refusal)),
                 };
             }
             // Looked at twice: what was listed in between is in the request, and so is what was removed since.
@@ -218,15 +224,15 @@ impl Run {
             calls.run(&wanted, recorder, &mut repeats).await?;
             if output_tokens > limits.max_output_tokens {
                 let detail = format!("it wrote more than {} tokens", limits.max_output_tokens);
-                return Err(End::Outcome(Outcome::Limit { detail }));
+                return Err(TurnEnd::Outcome(Outcome::Limit { detail }));
             }
         }
         let detail = format!("it took {} rounds with the model (max_iterations)", limits.max_iterations);
-        Err(End::Outcome(Outcome::Limit { detail }))
+        Err(TurnEnd::Outcome(Outcome::Limit { detail }))
     }
 
     /// In RAG mode: what memory says about the question. `None` when the mode is off.
-    async fn retrieve(&self, recorder: &mut Recorder) -> Result<Option<Vec<Hit>>, End> {
+    async fn retrieve(&self, recorder: &mut Recorder) -> Result<Option<Vec<Hit>>, TurnEnd> {
         if !self.tasks.home.settings().rag_mode {
             return Ok(None);
         }
@@ -346,16 +352,16 @@ impl Run {
     }
 }
 
-pub(super) fn ending(reason: ExchangeError) -> End {
+pub(super) fn ending(reason: ExchangeError) -> TurnEnd {
     match reason {
-        ExchangeError::Cancelled => End::Stopped,
-        ExchangeError::Provider { error, .. } => End::Outcome(Outcome::Error {
+        ExchangeError::Cancelled => TurnEnd::Stopped,
+        ExchangeError::Provider { error, .. } => TurnEnd::Outcome(Outcome::Error {
             error: error.to_string(),
             code: error.code().to_owned(),
             retryable: error.retryable(),
             about: error.about(),
         }),
-        ExchangeError::Prompt { file, cause } => End::Outcome(Outcome::Error {
+        ExchangeError::Prompt { file, cause } => TurnEnd::Outcome(Outcome::Error {
             error: format!(
                 "{file} is part of every request and cannot be read: {cause}. Nothing was sent to the model. Make the file \
                  readable, or remove it, then try again."
@@ -365,8 +371,8 @@ pub(super) fn ending(reason: ExchangeError) -> End {
             about: ErrorFields::from([("file".to_owned(), file), ("cause".to_owned(), cause)]),
         }),
         ExchangeError::TooLong => {
-            End::Outcome(Outcome::Limit { detail: "the model kept repeating itself or would not stop".to_owned() })
+            TurnEnd::Outcome(Outcome::Limit { detail: "the model kept repeating itself or would not stop".to_owned() })
         }
-        ExchangeError::Record(error) => End::Record(error),
+        ExchangeError::Record(error) => TurnEnd::Record(error),
     }
 }

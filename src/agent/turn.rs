@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::recorder::{NotRecorded, Recorder};
 use crate::domain::{Event, InputProgress, StatusKind, Usage, WorkId};
-use crate::provider::{CallRequest, Chunk, Client, Finish, ModelRequest, ProviderError};
+use crate::provider::{CallRequest, Client, Finish, ModelRequest, ProviderError, StreamChunk};
 
 /// What an exchange came to.
 pub struct Exchange {
@@ -70,25 +70,25 @@ pub async fn exchange(
         match chunk {
             None => break,
             Some(Err(error)) => return Err(ExchangeError::Provider { error, shown }),
-            Some(Ok(Chunk::Status { status, message, progress, retry_in_ms })) => {
+            Some(Ok(StreamChunk::Status { status, message, progress, retry_in_ms })) => {
                 if statuses.is_worth_telling(status) {
                     recorder.send_status(status, message, progress, retry_in_ms).await?;
                 }
             }
-            Some(Ok(Chunk::Thinking(text))) => {
+            Some(Ok(StreamChunk::Thinking(text))) => {
                 shown = true;
                 guard.check(&text)?;
                 recorder.think(text).await?;
             }
-            Some(Ok(Chunk::Text(text))) => {
+            Some(Ok(StreamChunk::Text(text))) => {
                 shown = true;
                 guard.check(&text)?;
                 recorder.say(text).await?;
             }
-            Some(Ok(Chunk::ToolCallStart { index, id, name })) => {
+            Some(Ok(StreamChunk::ToolCallStart { index, id, name })) => {
                 calls.insert(index, CallRequest { id, name, arguments: String::new() });
             }
-            Some(Ok(Chunk::ToolCallArguments { index, delta })) => {
+            Some(Ok(StreamChunk::ToolCallArguments { index, delta })) => {
                 guard.count(&delta)?;
                 if let Some(call) = calls.get_mut(&index) {
                     let before = call.arguments.len() / INPUT_STEP;
@@ -99,8 +99,8 @@ pub async fn exchange(
                     }
                 }
             }
-            Some(Ok(Chunk::Usage(told))) => usage = told,
-            Some(Ok(Chunk::Finish(told))) => finish = told,
+            Some(Ok(StreamChunk::Usage(told))) => usage = told,
+            Some(Ok(StreamChunk::Finish(told))) => finish = told,
         }
     }
     Ok(Exchange { calls: calls.into_values().collect(), finish, usage })

@@ -17,10 +17,10 @@ use crate::config::Retrieval;
 use crate::domain::{Embedder, EmbeddingInput, FileStamp, Hit, RelPath, TokenEmbedder};
 use crate::retrieval::analyse::Analyser;
 use crate::retrieval::search::MOST;
-use crate::retrieval::vectors::Question;
+use crate::retrieval::vectors::QueryVector;
 use crate::retrieval::windows::WindowLimit;
 use crate::retrieval::{
-    Address, FolderIndex, Listed, SearchRequest, Searchable, Snapshot, Tokens, Vectors, late, wants_words_only,
+    Address, FolderIndex, Listed, SearchRequest, Searchable, Snapshot, TokenVectors, Vectors, late, wants_words_only,
 };
 use crate::sandbox::{COMMAND_MEMORY, Job, Level, Sandbox, SandboxConfig};
 use crate::store::outside;
@@ -87,7 +87,7 @@ struct Corpus {
     snapshot: Snapshot,
     vectors: Option<RwLock<Vectors>>,
     rows: Vec<(Address, u32)>,
-    tokens: Option<RwLock<Tokens>>,
+    tokens: Option<RwLock<TokenVectors>>,
 }
 
 /// Measures the named sets, or all.
@@ -201,9 +201,9 @@ impl Kit {
         (set, number): (&str, usize),
         embedder: &dyn TokenEmbedder,
         snapshot: &Snapshot,
-    ) -> anyhow::Result<RwLock<Tokens>> {
+    ) -> anyhow::Result<RwLock<TokenVectors>> {
         let file = outside::cache(&self.runs.join(format!("{set}-{number}-{}.tokens", embedder.id())))?;
-        let tokens = RwLock::new(Tokens::open(file, embedder.id(), embedder.dimension())?);
+        let tokens = RwLock::new(TokenVectors::open(file, embedder.id(), embedder.dimension())?);
         late::fill(&tokens, embedder, snapshot, &mut |_| {})?;
         Ok(tokens)
     }
@@ -233,7 +233,7 @@ impl Kit {
         if let (Some(embedder), true, None) = (&self.embedder, mode != Mode::Lexical, words_only)
             && embedder.knows(query)
         {
-            meaning = embedder.embed(EmbeddingInput::Query, &[query])?.into_iter().next().map(Question::new);
+            meaning = embedder.embed(EmbeddingInput::Query, &[query])?.into_iter().next().map(QueryVector::new);
         }
         let pieces = match &self.tokens {
             Some(embedder) if mode == Mode::Rerank => Some(embedder.tokens(EmbeddingInput::Query, query)?),

@@ -42,14 +42,14 @@ pub struct Attachment {
 
 /// What a person says: a text, files, or both.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Prompt {
+pub struct UserPrompt {
     pub text: String,
     pub attachments: Vec<Arc<Attachment>>,
     /// The bytes of the pictures among them.
     pub pictures: Vec<NewPicture>,
 }
 
-impl From<String> for Prompt {
+impl From<String> for UserPrompt {
     fn from(text: String) -> Self {
         Self { text, ..Self::default() }
     }

@@ -34,7 +34,7 @@ pub use adopted::{adopted_messages, without_claims};
 pub use approval::{
     Answer, Approval, ApprovalReason, CallApproval, Decision, RecordedAnswer, RememberedCall, Scope, Shown,
 };
-pub use attachment::{Attachment, Prompt};
+pub use attachment::{Attachment, UserPrompt};
 pub use branch::Branch;
 pub use chosen::Chosen;
 pub use compacted::{CompactedPart, RestoreRefused};

@@ -88,7 +88,7 @@ pub struct NewPicture {
 
 /// What a picture's first bytes say it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct PictureHeader {
     pub media: Media,
     pub width: u32,
     pub height: u32,
@@ -96,7 +96,7 @@ pub struct Head {
 
 /// The format and size of a picture; `None` for anything else, for one that is cut off before its size, and for one
 /// without any pixels.
-pub fn head(bytes: &[u8]) -> Option<Head> {
+pub fn head(bytes: &[u8]) -> Option<PictureHeader> {
     let (media, (width, height)) = match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => (Media::Png, png(bytes)?),
         [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => (Media::Gif, gif(bytes)?),
@@ -104,7 +104,7 @@ pub fn head(bytes: &[u8]) -> Option<Head> {
         [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => (Media::Webp, webp(bytes)?),
         _ => return None,
     };
-    (width > 0 && height > 0).then_some(Head { media, width, height })
+    (width > 0 && height > 0).then_some(PictureHeader { media, width, height })
 }
 
 fn big(bytes: &[u8], at: usize) -> Option<u32> {

@@ -21,16 +21,16 @@ use super::notice::Notice;
 use super::work::{RunStart, work};
 use super::{EngineError, Tenant};
 use crate::agent::{Entry, Kind, Recorder, RunEnd, StopSignal};
-use crate::domain::{Answer, Chosen, ErrorFields, Event, Outcome, Prompt, Session, SessionId, WorkId};
+use crate::domain::{Answer, Chosen, ErrorFields, Event, Outcome, Session, SessionId, UserPrompt, WorkId};
 use crate::store::{CompactedFile, Loaded};
 use crate::tools::files::Undone;
 
 /// Asks of a session. Each is answered once.
 pub enum Command {
     Say {
-        prompt: Prompt,
+        prompt: UserPrompt,
         key: Option<String>,
-        reply: Reply<Started>,
+        reply: Reply<WorkStarted>,
     },
     Interrupt {
         reply: Reply<bool>,
@@ -101,7 +101,7 @@ pub type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
 
 /// A work has begun; its events come after `after`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Started {
+pub struct WorkStarted {
     pub work_id: WorkId,
     pub after: u64,
 }
@@ -134,7 +134,7 @@ pub struct Actor {
     ledger: Ledger,
     tenant: Arc<Tenant>,
     running: Option<Running>,
-    keys: VecDeque<(String, Started)>,
+    keys: VecDeque<(String, WorkStarted)>,
     /// A work that has ended and waits for the session's title.
     untitled: Option<WorkId>,
     /// Said while a run was under way: run next, in this order.
@@ -158,9 +158,9 @@ struct Running {
 
 /// A prompt with those who wait for its work to begin.
 struct QueuedPrompt {
-    prompt: Prompt,
+    prompt: UserPrompt,
     key: Option<String>,
-    replies: Vec<Reply<Started>>,
+    replies: Vec<Reply<WorkStarted>>,
 }
 
 /// What came of asking a model for something beside a run.

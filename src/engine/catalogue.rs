@@ -3,14 +3,14 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 
 use super::local_model::LocalModel;
-use super::model_status::{Candidate, ModelStatus};
+use super::model_status::{ModelCandidate, ModelStatus};
 use super::models::Models;
 use crate::provider::{Client, Endpoint, ProviderError};
 
 /// A model of a provider, with the client that asks it.
 #[derive(Clone)]
 pub(super) struct RemoteModel {
-    pub candidate: Candidate,
+    pub candidate: ModelCandidate,
     pub client: Arc<Client>,
 }
 
@@ -73,7 +73,7 @@ impl ModelCatalogue {
     }
 
     /// All models that can be chosen, the embedded one last.
-    pub fn candidates(&self) -> Vec<Candidate> {
+    pub fn candidates(&self) -> Vec<ModelCandidate> {
         let remote = self.remote().into_iter().map(|model| model.candidate);
         remote.chain(self.local.as_ref().map(LocalModel::candidate)).collect()
     }
@@ -117,8 +117,8 @@ fn ids(endpoints: &[(Endpoint, String)]) -> Vec<String> {
     unique.collect()
 }
 
-fn candidate(id: String, endpoint: &Endpoint, from: &str) -> Candidate {
-    Candidate {
+fn candidate(id: String, endpoint: &Endpoint, from: &str) -> ModelCandidate {
+    ModelCandidate {
         id,
         context_window: endpoint.context_window,
         thinking: endpoint.profile.has_switch(),

@@ -9,7 +9,7 @@ use secrecy::SecretString;
 use tokio::sync::Mutex;
 use url::Url;
 
-use super::model_status::{Candidate, ModelState, ModelStatus};
+use super::model_status::{ModelCandidate, ModelState, ModelStatus};
 use crate::clock;
 use crate::provider::local::LocalServer;
 use crate::provider::{Client, Endpoint, ModelRequest, Profile, ProfileKind};
@@ -179,9 +179,9 @@ impl LocalModel {
         Ok(())
     }
 
-    pub fn candidate(&self) -> Candidate {
+    pub fn candidate(&self) -> ModelCandidate {
         let (model, label) = (self.model(), self.label());
-        Candidate {
+        ModelCandidate {
             id: format!("local/{model}"),
             provider: "local".to_owned(),
             model,

@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{mpsc, oneshot};
 
 use actor::{Closing, Command, Reply};
-pub use actor::{Compression, Started, View};
+pub use actor::{Compression, View, WorkStarted};
 pub use adopt::BranchEnd;
 pub use compress::{Plan, Proposal};
 pub use hub::{EventId, Hub, Publication, PublishedItem, Subscription};
@@ -41,7 +41,7 @@ pub use runtime::Runtime;
 pub use tenant::Tenant;
 
 use crate::clock;
-use crate::domain::{Answer, Chosen, Prompt, RestoreRefused, Session, SessionId};
+use crate::domain::{Answer, Chosen, RestoreRefused, Session, SessionId, UserPrompt};
 use crate::provider::ProviderError;
 use crate::store::{SessionSummary, StoreError};
 use crate::tools::files::{UndoError, Undone};
@@ -152,7 +152,12 @@ impl Engine {
     }
 
     /// Begins a work. An unknown session is made. A known idempotency key answers as it did the first time.
-    pub async fn say(&self, id: &SessionId, prompt: Prompt, key: Option<String>) -> Result<Started, EngineError> {
+    pub async fn say(
+        &self,
+        id: &SessionId,
+        prompt: UserPrompt,
+        key: Option<String>,
+    ) -> Result<WorkStarted, EngineError> {
         let say = |reply| Command::Say { prompt: prompt.clone(), key: key.clone(), reply };
         let started = self.ask(id, IfMissing::Create, say).await?;
         if let Err(error) = self.unarchive(id).await {

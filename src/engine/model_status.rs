@@ -40,7 +40,7 @@ pub enum ModelState {
 
 /// A model that could be chosen.
 #[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
-pub struct Candidate {
+pub struct ModelCandidate {
     /// What a session's file says when it was chosen: `provider/model`, and `@address` where two would be the same.
     pub id: String,
     pub provider: String,

@@ -13,7 +13,7 @@ pub use fallback::EMBEDDED;
 use super::catalogue::{ModelCatalogue, RemoteModel};
 use super::hub::Hub;
 use super::local_model::{Loading, LocalModel};
-use super::model_status::{Candidate, ModelState, ModelStatus};
+use super::model_status::{ModelCandidate, ModelState, ModelStatus};
 use super::notice::Notice;
 use crate::domain::{Chosen, ErrorFields};
 use crate::provider::{Client, Endpoint, ModelRequest, Profile, ProfileKind, ProviderError, Thinking};
@@ -158,7 +158,7 @@ impl Models {
     }
 
     /// All that could be chosen.
-    pub fn candidates(&self) -> Vec<Candidate> {
+    pub fn candidates(&self) -> Vec<ModelCandidate> {
         self.catalogue.candidates()
     }
 

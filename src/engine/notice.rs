@@ -2,7 +2,7 @@
 
 use super::model_status::ModelStatus;
 pub use crate::domain::ChangedBy;
-use crate::library::Progress;
+use crate::library::IndexProgress;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
@@ -28,6 +28,6 @@ pub enum Notice {
     /// How far the index of memory/ or knowledge/ is.
     IndexChanged {
         folder: &'static str,
-        progress: Progress,
+        progress: IndexProgress,
     },
 }

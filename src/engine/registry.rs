@@ -64,10 +64,10 @@ struct Slot {
 struct SlotState {
     /// Opened once and kept, so that no other process can take the home of a tenant that was let go.
     home: Option<Home>,
-    opened: Option<Opened>,
+    opened: Option<OpenTenant>,
 }
 
-struct Opened {
+struct OpenTenant {
     engine: Arc<Engine>,
     used_at: Instant,
 }
@@ -121,7 +121,7 @@ impl TenantRegistry {
                 None => state.home.insert(registry.home(&id).await?).clone(),
             };
             let engine = Tenant::open(registry.runtime.clone(), home).await?;
-            state.opened = Some(Opened { engine: engine.clone(), used_at: Instant::now() });
+            state.opened = Some(OpenTenant { engine: engine.clone(), used_at: Instant::now() });
             Ok(engine)
         });
         opening.await.map_err(|_| EngineError::Internal("the opening of a home was cut off"))?
@@ -172,10 +172,10 @@ impl TenantRegistry {
         for (id, slot) in slots {
             // Who is being opened is in use.
             let Ok(mut state) = slot.state.try_lock() else { continue };
-            let is_over = |opened: &mut Opened| {
+            let is_over = |opened: &mut OpenTenant| {
                 opened.used_at.elapsed() >= IDLE && Arc::strong_count(&opened.engine) == 1 && opened.engine.is_idle()
             };
-            if let Some(Opened { engine, .. }) = state.opened.take_if(is_over) {
+            if let Some(OpenTenant { engine, .. }) = state.opened.take_if(is_over) {
                 engine.shut_down().await;
                 tracing::debug!(tenant = %id, "let go");
             }

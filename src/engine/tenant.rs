@@ -164,7 +164,7 @@ impl<'a> Libraries<'a> {
         let keep = if root == Root::Memory { IndexStorage::InMemory } else { IndexStorage::OnDisk };
         let (embedders, tokens) = (self.embedders.clone(), self.embedders.clone());
         let none = || EmbedError::Missing("no weights, and no service is configured".to_owned());
-        let settings = library::Settings {
+        let settings = library::LibrarySettings {
             root,
             keep,
             limits: self.config.retrieval.limits,

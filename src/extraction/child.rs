@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::wire::{Frame, LIMIT};
+use super::wire::{LIMIT, ReplyFrame};
 use super::{PAGE, READ, REFUSED, TIME_IS_UP, page};
 use crate::retrieval::extract::{DocumentKind, Unreadable};
 use crate::sandbox::helper_output;
@@ -43,7 +43,7 @@ pub fn serve() -> i32 {
 fn replies(watch: &Watch) -> io::Result<()> {
     let mut output = helper_output()?;
     let mut input = io::stdin().lock();
-    while let Some(request) = Frame::read(&mut input)? {
+    while let Some(request) = ReplyFrame::read(&mut input)? {
         watch.begin();
         let reply = reply(&request);
         watch.end();
@@ -52,7 +52,7 @@ fn replies(watch: &Watch) -> io::Result<()> {
     Ok(())
 }
 
-fn reply(request: &Frame) -> Frame {
+fn reply(request: &ReplyFrame) -> ReplyFrame {
     let read = catch_unwind(|| {
         if request.tag == PAGE {
             return page(&request.first, &request.second);
@@ -62,16 +62,16 @@ fn reply(request: &Frame) -> Frame {
     });
     let frame = match read.unwrap_or(Err(Unreadable::Damaged)) {
         Ok((title, text)) if title.len() + text.len() > LIMIT => refused(&Unreadable::TextLimit),
-        Ok((title, text)) => Frame { tag: READ, first: title.into_bytes(), second: text.into_bytes() },
+        Ok((title, text)) => ReplyFrame { tag: READ, first: title.into_bytes(), second: text.into_bytes() },
         Err(why) => refused(&why),
     };
     crate::heap::give_back();
     frame
 }
 
-fn refused(why: &Unreadable) -> Frame {
+fn refused(why: &Unreadable) -> ReplyFrame {
     let why = serde_json::to_vec(why).expect("a code and a text are JSON");
-    Frame { tag: REFUSED, first: why, second: Vec::new() }
+    ReplyFrame { tag: REFUSED, first: why, second: Vec::new() }
 }
 
 /// Ends the process when a document takes too long: no parser can be asked to stop.

@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep_until};
 use url::Url;
 
 use self::reader::Reader;
-use self::wire::Frame;
+use self::wire::ReplyFrame;
 use crate::retrieval::extract::{DocumentKind, Unreadable};
 use crate::sandbox::Sandbox;
 
@@ -65,7 +65,7 @@ pub struct Extractor {
 }
 
 struct Request {
-    frame: Frame,
+    frame: ReplyFrame,
     reply: oneshot::Sender<Result<(String, String), Unreadable>>,
 }
 
@@ -84,7 +84,7 @@ impl Extractor {
     /// # Errors
     /// Why it has none.
     pub fn read(&self, kind: DocumentKind, bytes: Vec<u8>) -> Result<String, Unreadable> {
-        let reply = self.send(Frame { tag: kind as u8, first: Vec::new(), second: bytes });
+        let reply = self.send(ReplyFrame { tag: kind as u8, first: Vec::new(), second: bytes });
         reply.blocking_recv().unwrap_or_else(|_| Err(gone())).map(|(_, text)| text)
     }
 
@@ -93,12 +93,12 @@ impl Extractor {
     /// # Errors
     /// Why it has none.
     pub async fn page(&self, url: &Url, html: String) -> Result<Page, Unreadable> {
-        let reply = self.send(Frame { tag: PAGE, first: url.as_str().into(), second: html.into_bytes() });
+        let reply = self.send(ReplyFrame { tag: PAGE, first: url.as_str().into(), second: html.into_bytes() });
         let (title, text) = reply.await.unwrap_or_else(|_| Err(gone()))?;
         Ok(Page { title: (!title.is_empty()).then_some(title), text })
     }
 
-    fn send(&self, frame: Frame) -> oneshot::Receiver<Result<(String, String), Unreadable>> {
+    fn send(&self, frame: ReplyFrame) -> oneshot::Receiver<Result<(String, String), Unreadable>> {
         let (reply, receiver) = oneshot::channel();
         let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         if requests.is_none() {

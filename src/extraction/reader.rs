@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::wire::{Frame, HEAD, Head};
+use super::wire::{HEAD, ReplyFrame, ReplyHead};
 use super::{ARGUMENT, READ, REFUSED, TIME_IS_UP};
 use crate::retrieval::extract::Unreadable;
 use crate::sandbox::{Exit, Helper, Sandbox};
@@ -28,7 +28,7 @@ type Read = Result<(String, String), Unreadable>;
 ///
 /// A reader that has served before and dies is no proof against the document: what was read before may have left it short
 /// of memory. Then it is read once more by a fresh one.
-pub async fn read(sandbox: &Sandbox, reader: Option<Reader>, request: &Frame) -> (Read, Option<Reader>) {
+pub async fn read(sandbox: &Sandbox, reader: Option<Reader>, request: &ReplyFrame) -> (Read, Option<Reader>) {
     let mut waiting = reader;
     loop {
         let mut reader = match waiting.take() {
@@ -63,12 +63,12 @@ pub async fn read(sandbox: &Sandbox, reader: Option<Reader>, request: &Frame) ->
 }
 
 impl Reader {
-    async fn exchange(&mut self, request: &Frame) -> io::Result<Read> {
+    async fn exchange(&mut self, request: &ReplyFrame) -> io::Result<Read> {
         self.helper.write(&request.head().ok_or(io::ErrorKind::InvalidInput)?).await?;
         self.helper.write(&request.first).await?;
         self.helper.write(&request.second).await?;
         let head = self.helper.read(HEAD).await?.try_into().map_err(|_| io::ErrorKind::InvalidData)?;
-        let head = Head::parse(head).ok_or(io::ErrorKind::InvalidData)?;
+        let head = ReplyHead::parse(head).ok_or(io::ErrorKind::InvalidData)?;
         let first = self.helper.read(head.first).await?;
         let second = self.helper.read(head.second).await?;
         let text = |bytes| String::from_utf8(bytes).map_err(|_| io::Error::from(io::ErrorKind::InvalidData));

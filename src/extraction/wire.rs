@@ -10,7 +10,7 @@ pub const HEAD: usize = 9;
 pub const LIMIT: usize = 12 << 20;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Frame {
+pub struct ReplyFrame {
     pub tag: u8,
     pub first: Vec<u8>,
     pub second: Vec<u8>,
@@ -18,13 +18,13 @@ pub struct Frame {
 
 /// The beginning of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct ReplyHead {
     pub tag: u8,
     pub first: usize,
     pub second: usize,
 }
 
-impl Head {
+impl ReplyHead {
     /// `None` for a frame that is too large.
     pub fn parse(bytes: [u8; HEAD]) -> Option<Self> {
         let [tag, a, b, c, d, e, f, g, h] = bytes;
@@ -33,13 +33,13 @@ impl Head {
     }
 }
 
-impl Frame {
+impl ReplyFrame {
     /// `None` when it would be too large.
     pub fn head(&self) -> Option<[u8; HEAD]> {
         let lengths = [&self.first, &self.second].map(|part| u32::try_from(part.len()).map(u32::to_le_bytes));
         let [Ok([a, b, c, d]), Ok([e, f, g, h])] = lengths else { return None };
         let head = [self.tag, a, b, c, d, e, f, g, h];
-        Head::parse(head).map(|_| head)
+        ReplyHead::parse(head).map(|_| head)
     }
 
     /// The next frame; `None` where the stream ends before one.
@@ -52,7 +52,7 @@ impl Frame {
             return Ok(None);
         }
         from.read_exact(&mut head[1..])?;
-        let Head { tag, first, second } = Head::parse(head).ok_or(io::ErrorKind::InvalidData)?;
+        let ReplyHead { tag, first, second } = ReplyHead::parse(head).ok_or(io::ErrorKind::InvalidData)?;
         let mut part = |length: usize| {
             let mut bytes = Vec::new();
             from.take(length as u64).read_to_end(&mut bytes)?;
@@ -81,15 +81,15 @@ mod tests {
         fn frames_arrive_as_they_were_sent(
             frames in prop::collection::vec((any::<u8>(), prop::collection::vec(any::<u8>(), 0..300), prop::collection::vec(any::<u8>(), 0..300)), 0..5),
         ) {
-            let frames: Vec<Frame> = frames.into_iter().map(|(tag, first, second)| Frame { tag, first, second }).collect();
+            let frames: Vec<ReplyFrame> = frames.into_iter().map(|(tag, first, second)| ReplyFrame { tag, first, second }).collect();
             let mut sent = Vec::new();
             frames.iter().for_each(|frame| frame.write(&mut sent).unwrap());
             let mut from = sent.as_slice();
             for frame in &frames {
-                let read = Frame::read(&mut from).unwrap();
+                let read = ReplyFrame::read(&mut from).unwrap();
                 prop_assert_eq!(read.as_ref(), Some(frame));
             }
-            prop_assert!(Frame::read(&mut from).unwrap().is_none());
+            prop_assert!(ReplyFrame::read(&mut from).unwrap().is_none());
         }
 
         #[test]
@@ -99,15 +99,15 @@ mod tests {
             cut in 0usize..88,
         ) {
             let mut sent = Vec::new();
-            Frame { tag: 7, first, second }.write(&mut sent).unwrap();
+            ReplyFrame { tag: 7, first, second }.write(&mut sent).unwrap();
             let cut = 1 + cut % (sent.len() - 1);
-            prop_assert!(Frame::read(&mut &sent[..cut]).is_err());
+            prop_assert!(ReplyFrame::read(&mut &sent[..cut]).is_err());
         }
 
         #[test]
         fn any_bytes_are_frames_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let mut from = bytes.as_slice();
-            while let Ok(Some(frame)) = Frame::read(&mut from) {
+            while let Ok(Some(frame)) = ReplyFrame::read(&mut from) {
                 prop_assert!(frame.first.len() + frame.second.len() <= bytes.len());
             }
         }
@@ -121,11 +121,11 @@ mod tests {
             head.extend(second.to_le_bytes());
             head.try_into().unwrap()
         };
-        assert!(Head::parse(head(LIMIT as u32, 0)).is_some());
+        assert!(ReplyHead::parse(head(LIMIT as u32, 0)).is_some());
         for (first, second) in [(LIMIT as u32, 1), (u32::MAX, u32::MAX), (0, u32::MAX)] {
-            assert_eq!(Head::parse(head(first, second)), None);
+            assert_eq!(ReplyHead::parse(head(first, second)), None);
         }
-        let large = Frame { tag: 1, first: vec![0; LIMIT], second: vec![0] };
+        let large = ReplyFrame { tag: 1, first: vec![0; LIMIT], second: vec![0] };
         assert!(large.write(&mut Vec::new()).is_err());
     }
 }

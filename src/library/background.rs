@@ -3,7 +3,7 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{Library, Progress};
+use super::{IndexProgress, Library};
 use crate::domain::EmbedError;
 
 /// After a failure a model is not asked again for so long.
@@ -31,27 +31,27 @@ impl Task {
 /// What the tasks say of themselves, under one lock.
 #[derive(Default)]
 pub(super) struct Background {
-    state: Mutex<State>,
+    state: Mutex<BackgroundState>,
     ended: Condvar,
 }
 
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct BackgroundState {
     running: Vec<Task>,
-    pub progress: Progress,
+    pub progress: IndexProgress,
     /// Files beyond those that are indexed, at the last look.
     pub left_out: usize,
     /// Why there was no embedding model the last time.
-    pub no_model: Option<Failure>,
+    pub no_model: Option<ModelFailure>,
 }
 
 /// What did not work, and when.
-pub(super) struct Failure {
+pub(super) struct ModelFailure {
     at: Instant,
     pub error: EmbedError,
 }
 
-impl Failure {
+impl ModelFailure {
     pub fn now(error: EmbedError) -> Self {
         Self { at: Instant::now(), error }
     }
@@ -63,7 +63,7 @@ impl Failure {
 }
 
 impl Background {
-    pub fn state(&self) -> MutexGuard<'_, State> {
+    pub fn state(&self) -> MutexGuard<'_, BackgroundState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -78,7 +78,7 @@ impl Background {
 
     /// Waits until the task is not under way; false when that takes longer than `most`.
     pub fn wait(&self, task: Task, most: Duration) -> bool {
-        let is_running = |state: &mut State| state.running.contains(&task);
+        let is_running = |state: &mut BackgroundState| state.running.contains(&task);
         let waited = self.ended.wait_timeout_while(self.state(), most, is_running);
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
@@ -94,12 +94,12 @@ impl Background {
 }
 
 /// A task that is under way until this is dropped, also by a panic.
-pub(super) struct Running {
+pub(super) struct RunningTask {
     library: Arc<Library>,
     task: Task,
 }
 
-impl Drop for Running {
+impl Drop for RunningTask {
     fn drop(&mut self) {
         let background = &self.library.background;
         background.state().running.retain(|task| *task != self.task);
@@ -112,17 +112,17 @@ impl Library {
     pub(super) fn beside(
         self: &Arc<Self>,
         task: Task,
-        work: impl FnOnce(&Arc<Self>, Running) + Send + 'static,
+        work: impl FnOnce(&Arc<Self>, RunningTask) + Send + 'static,
     ) -> bool {
         if !self.background.begin(task) {
             return true;
         }
-        let (library, running) = (self.clone(), Running { library: self.clone(), task });
+        let (library, running) = (self.clone(), RunningTask { library: self.clone(), task });
         let thread = std::thread::Builder::new().name(task.thread_name(self.folder()));
         thread.spawn(move || work(&library, running)).is_ok()
     }
 
-    pub(super) fn report(&self, progress: Progress) {
+    pub(super) fn report(&self, progress: IndexProgress) {
         let before = std::mem::replace(&mut self.background.state().progress, progress);
         if before != progress
             && let Some(tell) = self.tell.get()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::background::Task;
-use super::{IndexState, IndexStorage, Library, LibraryError, Progress, TESTS, View, documents};
+use super::{IndexProgress, IndexState, IndexStorage, Library, LibraryError, TESTS, View, documents};
 use crate::heap;
 use crate::retrieval::chunk_index::IndexError;
 use crate::retrieval::index::IndexUpdate;
@@ -133,14 +133,14 @@ impl Library {
 
     fn build_beside(self: &Arc<Self>, text: IndexUpdate, documents: Vec<Listed>) {
         let total = (text.read.len() + documents.len()) as u32;
-        self.report(Progress { state: IndexState::Building, done: 0, total });
+        self.report(IndexProgress { state: IndexState::Building, done: 0, total });
         self.beside(Task::BuildIndex, move |library, running| {
             if let Err(error) = library.build(text, &documents) {
                 tracing::warn!(folder = library.folder(), %error, "building the index stopped");
             }
             heap::give_back();
             drop(running);
-            library.report(Progress { state: IndexState::Ready, ..Progress::default() });
+            library.report(IndexProgress { state: IndexState::Ready, ..IndexProgress::default() });
             library.embed_if_used();
         });
     }
@@ -167,10 +167,10 @@ impl Library {
             }
             drop(guard);
             done += count as u32;
-            self.report(Progress { state: IndexState::Building, done, total });
+            self.report(IndexProgress { state: IndexState::Building, done, total });
         }
         self.read_documents(documents, |read| {
-            self.report(Progress { state: IndexState::Building, done: done + read, total });
+            self.report(IndexProgress { state: IndexState::Building, done: done + read, total });
         })
     }
 
@@ -191,7 +191,7 @@ impl Library {
         let embedded = view.embedded();
         *self.view.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::new(view);
         if !self.background.is_running(Task::BuildIndex) && !self.background.is_running(Task::MakeVectors) {
-            self.report(Progress { state: IndexState::Ready, done: embedded.done, total: embedded.total });
+            self.report(IndexProgress { state: IndexState::Ready, done: embedded.done, total: embedded.total });
         }
     }
 }

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use crate::retrieval::Address;
 
-use super::background::{Failure, Task};
-use super::{IndexState, Library, Progress};
+use super::background::{ModelFailure, Task};
+use super::{IndexProgress, IndexState, Library};
 use crate::domain::knowledge::{ModelName, WeightReason};
 use crate::domain::{EmbedError, Embedder, EmbeddingInput};
 use crate::heap;
 use crate::retrieval::chunk_index::key;
-use crate::retrieval::vectors::Question;
+use crate::retrieval::vectors::QueryVector;
 use crate::retrieval::{Snapshot, Vectors};
 
 /// How many texts are embedded between two looks at the clock.
@@ -70,7 +70,7 @@ impl Library {
     }
 
     /// The question as a vector, or why words alone decide.
-    pub(super) fn meaning(self: &Arc<Self>, query: &str) -> Result<Question, WeightReason> {
+    pub(super) fn meaning(self: &Arc<Self>, query: &str) -> Result<QueryVector, WeightReason> {
         let store = self.loaded()?;
         self.embed_missing();
         if !store.embedder.knows(query) {
@@ -84,7 +84,7 @@ impl Library {
             self.failed(error);
             WeightReason::EmbeddingFailed
         })?;
-        vector.into_iter().next().map(Question::new).ok_or(WeightReason::EmbeddingFailed)
+        vector.into_iter().next().map(QueryVector::new).ok_or(WeightReason::EmbeddingFailed)
     }
 
     /// The model and its vectors, if they are there soon: loading goes on beside, and words answer until then.
@@ -149,7 +149,7 @@ impl Library {
         if !matches!(error, EmbedError::Missing(_)) {
             tracing::warn!(folder = self.folder(), %error, "search goes on without vectors");
         }
-        self.background.state().no_model = Some(Failure::now(error.clone()));
+        self.background.state().no_model = Some(ModelFailure::now(error.clone()));
         error
     }
 
@@ -221,7 +221,7 @@ impl Library {
             if shown.elapsed() > SHOWN_EVERY {
                 shown = Instant::now();
                 let done = total - missing.len() as u32 + (batch * BATCH + chunks.len()) as u32;
-                self.report(Progress { state: IndexState::Embedding, done, total });
+                self.report(IndexProgress { state: IndexState::Embedding, done, total });
             }
         }
         Ok(())

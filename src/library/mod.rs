@@ -24,7 +24,7 @@ use crate::retrieval::analyse::Analyser;
 use crate::retrieval::chunk_index::{FileState, IndexError, StoredChunk};
 use crate::retrieval::windows::WindowLimit;
 use crate::retrieval::{
-    FolderIndex, Limits, Ranking, SearchError, SearchRequest, Searchable, Snapshot, wants_words_only,
+    ChunkLimits, FolderIndex, Ranking, SearchError, SearchRequest, Searchable, Snapshot, wants_words_only,
 };
 use crate::store::{FolderScan, Home, StoreError};
 
@@ -54,11 +54,11 @@ pub enum IndexStorage {
 }
 
 /// Everything a library is made with.
-pub struct Settings {
+pub struct LibrarySettings {
     /// One of the home's folders.
     pub root: Root,
     pub keep: IndexStorage,
-    pub limits: Limits,
+    pub limits: ChunkLimits,
     pub ranking: Ranking,
     pub embedder: LoadEmbedder,
     pub tokens: LoadTokenEmbedder,
@@ -80,7 +80,7 @@ pub enum IndexState {
 
 /// How far it is with that: files while building, chunks while embedding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct IndexProgress {
     pub state: IndexState,
     pub done: u32,
     pub total: u32,
@@ -99,7 +99,7 @@ pub enum LibraryError {
 /// One of the home's folders, searchable.
 pub struct Library {
     home: Home,
-    settings: Settings,
+    settings: LibrarySettings,
     /// [`LARGE`], but for tests.
     large: usize,
     analyser: Analyser,
@@ -114,7 +114,7 @@ pub struct Library {
     refused: OnceLock<Refused>,
     /// While this is locked, nothing else is.
     background: Background,
-    tell: OnceLock<Box<dyn Fn(Progress) + Send + Sync>>,
+    tell: OnceLock<Box<dyn Fn(IndexProgress) + Send + Sync>>,
 }
 
 /// The folder at the last look.
@@ -167,7 +167,7 @@ pub struct Overview {
     /// Files beyond as many as are indexed.
     pub left_out: usize,
     pub embedded: Embedded,
-    pub progress: Progress,
+    pub progress: IndexProgress,
     pub model: Option<ModelName>,
     /// Why there is no model, when one was looked for.
     pub no_model: Option<EmbedError>,
@@ -175,7 +175,7 @@ pub struct Overview {
 }
 
 impl Library {
-    pub fn new(home: Home, settings: Settings) -> Self {
+    pub fn new(home: Home, settings: LibrarySettings) -> Self {
         Self {
             home,
             settings,
@@ -202,7 +202,7 @@ impl Library {
     }
 
     /// Who is told how far it is; set once.
-    pub fn on_progress(&self, tell: impl Fn(Progress) + Send + Sync + 'static) {
+    pub fn on_progress(&self, tell: impl Fn(IndexProgress) + Send + Sync + 'static) {
         let _ = self.tell.set(Box::new(tell));
     }
 

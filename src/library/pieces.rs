@@ -3,23 +3,23 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 
-use super::background::Failure;
+use super::background::ModelFailure;
 use super::meaning::{GARBAGE, SHOWN_EVERY};
-use super::{IndexState, Library, Progress};
+use super::{IndexProgress, IndexState, Library};
 use crate::domain::{EmbedError, EmbeddingInput, TokenEmbedder, TokenVector};
-use crate::retrieval::{Snapshot, Tokens, late};
+use crate::retrieval::{Snapshot, TokenVectors, late};
 
 /// A model and the vectors it made.
 pub struct PieceStore {
     embedder: Arc<dyn TokenEmbedder>,
-    pub tokens: RwLock<Tokens>,
+    pub tokens: RwLock<TokenVectors>,
 }
 
 #[derive(Default)]
 pub(super) struct Pieces {
     store: Option<Arc<PieceStore>>,
     /// Why there was none the last time.
-    failed: Option<Failure>,
+    failed: Option<ModelFailure>,
 }
 
 impl PieceStore {
@@ -47,7 +47,7 @@ impl Library {
     /// The model and its vectors, opened the first time.
     pub(super) fn piece_store(&self) -> Option<Arc<PieceStore>> {
         let mut pieces = self.lock(&self.pieces);
-        if pieces.store.is_some() || pieces.failed.as_ref().is_some_and(Failure::is_recent) {
+        if pieces.store.is_some() || pieces.failed.as_ref().is_some_and(ModelFailure::is_recent) {
             return pieces.store.clone();
         }
         match self.open_pieces() {
@@ -64,7 +64,7 @@ impl Library {
     fn open_pieces(&self) -> Result<Option<Arc<PieceStore>>, EmbedError> {
         let Some(embedder) = (self.settings.tokens)()? else { return Ok(None) };
         let file = self.home.caches().file(&self.pieces_name(&*embedder)).map_err(|error| kept(&error))?;
-        let tokens = Tokens::open(file, embedder.id(), embedder.dimension()).map_err(|error| kept(&error))?;
+        let tokens = TokenVectors::open(file, embedder.id(), embedder.dimension()).map_err(|error| kept(&error))?;
         Ok(Some(Arc::new(PieceStore { embedder, tokens: RwLock::new(tokens) })))
     }
 
@@ -74,7 +74,7 @@ impl Library {
 
     fn no_pieces(&self, error: EmbedError) {
         tracing::warn!(folder = self.folder(), %error, "search goes on without late interaction");
-        self.lock(&self.pieces).failed = Some(Failure::now(error));
+        self.lock(&self.pieces).failed = Some(ModelFailure::now(error));
     }
 
     pub(super) fn uses_pieces(&self) -> bool {
@@ -84,7 +84,7 @@ impl Library {
     /// Whether some are missing and can be made.
     pub(super) fn lacks_pieces(&self) -> bool {
         let pieces = self.lock(&self.pieces);
-        let pausing = pieces.failed.as_ref().is_some_and(Failure::is_recent);
+        let pausing = pieces.failed.as_ref().is_some_and(ModelFailure::is_recent);
         let Some(store) = pieces.store.clone().filter(|_| !pausing) else { return false };
         drop(pieces);
         self.view().snapshot.as_ref().is_some_and(|snapshot| store.lacks(snapshot))
@@ -99,7 +99,7 @@ impl Library {
                 if shown.elapsed() > SHOWN_EVERY {
                     shown = Instant::now();
                     let (done, total) = (done as u32, snapshot.len() as u32);
-                    self.report(Progress { state: IndexState::Embedding, done, total });
+                    self.report(IndexProgress { state: IndexState::Embedding, done, total });
                 }
             };
             let filled = late::fill(&store.tokens, &*store.embedder, &snapshot, &mut told);

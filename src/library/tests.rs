@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use super::{IndexStorage, Library, SearchOptions, Settings};
+use super::{IndexStorage, Library, LibrarySettings, SearchOptions};
 use crate::domain::{EmbedError, Root};
 use crate::extraction::Extractor;
-use crate::retrieval::{Limits, Ranking};
+use crate::retrieval::{ChunkLimits, Ranking};
 use crate::sandbox::{Level, Sandbox, SandboxConfig};
 use crate::store::Home;
 
 fn library(folder: &std::path::Path, large: usize) -> Arc<Library> {
-    let settings = Settings {
+    let settings = LibrarySettings {
         root: Root::Knowledge,
         keep: IndexStorage::OnDisk,
-        limits: Limits::default(),
+        limits: ChunkLimits::default(),
         ranking: Ranking::default(),
         embedder: Arc::new(|| Err(EmbedError::Missing("there is none here".to_owned()))),
         tokens: Arc::new(|| Ok(None)),

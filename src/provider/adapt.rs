@@ -25,7 +25,7 @@ const NEW_LIMIT: &str = "max_completion_tokens";
 
 /// What to make otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum Adjustment {
     Without(&'static str),
     /// Tools are taken only from a model that is told not to reason (OpenAI's newer models).
     NoEffort,
@@ -37,7 +37,7 @@ pub(super) enum Change {
 }
 
 /// The change that an error asks for, of those that would change this body.
-pub(super) fn wanted(error: &ProviderError, body: &Value) -> Option<Change> {
+pub(super) fn wanted(error: &ProviderError, body: &Value) -> Option<Adjustment> {
     let ProviderError::Refused { status: 400 | 422, words, .. } = error else { return None };
     let words = words.to_lowercase();
     let refuses = [
@@ -56,15 +56,15 @@ pub(super) fn wanted(error: &ProviderError, body: &Value) -> Option<Change> {
     }
     let refused = |field: &&str| body.get(*field).is_some() && names(&words, field);
     if words.contains("tools with reasoning_effort") {
-        return (body.get(EFFORT) != Some(&json!("none"))).then_some(Change::NoEffort);
+        return (body.get(EFFORT) != Some(&json!("none"))).then_some(Adjustment::NoEffort);
     }
     if refused(&OLD_LIMIT) && names(&words, NEW_LIMIT) {
-        return Some(Change::Limit { old: OLD_LIMIT, new: NEW_LIMIT });
+        return Some(Adjustment::Limit { old: OLD_LIMIT, new: NEW_LIMIT });
     }
     if refused(&NEW_LIMIT) {
-        return Some(Change::Limit { old: NEW_LIMIT, new: OLD_LIMIT });
+        return Some(Adjustment::Limit { old: NEW_LIMIT, new: OLD_LIMIT });
     }
-    DISPENSABLE.iter().copied().find(|field| refused(field)).map(Change::Without)
+    DISPENSABLE.iter().copied().find(|field| refused(field)).map(Adjustment::Without)
 }
 
 /// Whether the words name the field as a word of its own: `reasoning` is not `reasoning_effort`.
@@ -75,7 +75,7 @@ fn names(words: &str, field: &str) -> bool {
         .any(|(at, _)| !words[..at].ends_with(part_of_name) && !words[at + field.len()..].starts_with(part_of_name))
 }
 
-impl Change {
+impl Adjustment {
     pub fn apply(self, body: &mut Value) {
         let Some(fields) = body.as_object_mut() else { return };
         match self {
@@ -115,7 +115,7 @@ impl Change {
 mod tests {
     use super::*;
 
-    fn asked(words: &str) -> Option<Change> {
+    fn asked(words: &str) -> Option<Adjustment> {
         let error = ProviderError::Refused { provider: "P".into(), status: 400, words: words.into() };
         let body = json!({"max_tokens": 5, "temperature": 0.7, "stream_options": {}, "reasoning_effort": "none"});
         wanted(&error, &body)
@@ -127,19 +127,22 @@ mod tests {
             asked(
                 "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
             ),
-            Some(Change::Limit { old: "max_tokens", new: "max_completion_tokens" })
+            Some(Adjustment::Limit { old: "max_tokens", new: "max_completion_tokens" })
         );
         assert_eq!(
             asked("Unsupported value: 'temperature' does not support 0.7 with this model."),
-            Some(Change::Without("temperature"))
+            Some(Adjustment::Without("temperature"))
         );
-        assert_eq!(asked("Extra inputs are not permitted: stream_options"), Some(Change::Without("stream_options")));
-        assert_eq!(asked("Unknown field reasoning_effort"), Some(Change::Without("reasoning_effort")));
+        assert_eq!(
+            asked("Extra inputs are not permitted: stream_options"),
+            Some(Adjustment::Without("stream_options"))
+        );
+        assert_eq!(asked("Unknown field reasoning_effort"), Some(Adjustment::Without("reasoning_effort")));
         let effort = "Function tools with reasoning_effort are not supported for m in /v1/chat/completions.";
         let error = ProviderError::Refused { provider: "P".into(), status: 400, words: effort.into() };
         let mut body = json!({"tools": []});
         let change = wanted(&error, &body);
-        assert_eq!(change, Some(Change::NoEffort));
+        assert_eq!(change, Some(Adjustment::NoEffort));
         change.unwrap().apply(&mut body);
         assert_eq!(body, json!({"tools": [], "reasoning_effort": "none"}));
         assert_eq!(

@@ -11,7 +11,7 @@ use super::error::ProviderError;
 use super::sse::Event;
 use super::think::{Split, Splitter};
 use super::wire::{self, StreamItem};
-use super::{Chunk, Finish};
+use super::{Finish, StreamChunk};
 use crate::domain::{StatusKind, Usage};
 
 /// Unreadable events that are skipped before the stream is given up.
@@ -42,7 +42,7 @@ pub(super) struct Assembler {
     /// The last event brought the answer forward.
     progressed: bool,
     /// Chunks to hand out, in order.
-    out: Vec<Chunk>,
+    out: Vec<StreamChunk>,
 }
 
 impl Assembler {
@@ -108,8 +108,8 @@ impl Assembler {
             // A limit or a refusal explains the silence.
             Finish::Stop | Finish::ToolCalls | Finish::Length | Finish::Refusal => {}
         }
-        self.out.extend(self.usage.map(Chunk::Usage));
-        self.out.push(Chunk::Finish(finish));
+        self.out.extend(self.usage.map(StreamChunk::Usage));
+        self.out.push(StreamChunk::Finish(finish));
         Ok(())
     }
 
@@ -121,7 +121,7 @@ impl Assembler {
         }
     }
 
-    pub fn take(&mut self) -> std::vec::Drain<'_, Chunk> {
+    pub fn take(&mut self) -> std::vec::Drain<'_, StreamChunk> {
         self.out.drain(..)
     }
 
@@ -201,7 +201,7 @@ impl Assembler {
     }
 
     fn status(&mut self, status: StatusKind, message: String, progress: Option<f32>) {
-        self.out.push(Chunk::Status { status, message, progress, retry_in_ms: None });
+        self.out.push(StreamChunk::Status { status, message, progress, retry_in_ms: None });
     }
 
     fn split(&mut self, split: Split) {
@@ -213,7 +213,7 @@ impl Assembler {
         if !text.is_empty() {
             self.shown = true;
             self.progressed = true;
-            self.out.push(Chunk::Thinking(text));
+            self.out.push(StreamChunk::Thinking(text));
         }
     }
 
@@ -223,13 +223,13 @@ impl Assembler {
         }
         self.progressed = true;
         if self.said_words() {
-            self.out.push(Chunk::Text(text));
+            self.out.push(StreamChunk::Text(text));
             return;
         }
         self.blank.push_str(&text);
         if !self.blank.trim().is_empty() {
             self.shown = true;
-            self.out.push(Chunk::Text(self.blank.clone()));
+            self.out.push(StreamChunk::Text(self.blank.clone()));
         }
     }
 

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::Chunk;
+use super::StreamChunk;
 
 /// A piece of a call as it came over the wire; any part may be missing.
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -33,7 +33,7 @@ pub(super) struct Calls {
 
 impl Calls {
     /// Takes a piece and appends what can be said of it.
-    pub fn push(&mut self, piece: CallPiece, out: &mut Vec<Chunk>) {
+    pub fn push(&mut self, piece: CallPiece, out: &mut Vec<StreamChunk>) {
         let at = self.find(&piece).unwrap_or_else(|| self.open(&piece));
         let announced = self.calls.iter().filter(|call| call.index.is_some()).count() as u32;
         let call = &mut self.calls[at];
@@ -42,13 +42,13 @@ impl Calls {
             (Some(index), _) => (index, piece.arguments),
             (None, Some(name)) => {
                 call.index = Some(announced);
-                out.push(Chunk::ToolCallStart { index: announced, id: call.id.clone(), name });
+                out.push(StreamChunk::ToolCallStart { index: announced, id: call.id.clone(), name });
                 (announced, call.arguments.clone())
             }
             (None, None) => return,
         };
         if !delta.is_empty() {
-            out.push(Chunk::ToolCallArguments { index, delta });
+            out.push(StreamChunk::ToolCallArguments { index, delta });
         }
     }
 
@@ -133,11 +133,11 @@ mod tests {
         let mut joined: Vec<(String, String, String)> = Vec::new();
         for chunk in out {
             match chunk {
-                Chunk::ToolCallStart { index, id, name } => {
+                StreamChunk::ToolCallStart { index, id, name } => {
                     assert_eq!(index as usize, joined.len());
                     joined.push((id, name, String::new()));
                 }
-                Chunk::ToolCallArguments { index, delta } => joined[index as usize].2.push_str(&delta),
+                StreamChunk::ToolCallArguments { index, delta } => joined[index as usize].2.push_str(&delta),
                 other => panic!("{other:?}"),
             }
         }

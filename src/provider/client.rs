@@ -8,12 +8,12 @@ use secrecy::ExposeSecret;
 use serde_json::Value;
 use url::Url;
 
-use super::adapt::Change;
+use super::adapt::Adjustment;
 use super::classify::ErrorSource;
 use super::error::{ConnectionFailure, Key, ProviderError};
 use super::profile::{Profile, Thinking, is_loopback};
 use super::turn::AnswerStream;
-use super::{Chunk, Endpoint, Finish, ModelRequest, body};
+use super::{Endpoint, Finish, ModelRequest, StreamChunk, body};
 
 /// The APIs, below the base address.
 pub(super) const CHAT: &str = "/chat/completions";
@@ -36,7 +36,7 @@ pub(super) struct Shared {
     /// Made by the first turn: loading the certificates takes longer than all the rest.
     http: OnceLock<reqwest::Client>,
     /// What the provider turned out to want otherwise; every later request is made so.
-    changes: Mutex<Vec<Change>>,
+    changes: Mutex<Vec<Adjustment>>,
 }
 
 impl std::fmt::Debug for Client {
@@ -87,20 +87,20 @@ impl Client {
         let mut text = String::new();
         while let Some(chunk) = turn.next().await {
             match chunk? {
-                Chunk::Text(more) => text.push_str(&more),
-                Chunk::Finish(Finish::Refusal) if text.is_empty() => {
+                StreamChunk::Text(more) => text.push_str(&more),
+                StreamChunk::Finish(Finish::Refusal) if text.is_empty() => {
                     return Err(ProviderError::Refused {
                         provider: self.shared.subject.provider.clone(),
                         status: 200,
                         words: "the model declined to answer".to_owned(),
                     });
                 }
-                Chunk::Status { .. }
-                | Chunk::Thinking(_)
-                | Chunk::ToolCallStart { .. }
-                | Chunk::ToolCallArguments { .. }
-                | Chunk::Usage(_)
-                | Chunk::Finish(_) => {}
+                StreamChunk::Status { .. }
+                | StreamChunk::Thinking(_)
+                | StreamChunk::ToolCallStart { .. }
+                | StreamChunk::ToolCallArguments { .. }
+                | StreamChunk::Usage(_)
+                | StreamChunk::Finish(_) => {}
             }
         }
         if text.is_empty() { Err(self.shared.subject.empty()) } else { Ok(text) }
@@ -152,7 +152,7 @@ impl Shared {
     }
 
     /// Remembers a change for all later requests.
-    pub fn learn(&self, change: Change) {
+    pub fn learn(&self, change: Adjustment) {
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         if !changes.contains(&change) {
             changes.push(change);

@@ -11,7 +11,7 @@ use super::{Client, ModelRequest};
 
 /// How the embedded model is, as `GET /health` says.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct Health {
+pub struct LocalHealth {
     /// `loading`, `ready` or `failed`.
     pub status: String,
     #[serde(default)]
@@ -52,7 +52,7 @@ impl LocalServer {
 
     /// # Errors
     /// A sentence, when it does not answer or not as expected.
-    pub async fn health(&self) -> Result<Health, String> {
+    pub async fn health(&self) -> Result<LocalHealth, String> {
         let url = self.base.join("health").map_err(|error| error.to_string())?;
         let answer = self.http.get(url).timeout(PATIENCE).send().await.map_err(|error| error.to_string())?;
         answer.json().await.map_err(|error| error.to_string())

@@ -151,7 +151,7 @@ impl Default for ModelRequest {
 
 /// One piece of a model's turn, in the order it arrived.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Chunk {
+pub enum StreamChunk {
     /// What is being waited for; replaces the status before it. `progress` is 0 to 1.
     Status {
         status: StatusKind,

@@ -14,13 +14,13 @@ pub(super) struct Split {
 /// Only a tag at the very beginning (after white space) opens a thought: later ones are the answer's own words.
 #[derive(Debug, Default)]
 pub(super) struct Splitter {
-    place: Place,
+    place: TagState,
     /// Bytes that could still become a tag.
     held: String,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
-enum Place {
+enum TagState {
     #[default]
     Start,
     Inside,
@@ -35,38 +35,38 @@ impl Splitter {
         self.held.push_str(piece);
         loop {
             match self.place {
-                Place::Start => {
+                TagState::Start => {
                     let trimmed = self.held.trim_start();
                     if let Some(rest) = trimmed.strip_prefix(OPEN) {
                         self.held = rest.to_owned();
-                        self.place = Place::Inside;
+                        self.place = TagState::Inside;
                     } else if OPEN.starts_with(trimmed) {
                         return split;
                     } else {
-                        self.place = Place::Outside;
+                        self.place = TagState::Outside;
                     }
                 }
-                Place::Inside => {
+                TagState::Inside => {
                     if let Some(at) = self.held.find(CLOSE) {
                         split.thinking.push_str(&self.held[..at]);
                         self.held.drain(..at + CLOSE.len());
-                        self.place = Place::After;
+                        self.place = TagState::After;
                     } else {
                         let sure = self.held.len() - tag_begun(&self.held);
                         split.thinking.extend(self.held.drain(..sure));
                         return split;
                     }
                 }
-                Place::After => {
+                TagState::After => {
                     let text = self.held.trim_start();
                     if text.is_empty() {
                         self.held.clear();
                         return split;
                     }
                     self.held = text.to_owned();
-                    self.place = Place::Outside;
+                    self.place = TagState::Outside;
                 }
-                Place::Outside => {
+                TagState::Outside => {
                     split.text.push_str(&std::mem::take(&mut self.held));
                     return split;
                 }
@@ -78,8 +78,8 @@ impl Splitter {
     pub fn finish(&mut self) -> Split {
         let held = std::mem::take(&mut self.held);
         match self.place {
-            Place::Inside => Split { thinking: held, text: String::new() },
-            Place::Start | Place::After | Place::Outside => Split { thinking: String::new(), text: held },
+            TagState::Inside => Split { thinking: held, text: String::new() },
+            TagState::Start | TagState::After | TagState::Outside => Split { thinking: String::new(), text: held },
         }
     }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use super::adapt::{self, Change};
+use super::adapt::{self, Adjustment};
 use super::assemble::{Assembler, ReadFlow};
 use super::classify::break_cause;
 use super::client::Shared;
@@ -19,7 +19,7 @@ use super::error::{ConnectionFailure, Phase, ProviderError};
 use super::retry::{Retries, retry_after};
 use super::sse::{Decoder, Event};
 use super::think::Splitter;
-use super::{Chunk, StatusKind};
+use super::{StatusKind, StreamChunk};
 
 /// Most bytes of one response.
 pub(super) const RESPONSE_CAP: usize = 16 << 20;
@@ -36,7 +36,7 @@ type Driver = Pin<Box<dyn Future<Output = Result<(), ProviderError>> + Send>>;
 pub struct AnswerStream {
     /// The exchange itself; it lives here and not in a task, so that it stops with the turn. `None` once it has ended.
     driver: Option<Driver>,
-    chunks: mpsc::Receiver<Chunk>,
+    chunks: mpsc::Receiver<StreamChunk>,
     error: Option<ProviderError>,
 }
 
@@ -47,11 +47,11 @@ impl AnswerStream {
     }
 
     /// The next chunk; after `Finish` or an error, `None`. Cancel-safe: no chunk is lost when the future is dropped.
-    pub async fn next(&mut self) -> Option<Result<Chunk, ProviderError>> {
+    pub async fn next(&mut self) -> Option<Result<StreamChunk, ProviderError>> {
         poll_fn(|context| self.poll(context)).await
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Chunk, ProviderError>>> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<StreamChunk, ProviderError>>> {
         loop {
             match self.chunks.poll_recv(context) {
                 Poll::Ready(Some(chunk)) => return Poll::Ready(Some(Ok(chunk))),
@@ -75,9 +75,9 @@ impl AnswerStream {
 }
 
 /// Tries until an answer ends well, something was shown, or trying again has no point.
-async fn drive(shared: Arc<Shared>, body: Value, out: mpsc::Sender<Chunk>) -> Result<(), ProviderError> {
+async fn drive(shared: Arc<Shared>, body: Value, out: mpsc::Sender<StreamChunk>) -> Result<(), ProviderError> {
     let mut retries = Retries::default();
-    let mut changes: Vec<Change> = Vec::new();
+    let mut changes: Vec<Adjustment> = Vec::new();
     let mut bytes = Bytes::from(body.to_string());
     // An answer takes minutes, and parsed a conversation takes three times the memory of its text.
     drop(body);
@@ -113,7 +113,7 @@ async fn drive(shared: Arc<Shared>, body: Value, out: mpsc::Sender<Chunk>) -> Re
     }
 }
 
-fn waiting(error: &ProviderError, wait: Duration) -> Chunk {
+fn waiting(error: &ProviderError, wait: Duration) -> StreamChunk {
     let kind = match error {
         ProviderError::RateLimited { .. } => StatusKind::Waiting,
         ProviderError::Auth { .. }
@@ -131,9 +131,9 @@ fn waiting(error: &ProviderError, wait: Duration) -> Chunk {
     status(kind, error.reason(), wait)
 }
 
-fn status(status: StatusKind, message: String, wait: Duration) -> Chunk {
+fn status(status: StatusKind, message: String, wait: Duration) -> StreamChunk {
     let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-    Chunk::Status { status, message, progress: None, retry_in_ms: Some(millis) }
+    StreamChunk::Status { status, message, progress: None, retry_in_ms: Some(millis) }
 }
 
 /// One request and its response.
@@ -141,7 +141,7 @@ async fn exchange(
     shared: &Shared,
     body: Bytes,
     assembler: &mut Assembler,
-    out: &mpsc::Sender<Chunk>,
+    out: &mpsc::Sender<StreamChunk>,
 ) -> Result<(), ProviderError> {
     let profile = &shared.endpoint.profile;
     let response = match timeout(profile.first_byte, shared.post(body)).await {
@@ -159,7 +159,7 @@ pub(super) async fn receive(
     shared: &Shared,
     mut response: reqwest::Response,
     assembler: &mut Assembler,
-    out: &mpsc::Sender<Chunk>,
+    out: &mpsc::Sender<StreamChunk>,
 ) -> Result<(), ProviderError> {
     let idle = shared.endpoint.profile.idle;
     let mut reader = Reader::default();
@@ -210,7 +210,7 @@ pub(super) async fn receive(
     }
 }
 
-async fn send_all(assembler: &mut Assembler, out: &mpsc::Sender<Chunk>) {
+async fn send_all(assembler: &mut Assembler, out: &mpsc::Sender<StreamChunk>) {
     for chunk in assembler.take() {
         // The receiver lives as long as this future.
         let _ = out.send(chunk).await;

@@ -183,14 +183,14 @@ pub fn is_letter(c: char) -> bool {
 
 /// Which kind of script most of a text is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Script {
+pub enum WritingSystem {
     Spaced,
     Unspaced,
     /// Some of both, or neither.
     Mixed,
 }
 
-impl Script {
+impl WritingSystem {
     pub fn of(text: &str) -> Self {
         let (mut words, mut characters) = (0u32, 0u32);
         let mut in_word = false;
@@ -202,16 +202,19 @@ impl Script {
         }
         // At least half in characters, or less than a fifth.
         match (words, characters) {
-            (0, 0) => Script::Mixed,
-            _ if characters >= words => Script::Unspaced,
-            _ if characters * 4 < words => Script::Spaced,
-            _ => Script::Mixed,
+            (0, 0) => WritingSystem::Mixed,
+            _ if characters >= words => WritingSystem::Unspaced,
+            _ if characters * 4 < words => WritingSystem::Spaced,
+            _ => WritingSystem::Mixed,
         }
     }
 
     /// Whether words of one can hardly stand in the other.
-    pub fn is_foreign_to(self, other: Script) -> bool {
-        matches!((self, other), (Script::Spaced, Script::Unspaced) | (Script::Unspaced, Script::Spaced))
+    pub fn is_foreign_to(self, other: WritingSystem) -> bool {
+        matches!(
+            (self, other),
+            (WritingSystem::Spaced, WritingSystem::Unspaced) | (WritingSystem::Unspaced, WritingSystem::Spaced)
+        )
     }
 }
 
@@ -408,12 +411,13 @@ mod tests {
 
     #[test]
     fn a_text_is_foreign_to_one_in_another_kind_of_script() {
-        let (zh, en) = (Script::of("我的上司是哪个学校毕业的？"), Script::of("Which school did my boss go to?"));
-        assert_eq!((zh, en), (Script::Unspaced, Script::Spaced));
+        let (zh, en) =
+            (WritingSystem::of("我的上司是哪个学校毕业的？"), WritingSystem::of("Which school did my boss go to?"));
+        assert_eq!((zh, en), (WritingSystem::Unspaced, WritingSystem::Spaced));
         assert!(zh.is_foreign_to(en) && en.is_foreign_to(zh) && !zh.is_foreign_to(zh));
-        let mixed = Script::of("把 DEEPSEEK API KEY 放入文件");
-        assert_eq!(Script::of("a b c d 中文"), Script::Mixed);
-        assert!(!mixed.is_foreign_to(zh) && !Script::of("123 ?!").is_foreign_to(en));
+        let mixed = WritingSystem::of("把 DEEPSEEK API KEY 放入文件");
+        assert_eq!(WritingSystem::of("a b c d 中文"), WritingSystem::Mixed);
+        assert!(!mixed.is_foreign_to(zh) && !WritingSystem::of("123 ?!").is_foreign_to(en));
     }
 
     proptest! {

@@ -15,14 +15,14 @@ use super::extract::Document;
 use super::outline::{ATOM, Atom, AtomSizer, Boundary, Outline, Section, outline};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ChunkLimits {
     /// The most tokens a chunk has, unless a single character has more. A token is what [`size`] counts.
     pub tokens: usize,
     /// The most tokens a chunk repeats from the one before it.
     pub overlap: usize,
 }
 
-impl Default for Limits {
+impl Default for ChunkLimits {
     fn default() -> Self {
         Self { tokens: 256, overlap: 32 }
     }
@@ -80,7 +80,7 @@ pub fn size(text: &str) -> usize {
 }
 
 /// Cuts `document`; `count` tells how many tokens a piece has, as [`size`] does.
-pub fn chunked(path: &RelPath, document: &Document, limits: Limits, count: &dyn Fn(&str) -> usize) -> Chunked {
+pub fn chunked(path: &RelPath, document: &Document, limits: ChunkLimits, count: &dyn Fn(&str) -> usize) -> Chunked {
     let text = document.text.as_str();
     let ruler = AtomSizer { count, limit: limits.tokens };
     let Outline { title, sections } = outline(path, document, &ruler);
@@ -110,7 +110,7 @@ struct PackedChunk {
     atoms: Range<usize>,
 }
 
-fn packed(text: &str, section: &Section, limits: Limits, ruler: &AtomSizer) -> Vec<PackedChunk> {
+fn packed(text: &str, section: &Section, limits: ChunkLimits, ruler: &AtomSizer) -> Vec<PackedChunk> {
     let atoms = &section.atoms;
     let mut out = Vec::new();
     // Atoms up to `done` are in a chunk; the next chunk may begin before that, by its overlap.
@@ -193,7 +193,7 @@ fn tokens_of(atoms: &[Atom], begin: usize, level: Boundary) -> usize {
     atoms[begin].tokens + rest.sum::<usize>()
 }
 
-fn overlap_start(atoms: &[Atom], done: usize, limits: Limits) -> usize {
+fn overlap_start(atoms: &[Atom], done: usize, limits: ChunkLimits) -> usize {
     let mut start = done;
     let mut tokens = 0;
     while start > 0 && tokens + atoms[start - 1].tokens <= limits.overlap {
@@ -256,7 +256,7 @@ mod tests {
     fn cut(text: &str, tokens: usize) -> Vec<Chunk> {
         let path = RelPath::parse("knowledge/a.md").unwrap();
         let document = Document::of(&path, text);
-        chunked(&path, &document, Limits { tokens, overlap: tokens / 8 }, &words).chunks
+        chunked(&path, &document, ChunkLimits { tokens, overlap: tokens / 8 }, &words).chunks
     }
 
     fn texts<'a>(text: &'a str, chunks: &[Chunk]) -> Vec<&'a str> {
@@ -347,7 +347,7 @@ mod tests {
             markdown in any::<bool>(),
         ) {
             let path = RelPath::parse(if markdown { "k/a.md" } else { "k/a.txt" }).unwrap();
-            let limits = Limits { tokens, overlap: tokens / 4 };
+            let limits = ChunkLimits { tokens, overlap: tokens / 4 };
             let count = |text: &str| text.split_whitespace().map(|word| word.len().div_ceil(4)).sum::<usize>();
             let chunks = chunked(&path, &Document::of(&path, &text), limits, &count).chunks;
             let mut covered = 0;

@@ -17,7 +17,7 @@ use super::analyse::Analyser;
 use super::chunk::Unit;
 use super::extract::Unreadable;
 use super::lexical::Snapshot;
-use super::places::{CurrentChunk, Edit, Place, Position};
+use super::places::{ChunkEdit, ChunkPlace, CurrentChunk, Position};
 use super::prepared::{PackedUnit, PreparedChunk, json, script_number};
 use super::span::{self, WindowLimit};
 use crate::domain::FileStamp;
@@ -50,7 +50,7 @@ pub(super) struct Fields {
     units: Field,
     /// The sum of the lengths of the windows around its fresh units, in [`WINDOW_PARTS`] of a term.
     windows: Field,
-    /// Its [`Script`], as a number.
+    /// Its [`WritingSystem`], as a number.
     script: Field,
 }
 
@@ -73,7 +73,7 @@ pub struct FileState {
     /// MD5 of the content, in hexadecimal: a change detector, not a protection.
     pub content: String,
     /// Its chunks, in their order.
-    pub(super) places: Arc<[Place]>,
+    pub(super) places: Arc<[ChunkPlace]>,
     /// Why the file could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<Unreadable>,
@@ -86,7 +86,7 @@ pub struct StoredChunk {
     pub source: String,
     pub title: String,
     pub heading: String,
-    /// Kept in the file's [`Place`]s, as the lines are: an edit moves all chunks that follow.
+    /// Kept in the file's [`ChunkPlace`]s, as the lines are: an edit moves all chunks that follow.
     #[serde(skip)]
     pub range: std::ops::Range<usize>,
     /// Absent where the file is not the text it was read as.
@@ -201,7 +201,7 @@ impl ChunkIndex {
         let of_file = file_order(&file.path);
         let now = chunks.iter().map(now).collect::<tantivy::Result<Vec<_>>>()?;
         let WindowLimit(reach) = self.settings.window;
-        let edit = Edit::of(&file.places, &now, reach);
+        let edit = ChunkEdit::of(&file.places, &now, reach);
         let known = !file.places.is_empty();
         file.places = edit.places.as_slice().into();
         let around = edit.around(&now, reach);

@@ -72,7 +72,7 @@ impl Weights {
 }
 
 /// Candidates with what their scores are made of.
-pub struct Ranking<A> {
+pub struct ScoredCandidates<A> {
     candidates: Vec<Candidate<A>>,
     weights: Weights,
     lexical: Scale,
@@ -83,12 +83,12 @@ pub struct Ranking<A> {
 }
 
 /// Ranks the candidates. None is left out, however low its score.
-pub fn ranked<A: Copy>(candidates: Vec<Candidate<A>>, weights: Weights) -> Ranking<A> {
+pub fn ranked<A: Copy>(candidates: Vec<Candidate<A>>, weights: Weights) -> ScoredCandidates<A> {
     // The lowest score of words is none.
     let lexical = Scale { low: 0.0, high: candidates.iter().fold(0.0, |high, candidate| candidate.lexical.max(high)) };
     let cosine = Scale::of(candidates.iter().filter_map(|candidate| candidate.cosine));
     let late = Scale::of(candidates.iter().filter_map(|candidate| candidate.late));
-    let mut ranking = Ranking { candidates, weights, lexical, cosine, late, order: Vec::new() };
+    let mut ranking = ScoredCandidates { candidates, weights, lexical, cosine, late, order: Vec::new() };
     let fused = |(at, candidate): (usize, &Candidate<A>)| (ranking.of(candidate).fused, candidate.order, at as u32);
     // Many are ranked and few looked at: only their scores are kept.
     let mut scores: Vec<(f64, (u32, u32), u32)> = ranking.candidates.iter().enumerate().map(fused).collect();
@@ -97,7 +97,7 @@ pub fn ranked<A: Copy>(candidates: Vec<Candidate<A>>, weights: Weights) -> Ranki
     ranking
 }
 
-impl<A: Copy> Ranking<A> {
+impl<A: Copy> ScoredCandidates<A> {
     /// All, best first.
     pub fn iter(&self) -> impl Iterator<Item = Ranked<A>> {
         self.order.iter().map(|&at| self.of(&self.candidates[at as usize]))

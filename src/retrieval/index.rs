@@ -5,7 +5,7 @@ use std::path::Path;
 
 use md5::{Digest, Md5};
 
-use super::chunk::{Limits, chunked, size};
+use super::chunk::{ChunkLimits, chunked, size};
 use super::chunk_index::{self, ChunkIndex, FileState, IndexError, StoredChunk};
 use super::extract::{self, Document, DocumentKind, Unreadable};
 use super::lexical::Snapshot;
@@ -42,13 +42,13 @@ impl IndexUpdate {
 pub struct FolderIndex {
     chunk_index: ChunkIndex,
     files: BTreeMap<RelPath, FileState>,
-    limits: Limits,
+    limits: ChunkLimits,
 }
 
 impl FolderIndex {
     /// # Errors
     /// When memory is short.
-    pub fn in_memory(limits: Limits) -> Result<Self, IndexError> {
+    pub fn in_memory(limits: ChunkLimits) -> Result<Self, IndexError> {
         Self::of(ChunkIndex::in_memory(index_settings(limits))?, limits)
     }
 
@@ -57,11 +57,11 @@ impl FolderIndex {
     /// # Errors
     /// When it was made by another version or with other limits, is damaged, or cannot be written: clear the folder and
     /// try again, it is a cache.
-    pub fn on_disk(folder: &Path, limits: Limits) -> Result<Self, IndexError> {
+    pub fn on_disk(folder: &Path, limits: ChunkLimits) -> Result<Self, IndexError> {
         Self::of(ChunkIndex::on_disk(folder, index_settings(limits))?, limits)
     }
 
-    fn of(chunk_index: ChunkIndex, limits: Limits) -> Result<Self, IndexError> {
+    fn of(chunk_index: ChunkIndex, limits: ChunkLimits) -> Result<Self, IndexError> {
         let mut index = Self { chunk_index, files: BTreeMap::new(), limits };
         index.recall()?;
         Ok(index)
@@ -197,7 +197,7 @@ impl FolderIndex {
     }
 }
 
-fn index_settings(limits: Limits) -> chunk_index::ChunkIndexSettings {
+fn index_settings(limits: ChunkLimits) -> chunk_index::ChunkIndexSettings {
     let mark = format!("miniclaw index {VERSION}, chunks of {} tokens, {} repeated", limits.tokens, limits.overlap);
     chunk_index::ChunkIndexSettings { mark, window: WindowLimit(limits.tokens) }
 }

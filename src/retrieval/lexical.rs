@@ -12,7 +12,7 @@ use tantivy::postings::Postings;
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, DocSet, Searcher, TERMINATED, Term};
 
-use super::analyse::{QueryTerm, Script};
+use super::analyse::{QueryTerm, WritingSystem};
 use super::chunk_index::{Fields, FileState, StoredChunk, WINDOW_PARTS, WITHIN_FILE, file_order};
 use super::places::Position;
 use super::prepared::{PackedUnit, numbered_script};
@@ -230,7 +230,7 @@ impl Snapshot {
         segment.units[address.doc_id as usize].get_or_init(unpacked).clone()
     }
 
-    pub(super) fn script(&self, address: DocAddress) -> Script {
+    pub(super) fn script(&self, address: DocAddress) -> WritingSystem {
         let number = self.segments[address.segment_ord as usize].scripts.first(address.doc_id);
         numbered_script(number.unwrap_or_default())
     }

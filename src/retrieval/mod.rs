@@ -25,11 +25,11 @@ mod stop_words;
 pub mod vectors;
 pub mod windows;
 
-pub use chunk::Limits;
+pub use chunk::ChunkLimits;
 pub use index::{FolderIndex, Listed};
-pub use late::Tokens;
+pub use late::TokenVectors;
 pub use lexical::Snapshot;
-pub use search::{Found, Ranking, SearchError, SearchRequest, Searchable, wants_words_only};
+pub use search::{Ranking, SearchError, SearchOutcome, SearchRequest, Searchable, wants_words_only};
 pub use tantivy::DocAddress as Address;
 pub use vectors::Vectors;
 

@@ -32,7 +32,7 @@ impl Position {
 /// A chunk of a file as the file's own document in the index lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "[u64; 5]", into = "[u64; 5]")]
-pub(super) struct Place {
+pub(super) struct ChunkPlace {
     /// The same for chunks whose documents in the index are the same.
     print: u64,
     /// Grows along the file, not by ones; from 1.
@@ -40,15 +40,15 @@ pub(super) struct Place {
     pub at: Position,
 }
 
-impl From<[u64; 5]> for Place {
+impl From<[u64; 5]> for ChunkPlace {
     fn from([print, order, start, first, last]: [u64; 5]) -> Self {
         let at = Position { start: start as u32, lines: (first as u32, last as u32) };
         Self { print, order: order as u32, at }
     }
 }
 
-impl From<Place> for [u64; 5] {
-    fn from(Place { print, order, at: Position { start, lines } }: Place) -> Self {
+impl From<ChunkPlace> for [u64; 5] {
+    fn from(ChunkPlace { print, order, at: Position { start, lines } }: ChunkPlace) -> Self {
         [print, u64::from(order), u64::from(start), u64::from(lines.0), u64::from(lines.1)]
     }
 }
@@ -64,21 +64,21 @@ pub(super) struct CurrentChunk {
 
 /// What an edit makes of a file's chunks.
 #[derive(Debug, PartialEq)]
-pub(super) struct Edit {
-    pub places: Vec<Place>,
+pub(super) struct ChunkEdit {
+    pub places: Vec<ChunkPlace>,
     /// The chunks, by their number now, that are to be indexed.
     pub written: Range<usize>,
     /// The orders of those that must go.
     pub gone: Vec<u32>,
 }
 
-impl Edit {
+impl ChunkEdit {
     /// What is stored of a chunk depends on so many tokens (`reach`) around it.
-    pub fn of(before: &[Place], now: &[CurrentChunk], reach: usize) -> Self {
-        let same = |(a, b): &(&Place, &CurrentChunk)| a.print == b.print;
+    pub fn of(before: &[ChunkPlace], now: &[CurrentChunk], reach: usize) -> Self {
+        let same = |(a, b): &(&ChunkPlace, &CurrentChunk)| a.print == b.print;
         let front = before.iter().zip(now).take_while(same).count();
         if front == before.len() && front == now.len() {
-            let places = before.iter().zip(now).map(|(place, now)| Place { at: now.at, ..*place }).collect();
+            let places = before.iter().zip(now).map(|(place, now)| ChunkPlace { at: now.at, ..*place }).collect();
             return Self { places, written: front..front, gone: Vec::new() };
         }
         let back = before[front..].iter().rev().zip(now[front..].iter().rev()).take_while(same).count();
@@ -88,7 +88,7 @@ impl Edit {
     }
 
     /// With so many chunks kept at the front and at the back; none, where no orders are left for those between them.
-    fn keeping((front, back): (usize, usize), before: &[Place], now: &[CurrentChunk]) -> Self {
+    fn keeping((front, back): (usize, usize), before: &[ChunkPlace], now: &[CurrentChunk]) -> Self {
         let written = front..now.len() - back;
         let kept = before.len() - back;
         let below = front.checked_sub(1).map_or(0, |last| before[last].order);
@@ -103,7 +103,7 @@ impl Edit {
             number => before[kept + number - written.end].order,
         };
         let place =
-            |(number, now): (usize, &CurrentChunk)| Place { print: now.print, order: order(number), at: now.at };
+            |(number, now): (usize, &CurrentChunk)| ChunkPlace { print: now.print, order: order(number), at: now.at };
         let gone = before[front..kept].iter().map(|place| place.order).collect();
         Self { places: now.iter().enumerate().map(place).collect(), gone, written }
     }
@@ -139,10 +139,10 @@ mod tests {
 
     #[test]
     fn an_edit_in_the_middle_writes_its_neighbourhood() {
-        let before = Edit::of(&[], &now(&[1, 2, 3, 4, 5, 6, 7, 8, 9]), 5);
+        let before = ChunkEdit::of(&[], &now(&[1, 2, 3, 4, 5, 6, 7, 8, 9]), 5);
         assert_eq!((before.written.clone(), before.gone.len()), (0..9, 0));
         let chunks = now(&[1, 2, 3, 4, 50, 51, 6, 7, 8, 9]);
-        let after = Edit::of(&before.places, &chunks, 5);
+        let after = ChunkEdit::of(&before.places, &chunks, 5);
         assert_eq!(after.written, 2..8);
         assert_eq!(after.gone, before.places[2..7].iter().map(|place| place.order).collect::<Vec<_>>());
         assert_eq!((after.around(&chunks, 5), after.around(&chunks, 0)), (0..10, 1..9));
@@ -152,21 +152,21 @@ mod tests {
 
     #[test]
     fn moved_chunks_are_not_rewritten() {
-        let before = Edit::of(&[], &now(&[1, 2, 3]), 5).places;
+        let before = ChunkEdit::of(&[], &now(&[1, 2, 3]), 5).places;
         let mut moved = now(&[1, 2, 3]);
         moved[0].at = Position::new(7, None);
-        let after = Edit::of(&before, &moved, 5);
+        let after = ChunkEdit::of(&before, &moved, 5);
         assert!(after.written.is_empty() && after.gone.is_empty());
         assert_eq!(after.places[0].at, moved[0].at);
     }
 
     #[test]
     fn exhausted_order_rewrites_all_chunks() {
-        let mut places = Edit::of(&[], &now(&[1, 2, 3, 4, 5, 6]), 0).places;
+        let mut places = ChunkEdit::of(&[], &now(&[1, 2, 3, 4, 5, 6]), 0).places;
         let (mut prints, mut all) = (vec![1, 2, 3, 4, 5, 6], 0);
         for print in 10..40 {
             prints.insert(3, print);
-            let edit = Edit::of(&places, &now(&prints), 0);
+            let edit = ChunkEdit::of(&places, &now(&prints), 0);
             all += usize::from(edit.written.len() == prints.len());
             places = edit.places;
         }
@@ -179,10 +179,10 @@ mod tests {
             edits in prop::collection::vec(prop::collection::vec(0u64..6, 0..20), 1..8),
             reach in 0usize..20,
         ) {
-            let mut places: Vec<Place> = Vec::new();
+            let mut places: Vec<ChunkPlace> = Vec::new();
             let mut index = std::collections::BTreeMap::new();
             for prints in &edits {
-                let edit = Edit::of(&places, &now(prints), reach);
+                let edit = ChunkEdit::of(&places, &now(prints), reach);
                 for order in &edit.gone {
                     prop_assert!(index.remove(order).is_some());
                 }
@@ -201,8 +201,8 @@ mod tests {
         #[test]
         fn a_place_is_read_as_it_was_written(print: u64, order in 1u32..LAST, start: u32, lines: Option<(u32, u32)>) {
             let lines = lines.filter(|lines| lines.0 > 0);
-            let place = Place { print, order, at: Position::new(start as usize, lines) };
-            let read: Place = serde_json::from_str(&serde_json::to_string(&place).unwrap()).unwrap();
+            let place = ChunkPlace { print, order, at: Position::new(start as usize, lines) };
+            let read: ChunkPlace = serde_json::from_str(&serde_json::to_string(&place).unwrap()).unwrap();
             prop_assert_eq!((read, read.at.lines()), (place, lines));
         }
     }

@@ -5,7 +5,7 @@ use std::thread;
 
 use serde::Serialize;
 
-use super::analyse::{Analyser, Script};
+use super::analyse::{Analyser, WritingSystem};
 use super::chunk_index::{StoredChunk, key};
 
 /// A thread is started for so many chunks of a file, and this many threads at most.
@@ -17,13 +17,13 @@ pub(super) struct PreparedChunk {
     pub analysed: Analysed,
     pub json: Vec<u8>,
     pub key: u64,
-    pub script: Script,
+    pub script: WritingSystem,
 }
 
 impl PreparedChunk {
     fn of(chunk: &StoredChunk, analyser: &Analyser) -> tantivy::Result<Self> {
         let (analysed, key) = (Analysed::of(chunk, analyser), key(&chunk.indexed()));
-        Ok(Self { analysed, json: json(chunk)?, key, script: Script::of(&chunk.text) })
+        Ok(Self { analysed, json: json(chunk)?, key, script: WritingSystem::of(&chunk.text) })
     }
 
     /// All chunks of a file prepared, by several threads where there are many.
@@ -126,19 +126,19 @@ impl PackedUnit {
     }
 }
 
-pub(super) fn script_number(script: Script) -> u64 {
+pub(super) fn script_number(script: WritingSystem) -> u64 {
     match script {
-        Script::Mixed => 0,
-        Script::Spaced => 1,
-        Script::Unspaced => 2,
+        WritingSystem::Mixed => 0,
+        WritingSystem::Spaced => 1,
+        WritingSystem::Unspaced => 2,
     }
 }
 
-pub(super) fn numbered_script(number: u64) -> Script {
+pub(super) fn numbered_script(number: u64) -> WritingSystem {
     match number {
-        1 => Script::Spaced,
-        2 => Script::Unspaced,
-        _ => Script::Mixed,
+        1 => WritingSystem::Spaced,
+        2 => WritingSystem::Unspaced,
+        _ => WritingSystem::Mixed,
     }
 }
 

@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use tantivy::DocAddress;
 
-use super::analyse::{Analyser, Query, Script, holds_identifier};
-use super::fuse::{Candidate, Ranked, Ranking as Order, VECTOR_WEIGHT, ranked};
-use super::late::{self, Tokens};
+use super::analyse::{Analyser, Query, WritingSystem, holds_identifier};
+use super::fuse::{Candidate, Ranked, ScoredCandidates, VECTOR_WEIGHT, ranked};
+use super::late::{self, TokenVectors};
 use super::lexical::{Bm25, Snapshot, TermMatches};
 use super::vectors::{self, Vectors};
 use super::windows::{Candidates, ScoredWindows, Window, WindowLimit, windows};
@@ -48,7 +48,7 @@ pub struct SearchRequest<'a> {
     /// How many of the next best are explained.
     pub near_misses: usize,
     /// The question as the vector retriever gets it; absent: it is not asked.
-    pub meaning: Option<vectors::Question>,
+    pub meaning: Option<vectors::QueryVector>,
     /// The pieces of the question for late interaction; absent: it is not asked.
     pub pieces: Option<Vec<TokenVector>>,
     /// Why there is no vector retriever, if there is none.
@@ -63,14 +63,14 @@ pub struct Searchable<'a> {
     /// Each chunk that has a vector, with its row.
     pub rows: &'a [(DocAddress, u32)],
     pub vectors: Option<&'a RwLock<Vectors>>,
-    pub tokens: Option<&'a RwLock<Tokens>>,
+    pub tokens: Option<&'a RwLock<TokenVectors>>,
     pub analyser: &'a Analyser,
     pub ranking: Ranking,
     pub window: WindowLimit,
 }
 
 /// What was found.
-pub struct Found {
+pub struct SearchOutcome {
     pub weights: Weights,
     pub terms: Vec<SearchedTerm>,
     pub ignored: Vec<String>,
@@ -102,7 +102,7 @@ pub fn wants_words_only(query: &str) -> Option<WeightReason> {
 impl Searchable<'_> {
     /// # Errors
     /// When index or vectors cannot be read.
-    pub fn search(&self, asked: &SearchRequest) -> Result<Found, SearchError> {
+    pub fn search(&self, asked: &SearchRequest) -> Result<SearchOutcome, SearchError> {
         let mut took = SearchTimings::default();
         let started = Instant::now();
         let Query { terms, ignored, characters } = self.analyser.query(asked.query);
@@ -122,7 +122,7 @@ impl Searchable<'_> {
         let scored = windows(self.snapshot, &matches, &candidates, self.window)?;
         let late = self.late(asked, &scored, weights.reason);
         let weights = if late.is_some() { weights.with_late() } else { weights };
-        let script = Script::of(asked.query);
+        let script = WritingSystem::of(asked.query);
         let best_of_chunks = best_of_chunks(&scored.windows);
         let answers =
             Answers { searchable: self, script, matches: &matches, scored: &scored, cosines, late, best_of_chunks };
@@ -144,7 +144,7 @@ impl Searchable<'_> {
             .iter()
             .map(|term| SearchedTerm { term: term.term.label(), texts: term.texts(), idf: term.idf })
             .collect();
-        Ok(Found { weights, terms, ignored, hits, near_misses: near_misses.unwrap_or_default(), took })
+        Ok(SearchOutcome { weights, terms, ignored, hits, near_misses: near_misses.unwrap_or_default(), took })
     }
 
     /// The best of a retriever; equal scores in the order of the chunks.
@@ -195,7 +195,7 @@ impl Searchable<'_> {
     }
 
     /// The exact cosines of the best by vector, best first, and how near every chunk is.
-    fn cosines(&self, question: Option<&vectors::Question>) -> Result<Option<Cosines<'_>>, SearchError> {
+    fn cosines(&self, question: Option<&vectors::QueryVector>) -> Result<Option<Cosines<'_>>, SearchError> {
         let (Some(question), Some(vectors)) = (question, self.vectors) else { return Ok(None) };
         let vectors = vectors.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         let numbers: Vec<u32> = self.rows.iter().map(|&(_, row)| row).collect();
@@ -253,7 +253,7 @@ impl Cosines<'_> {
 struct Answers<'a> {
     searchable: &'a Searchable<'a>,
     /// Of the question.
-    script: Script,
+    script: WritingSystem,
     matches: &'a [TermMatches],
     scored: &'a ScoredWindows<'a>,
     cosines: Option<Cosines<'a>>,
@@ -289,7 +289,7 @@ impl Answers<'_> {
     }
 
     /// The best windows that are answers of their own, best first.
-    fn chosen(&self, ranked: &Order<usize>, count: usize) -> Vec<Ranked<usize>> {
+    fn chosen(&self, ranked: &ScoredCandidates<usize>, count: usize) -> Vec<Ranked<usize>> {
         let shared = |a: usize, b: usize, share: f64| {
             let (a, b) = (&self.scored.windows[a], &self.scored.windows[b]);
             f64::from(a.shared(b)) > share * f64::from(a.length().min(b.length()))

@@ -101,14 +101,14 @@ impl TokenOffsets {
 }
 
 /// A chunk of a span.
-pub(super) struct Part {
+pub(super) struct SpanPart {
     pub chunk: DocAddress,
     pub units: Arc<[PackedUnit]>,
 }
 
 /// Some chunks of a document that follow each other.
 pub(super) struct Span {
-    pub parts: Vec<Part>,
+    pub parts: Vec<SpanPart>,
     /// Part (by its place) and unit, without what a chunk repeats.
     pub units: Vec<(usize, PackedUnit)>,
     /// The units of each part, without what it repeats.
@@ -117,7 +117,7 @@ pub(super) struct Span {
 }
 
 impl Span {
-    fn of(part: Part) -> Self {
+    fn of(part: SpanPart) -> Self {
         Self { parts: vec![part], units: Vec::new(), own: Vec::new(), offsets: TokenOffsets::new(std::iter::empty()) }
     }
 
@@ -144,8 +144,8 @@ pub(super) fn spans(
     candidates: &BTreeSet<DocAddress>,
     WindowLimit(limit): WindowLimit,
 ) -> Vec<Span> {
-    let mut chunks: BTreeMap<u32, Part> = BTreeMap::new();
-    let part = |chunk: DocAddress| Part { chunk, units: snapshot.units(chunk) };
+    let mut chunks: BTreeMap<u32, SpanPart> = BTreeMap::new();
+    let part = |chunk: DocAddress| SpanPart { chunk, units: snapshot.units(chunk) };
     for &candidate in candidates {
         let rank = snapshot.rank(candidate);
         chunks.entry(rank).or_insert_with(|| part(candidate));
@@ -155,7 +155,7 @@ pub(super) fn spans(
             while tokens < limit as u32 {
                 let Some(next) = at.checked_add_signed(step) else { break };
                 let Some(chunk) = snapshot.of_same_file(next, candidate) else { break };
-                let Part { units, .. } = chunks.entry(next).or_insert_with(|| part(chunk));
+                let SpanPart { units, .. } = chunks.entry(next).or_insert_with(|| part(chunk));
                 tokens += units.iter().filter(|unit| unit.fresh).map(|unit| unit.tokens).sum::<u32>().max(1);
                 at = next;
             }

@@ -32,13 +32,13 @@ pub struct Vectors {
 }
 
 /// A question's vector, ready to be compared.
-pub struct Question {
+pub struct QueryVector {
     vector: Vec<f32>,
     code: QueryCode,
     scale: f32,
 }
 
-impl Question {
+impl QueryVector {
     pub fn new(vector: Vec<f32>) -> Self {
         let code = Code::of(&vector);
         Self { vector, code: QueryCode::new(&code.components), scale: code.scale }
@@ -106,7 +106,7 @@ impl Vectors {
     }
 
     /// The cosines of question and vectors to within about 0.01, from the codes in memory.
-    pub fn near(&self, question: &Question, rows: &[u32]) -> Vec<f32> {
+    pub fn near(&self, question: &QueryVector, rows: &[u32]) -> Vec<f32> {
         let products = Kernel::best().dot_products(&question.code, &self.codes, rows);
         let scaled = |(product, row): (i32, &u32)| product as f32 * question.scale * self.scales[*row as usize];
         products.into_iter().zip(rows).map(scaled).collect()
@@ -116,7 +116,7 @@ impl Vectors {
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub fn cosine(&self, question: &Question, row: u32) -> io::Result<f32> {
+    pub fn cosine(&self, question: &QueryVector, row: u32) -> io::Result<f32> {
         Ok(self.vector(row)?.iter().zip(&question.vector).map(|(a, b)| a * b).sum())
     }
 
@@ -272,7 +272,7 @@ mod tests {
             let (a, b) = (unit(&a), unit(&b));
             let mut vectors = Vectors::open(tempfile::tempfile().unwrap(), "m", 48).unwrap();
             vectors.add(1, &b).unwrap();
-            let question = Question::new(a);
+            let question = QueryVector::new(a);
             let exact = vectors.cosine(&question, 0).unwrap();
             prop_assert!((vectors.near(&question, &[0])[0] - exact).abs() < 0.015);
         }

@@ -52,7 +52,7 @@ impl Sandbox {
                 network: false,
             };
             match self.at(level).open(job).await {
-                Err(error @ (SandboxError::Fence(_) | SandboxError::Program { .. })) => {
+                Err(error @ (SandboxError::Confinement(_) | SandboxError::Program { .. })) => {
                     tracing::debug!(level = level.name(), %error, "a helper could not be started at this level");
                     refused = Some(error);
                 }

@@ -140,7 +140,7 @@ pub struct Finished {
 pub enum SandboxError {
     /// Nothing was run, and nothing will be until the system or the configuration changes.
     #[error("the sandbox could not be set up, so nothing was run: {0}")]
-    Fence(String),
+    Confinement(String),
     /// This command cannot be started; another may.
     #[error("{program} could not be started: {why}")]
     Program { program: String, why: String },

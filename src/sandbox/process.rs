@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::captured::Collector;
 use super::spawn::{Control, Input};
-use super::wire::{End, JobReport};
+use super::wire::{JobReport, ProcessEnd};
 use super::{Exit, Job, Sandbox, SandboxError};
 use crate::domain::{EgressAttempts, EgressGrant};
 
@@ -139,8 +139,8 @@ impl Process {
             let _ = self.child.start_kill();
         }
         match report {
-            Ok(Some(JobReport::Ended(End::Code(code)))) => Exit::Code(code),
-            Ok(Some(JobReport::Ended(End::Signal(signal)))) => Exit::Signal(signal),
+            Ok(Some(JobReport::Ended(ProcessEnd::Code(code)))) => Exit::Code(code),
+            Ok(Some(JobReport::Ended(ProcessEnd::Signal(signal)))) => Exit::Signal(signal),
             Ok(
                 Some(
                     JobReport::Accepted

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::captured::Collector;
 use super::spawn::Control;
-use super::wire::{End, JobReport};
+use super::wire::{JobReport, ProcessEnd};
 use super::{Exit, Finished, Job, Sandbox, SandboxError};
 
 /// How long the supervisor may take to kill a tree; it allows itself five seconds.
@@ -85,8 +85,8 @@ async fn until_end(control: &mut Control, deadline: Instant, cancel: &Cancellati
 
 fn exit(report: Option<JobReport>) -> Result<Exit, SandboxError> {
     match report {
-        Some(JobReport::Ended(End::Code(code))) => Ok(Exit::Code(code)),
-        Some(JobReport::Ended(End::Signal(signal))) => Ok(Exit::Signal(signal)),
+        Some(JobReport::Ended(ProcessEnd::Code(code))) => Ok(Exit::Code(code)),
+        Some(JobReport::Ended(ProcessEnd::Signal(signal))) => Ok(Exit::Signal(signal)),
         Some(
             JobReport::Accepted | JobReport::Started { .. } | JobReport::Refused { .. } | JobReport::NotStarted { .. },
         )

@@ -31,7 +31,7 @@ pub fn hand_over(folder: &Path, user: u32) -> io::Result<()> {
     if stat.st_uid == user {
         return Ok(());
     }
-    let change = Change { from: stat.st_uid, to: user, device: stat.st_dev };
+    let change = OwnerChange { from: stat.st_uid, to: user, device: stat.st_dev };
     match change.all(&opened, 0).and_then(|()| change.one(opened.as_fd(), c"")) {
         Err(Errno::PERM) if fs::access(folder, Access::WRITE_OK).is_ok() => Ok(()),
         Err(Errno::PERM | Errno::ACCESS) => Err(closed(folder, user)),
@@ -47,13 +47,13 @@ fn closed(folder: &Path, user: u32) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, sentence)
 }
 
-struct Change {
+struct OwnerChange {
     from: u32,
     to: u32,
     device: u64,
 }
 
-impl Change {
+impl OwnerChange {
     fn all(&self, folder: &OwnedFd, depth: usize) -> rustix::io::Result<()> {
         for entry in Dir::read_from(folder)? {
             let entry = entry?;

@@ -13,7 +13,7 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, Command};
 
-use super::wire::{self, ARGUMENT, Fence, IN_NAMESPACE, JobReport, JobRequest, NotStarted, SOCKET};
+use super::wire::{self, ARGUMENT, Confinement, IN_NAMESPACE, JobReport, JobRequest, NotStarted, SOCKET};
 use super::{Job, Level, SEARCH_PATH, Sandbox, SandboxError, TEMPORARY, bubblewrap, calls, sys};
 use crate::domain::EgressGrant;
 
@@ -55,7 +55,8 @@ impl Sandbox {
         let (mut command, program) = match self.config.level {
             Level::Off | Level::Standard => (clean(&self.config.supervisor_exe), None),
             Level::Strict => {
-                let bubblewrap = self.bubblewrap.as_ref().ok_or(SandboxError::Fence(bubblewrap::MISSING.to_owned()))?;
+                let bubblewrap =
+                    self.bubblewrap.as_ref().ok_or(SandboxError::Confinement(bubblewrap::MISSING.to_owned()))?;
                 let mut command = clean(bubblewrap);
                 command.args(around);
                 (command, Some(self.supervisor_program().map_err(SandboxError::Supervisor)?))
@@ -121,8 +122,8 @@ impl Sandbox {
             readable: job.readable.clone(),
             env: all.chain(job.env.iter().cloned()).collect(),
             fence: match self.config.level {
-                Level::Standard | Level::Strict => Fence::Standard,
-                Level::Off => Fence::None,
+                Level::Standard | Level::Strict => Confinement::Standard,
+                Level::Off => Confinement::None,
             },
             memory: job.memory,
             cpu_seconds: None,
@@ -135,7 +136,7 @@ impl Sandbox {
     pub(super) fn explain(&self, error: SandboxError, said: &str) -> SandboxError {
         match (error, self.config.level, said.lines().next()) {
             (SandboxError::Lost, Level::Strict, Some(said)) if said.starts_with("bwrap: ") => {
-                SandboxError::Fence(format!("bubblewrap could not do its part ({said})"))
+                SandboxError::Confinement(format!("bubblewrap could not do its part ({said})"))
             }
             (error, ..) => error,
         }
@@ -179,7 +180,7 @@ impl Control {
                 tracing::debug!(why, "a command runs without a mount namespace");
                 Ok(())
             }
-            Some(JobReport::NotStarted { reason: NotStarted::Fence, why }) => Err(SandboxError::Fence(why)),
+            Some(JobReport::NotStarted { reason: NotStarted::Confinement, why }) => Err(SandboxError::Confinement(why)),
             Some(JobReport::NotStarted { reason: NotStarted::Program, why }) => {
                 Err(SandboxError::Program { program: program(order), why })
             }

@@ -12,7 +12,7 @@ pub enum SandboxStatus {
     /// The sandbox is off.
     Nothing,
     /// The fence, inside namespaces of its own where `bubblewrap` makes them.
-    Fence { bubblewrap: Option<PathBuf>, signals: bool },
+    Confinement { bubblewrap: Option<PathBuf>, signals: bool },
     /// No command runs: the kernel has this version of Landlock, which is too old.
     NoLandlock(i32),
     /// No command runs: the level needs bubblewrap, which is not there.
@@ -25,15 +25,15 @@ impl SandboxStatus {
         if kernel < paths::LEAST_ABI {
             return Self::NoLandlock(kernel);
         }
-        Self::Fence { bubblewrap, signals: kernel >= paths::SIGNALS_ABI }
+        Self::Confinement { bubblewrap, signals: kernel >= paths::SIGNALS_ABI }
     }
 
     /// `off`, `standard`, `strict`, `no_landlock` or `no_bubblewrap`.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Nothing => "off",
-            Self::Fence { bubblewrap: None, .. } => "standard",
-            Self::Fence { bubblewrap: Some(_), .. } => "strict",
+            Self::Confinement { bubblewrap: None, .. } => "standard",
+            Self::Confinement { bubblewrap: Some(_), .. } => "strict",
             Self::NoLandlock(_) => "no_landlock",
             Self::NoBubblewrap => "no_bubblewrap",
         }
@@ -45,7 +45,7 @@ impl SandboxStatus {
         let mut about = ErrorFields::new();
         match self {
             Self::Nothing | Self::NoBubblewrap => {}
-            Self::Fence { bubblewrap, signals } => {
+            Self::Confinement { bubblewrap, signals } => {
                 if let Some(program) = bubblewrap {
                     about.insert("program".to_owned(), program.display().to_string());
                 }
@@ -69,7 +69,7 @@ impl fmt::Display for SandboxStatus {
                 "The sandbox is off, as the command line says: commands run with all rights of the user who started \
                  miniclaw.",
             ),
-            Self::Fence { bubblewrap, signals } => {
+            Self::Confinement { bubblewrap, signals } => {
                 out.write_str("Commands run in ")?;
                 if let Some(program) = bubblewrap {
                     write!(out, "namespaces of their own ({}) and in there in ", program.display())?;

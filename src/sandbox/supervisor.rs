@@ -16,7 +16,7 @@ use super::fence::{FenceTemplate, MountView};
 use super::reaping::{Children, processes, reap_descendants};
 use super::sys::{self, Pid, Readiness, Reaped};
 use super::wire::{
-    ARGUMENT, End, Fence, IN_NAMESPACE, INTERRUPT, JobReport, JobRequest, NotStarted, ORDER_LIMIT, SOCKET,
+    ARGUMENT, Confinement, IN_NAMESPACE, INTERRUPT, JobReport, JobRequest, NotStarted, ORDER_LIMIT, ProcessEnd, SOCKET,
 };
 use super::{calls, notified};
 
@@ -62,8 +62,8 @@ fn supervise(mut server: UnixStream, place: MountView) -> io::Result<()> {
     let last = reap_descendants(main, &children)?;
     let status = last.or(status).unwrap_or_else(|| ExitStatus::from_raw(libc::SIGKILL));
     let end = match (status.code(), status.signal()) {
-        (Some(code), _) => End::Code(code),
-        (None, signal) => End::Signal(signal.unwrap_or(libc::SIGKILL)),
+        (Some(code), _) => ProcessEnd::Code(code),
+        (None, signal) => ProcessEnd::Signal(signal.unwrap_or(libc::SIGKILL)),
     };
     report(&mut server, &JobReport::Ended(end))
 }
@@ -152,7 +152,7 @@ impl Refusals {
 #[repr(u8)]
 enum Step {
     Own = b'o',
-    Fence = b'f',
+    Confinement = b'f',
     Program = b'p',
 }
 
@@ -163,7 +163,7 @@ struct Started {
 }
 
 fn start(order: &JobRequest, in_advance: FenceTemplate) -> Result<Started, (NotStarted, String)> {
-    let (mut steps, mut note) = io::pipe().map_err(|error| (NotStarted::Fence, error.to_string()))?;
+    let (mut steps, mut note) = io::pipe().map_err(|error| (NotStarted::Confinement, error.to_string()))?;
     let Some((program, arguments)) = order.argv.split_first() else {
         return Err((NotStarted::Program, "no program was named".to_owned()));
     };
@@ -175,8 +175,8 @@ fn start(order: &JobRequest, in_advance: FenceTemplate) -> Result<Started, (NotS
     command.current_dir(&order.cwd).stdin(Stdio::inherit());
 
     let mut fence = match order.fence {
-        Fence::None => None,
-        Fence::Standard => Some(in_advance.fence(order).map_err(|why| (NotStarted::Fence, why))?),
+        Confinement::None => None,
+        Confinement::Standard => Some(in_advance.fence(order).map_err(|why| (NotStarted::Confinement, why))?),
     };
     let counted = match &fence {
         // Its user namespace counts its processes alone.
@@ -186,7 +186,7 @@ fn start(order: &JobRequest, in_advance: FenceTemplate) -> Result<Started, (NotS
     };
     let limits = limits(order);
     let processes = process_limit(counted).map_err(|error| (NotStarted::Program, error.to_string()))?;
-    let (refusals, tell) = UnixStream::pair().map_err(|error| (NotStarted::Fence, error.to_string()))?;
+    let (refusals, tell) = UnixStream::pair().map_err(|error| (NotStarted::Confinement, error.to_string()))?;
     let temporary = order.cwd.join(super::TEMPORARY);
     // SAFETY: this process has one thread, so the child may allocate and use std.
     unsafe {
@@ -199,7 +199,7 @@ fn start(order: &JobRequest, in_advance: FenceTemplate) -> Result<Started, (NotS
                 sys::set_limit(*resource, *value)?;
             }
             if let Some(fence) = &mut fence {
-                note.write_all(&[Step::Fence as u8])?;
+                note.write_all(&[Step::Confinement as u8])?;
                 fence.put_up(&temporary, &tell)?;
             } else {
                 sys::die_with_parent()?;
@@ -220,7 +220,7 @@ fn start(order: &JobRequest, in_advance: FenceTemplate) -> Result<Started, (NotS
             let _ = steps.read_to_end(&mut begun);
             // Nothing noted: it failed before our steps, at the fork or in entering the folder.
             let reason = match begun.last() {
-                Some(step) if *step == Step::Fence as u8 => NotStarted::Fence,
+                Some(step) if *step == Step::Confinement as u8 => NotStarted::Confinement,
                 Some(_) | None => NotStarted::Program,
             };
             Err((reason, error.to_string()))

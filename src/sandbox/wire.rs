@@ -25,7 +25,7 @@ pub struct JobRequest {
     pub cwd: PathBuf,
     pub readable: Vec<PathBuf>,
     pub env: Vec<(String, String)>,
-    pub fence: Fence,
+    pub fence: Confinement,
     /// Bytes of address space for each process.
     pub memory: u64,
     /// Seconds of processor time for each process; absent for a process that serves many calls.
@@ -36,7 +36,7 @@ pub struct JobRequest {
 
 /// How far the process is kept in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Fence {
+pub enum Confinement {
     Standard,
     None,
 }
@@ -54,19 +54,19 @@ pub enum JobReport {
     /// Nothing was run.
     NotStarted { reason: NotStarted, why: String },
     /// The main process and everything it left behind are gone.
-    Ended(End),
+    Ended(ProcessEnd),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NotStarted {
     /// The fence could not be put up.
-    Fence,
+    Confinement,
     /// The program could not be started.
     Program,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum End {
+pub enum ProcessEnd {
     Code(i32),
     Signal(i32),
 }

@@ -41,7 +41,7 @@ impl Home {
     /// [`StoreError::NotFound`]; [`StoreError::NotAllowed`] for a file, and for a link that leads out of the root.
     pub fn list_folder(&self, folder: &Place) -> Result<FolderContent, StoreError> {
         let dir = self.open_folder(folder)?;
-        let mut names = Names::read(&dir, MAX_NAMES).map_err(StoreError::io(format!("listing {folder}/")))?;
+        let mut names = FolderNames::read(&dir, MAX_NAMES).map_err(StoreError::io(format!("listing {folder}/")))?;
         let left_out = [names.folders.len(), names.files.len()].map(|n| n.saturating_sub(MAX_LISTED)).iter().sum();
         names.folders.truncate(MAX_LISTED);
         names.files.truncate(MAX_LISTED);
@@ -64,7 +64,7 @@ impl Home {
     ) -> Result<FoundFiles, StoreError> {
         let root = Place::of_root(root);
         let dir = self.open_folder(&root)?;
-        let mut search = Search { wanted, most, names_left: MAX_NAMES, found: FoundFiles::default() };
+        let mut search = NameSearch { wanted, most, names_left: MAX_NAMES, found: FoundFiles::default() };
         search.folder(&dir, &root, 0).map_err(StoreError::io(format!("listing {root}/")))?;
         let mut found = search.found;
         found.files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -88,14 +88,14 @@ impl Home {
 
 /// The names in a folder that a path here can have, each kind in order.
 #[derive(Default)]
-struct Names {
+struct FolderNames {
     folders: Vec<String>,
     files: Vec<File>,
     /// How many there were of any kind.
     count: usize,
 }
 
-impl Names {
+impl FolderNames {
     fn read(dir: &Dir, most: usize) -> io::Result<Self> {
         let mut names = Self::default();
         for entry in dir.entries()?.take(most) {
@@ -120,16 +120,16 @@ impl Names {
     }
 }
 
-struct Search<'a> {
+struct NameSearch<'a> {
     wanted: &'a dyn Fn(&Place) -> bool,
     most: usize,
     names_left: usize,
     found: FoundFiles,
 }
 
-impl Search<'_> {
+impl NameSearch<'_> {
     fn folder(&mut self, dir: &Dir, folder: &Place, depth: usize) -> io::Result<()> {
-        let names = Names::read(dir, self.names_left)?;
+        let names = FolderNames::read(dir, self.names_left)?;
         self.names_left -= names.count;
         for file in &names.files {
             let Ok(path) = folder.child(&file.name) else { continue };

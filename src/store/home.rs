@@ -15,7 +15,7 @@ use super::fence::Fence;
 use super::quarantine::Quarantined;
 use super::seal::{self, Key, Seal};
 use super::sessions::SummaryCache;
-use super::trusted::{TEXTS, Trust};
+use super::trusted::{TEXTS, TrustList};
 use crate::domain::Root;
 
 /// A home opened by one server. Cheap to clone; the lock is held until the last clone is dropped.
@@ -32,7 +32,7 @@ struct Inner {
     edit: Mutex<()>,
     summaries: Mutex<SummaryCache>,
     quarantined: Mutex<Vec<Quarantined>>,
-    trust: Mutex<Trust>,
+    trust: Mutex<TrustList>,
     seal: Seal,
     troubles: Mutex<Vec<String>>,
     fence: Fence,
@@ -153,7 +153,7 @@ impl Home {
         lock(&self.inner.summaries)
     }
 
-    pub(super) fn trust_cache(&self) -> std::sync::MutexGuard<'_, Trust> {
+    pub(super) fn trust_cache(&self) -> std::sync::MutexGuard<'_, TrustList> {
         lock(&self.inner.trust)
     }
 

@@ -49,7 +49,7 @@ pub use quarantine::Quarantined;
 pub use reading::{CompactedMessages, DeletedSession};
 pub use requests::Records;
 pub use session_files::SessionFiles;
-pub use session_log::{Opened, Reread, SessionList, SessionLog, SessionWriter, StoredSession};
+pub use session_log::{ClaimedHome, MarkedSessions, Reread, SessionLog, SessionWriter, StoredSession};
 pub use sessions::{CompactedFile, Loaded, SessionSummary, Stamp};
 pub use settings::{Settings, config_text, script_text};
 pub use starter::{PlacedFile, is_unused, place};

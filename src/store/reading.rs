@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::error::StoreError;
 use super::home::Home;
 use super::session_files::SessionFiles;
-use super::session_log::SessionList;
+use super::session_log::MarkedSessions;
 use super::{atomic, seal, session_file};
 use crate::clock;
 use crate::domain::{Session, SessionId};
@@ -136,12 +136,12 @@ impl Home {
     }
 
     /// The ids on a list; none where `config.json` says nothing that can be read.
-    pub(super) fn session_list(&self, list: SessionList) -> Vec<String> {
+    pub(super) fn session_list(&self, list: MarkedSessions) -> Vec<String> {
         serde_json::from_value(self.settings_file().remove(list.setting()).unwrap_or_default()).unwrap_or_default()
     }
 
     /// Puts a session at the end of a list.
-    pub(super) fn enlist_session(&self, list: SessionList, id: &SessionId) -> Result<(), StoreError> {
+    pub(super) fn enlist_session(&self, list: MarkedSessions, id: &SessionId) -> Result<(), StoreError> {
         let _one_writer = self.edit_lock();
         let mut ids = self.session_list(list);
         ids.retain(|known| known != id.as_str());
@@ -150,7 +150,7 @@ impl Home {
     }
 
     /// Takes a session from a list. Nothing is written where it is not on it.
-    pub(super) fn delist_session(&self, list: SessionList, id: &SessionId) -> Result<(), StoreError> {
+    pub(super) fn delist_session(&self, list: MarkedSessions, id: &SessionId) -> Result<(), StoreError> {
         let _one_writer = self.edit_lock();
         let mut ids = self.session_list(list);
         let before = ids.len();

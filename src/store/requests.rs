@@ -32,7 +32,7 @@ const SWEPT_EVERY: usize = 20;
 
 /// What of a session's requests is over a limit.
 #[derive(Clone, Copy)]
-struct Limits {
+struct RecordLimits {
     requests: usize,
     bytes: u64,
 }
@@ -74,7 +74,7 @@ impl Records {
         write_record(&dir, at, request).map_err(StoreError::io(doing()))?;
         let names = names(&dir);
         if names.len() > MOST || names.len().is_multiple_of(SWEPT_EVERY) {
-            sweep(&dir, Limits { requests: MOST, bytes: MOST_BYTES }).map_err(StoreError::io(doing()))?;
+            sweep(&dir, RecordLimits { requests: MOST, bytes: MOST_BYTES }).map_err(StoreError::io(doing()))?;
         }
         Ok(())
     }
@@ -218,7 +218,7 @@ fn write(dir: &Dir, name: &str, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Removes the oldest requests that are too many, and what belongs to none that is left.
-fn sweep(dir: &Dir, limits: Limits) -> io::Result<()> {
+fn sweep(dir: &Dir, limits: RecordLimits) -> io::Result<()> {
     let texts = dir.open_dir(TEXTS)?;
     let mut names = names(dir);
     // A few more than it must, so that not every request sweeps.
@@ -393,7 +393,7 @@ mod tests {
 
         let dir = home.records().requests_of(&session).unwrap();
         std::fs::write(folder.path().join("sessions/requests/s/.part-x"), "half").unwrap();
-        sweep(&dir, Limits { requests: MOST, bytes: 30 }).unwrap();
+        sweep(&dir, RecordLimits { requests: MOST, bytes: 30 }).unwrap();
         assert!(size(&dir.open_dir(TEXTS).unwrap()) <= 30);
         assert_eq!(home.records().sent_requests(&session).last().unwrap(), "00000200-000-0", "the newest stays");
         assert!(!folder.path().join("sessions/requests/s/.part-x").exists());

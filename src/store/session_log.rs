@@ -26,7 +26,7 @@ pub enum SessionLog {
 
 /// A home that was claimed.
 #[derive(Debug)]
-pub struct Opened {
+pub struct ClaimedHome {
     pub claim: Claim,
     /// Sessions whose last run has not ended: a crash cut it off, or it waits for a person.
     pub unsettled: Vec<SessionId>,
@@ -34,14 +34,14 @@ pub struct Opened {
 
 /// The lists that a session can be put on by a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SessionList {
+pub enum MarkedSessions {
     /// Shown before the others, in the order they were pinned.
     Pinned,
     /// Kept out of the list without being deleted. An id may be that of a session that is gone.
     Archived,
 }
 
-impl SessionList {
+impl MarkedSessions {
     /// Its name in `config.json`, which earlier versions read too.
     pub(super) fn setting(self) -> &'static str {
         match self {
@@ -79,11 +79,11 @@ impl SessionLog {
     ///
     /// # Errors
     /// Those of reading the list of sessions.
-    pub async fn claim(&self) -> Result<Opened, StoreError> {
+    pub async fn claim(&self) -> Result<ClaimedHome, StoreError> {
         match self {
             Self::Folder(home) => {
                 blocking(home, |home| {
-                    Ok(Opened { unsettled: home.unsettled_sessions()?, claim: home.fence().new_claim() })
+                    Ok(ClaimedHome { unsettled: home.unsettled_sessions()?, claim: home.fence().new_claim() })
                 })
                 .await
             }
@@ -256,14 +256,14 @@ impl SessionLog {
     }
 
     /// The ids on a list.
-    pub async fn listed(&self, list: SessionList) -> Result<Vec<String>, StoreError> {
+    pub async fn listed(&self, list: MarkedSessions) -> Result<Vec<String>, StoreError> {
         match self {
             Self::Folder(home) => blocking(home, move |home| Ok(home.session_list(list))).await,
         }
     }
 
     /// Puts a session at the end of a list; answers the whole of it.
-    pub async fn enlist(&self, claim: Claim, id: &SessionId, list: SessionList) -> Result<Vec<String>, StoreError> {
+    pub async fn enlist(&self, claim: Claim, id: &SessionId, list: MarkedSessions) -> Result<Vec<String>, StoreError> {
         let id = id.clone();
         match self {
             Self::Folder(home) => {
@@ -273,7 +273,7 @@ impl SessionLog {
     }
 
     /// Takes a session from a list; answers what is left of it.
-    pub async fn delist(&self, claim: Claim, id: &SessionId, list: SessionList) -> Result<Vec<String>, StoreError> {
+    pub async fn delist(&self, claim: Claim, id: &SessionId, list: MarkedSessions) -> Result<Vec<String>, StoreError> {
         let id = id.clone();
         match self {
             Self::Folder(home) => {
@@ -382,9 +382,9 @@ mod tests {
         let settled = writer.checkpoint(Arc::new(Session::new("lost", 1.0)), None).await;
         assert!(matches!(settled, Err(StoreError::Fenced)), "{settled:?}");
         assert!(matches!(log.delete(old, &id).await, Err(StoreError::Fenced)));
-        assert!(matches!(log.enlist(old, &id, SessionList::Pinned).await, Err(StoreError::Fenced)));
+        assert!(matches!(log.enlist(old, &id, MarkedSessions::Pinned).await, Err(StoreError::Fenced)));
 
-        let Opened { claim, unsettled } = log.claim().await.unwrap();
+        let ClaimedHome { claim, unsettled } = log.claim().await.unwrap();
         assert_eq!(unsettled, std::slice::from_ref(&id));
         log.release(old);
         let loaded = log.load(claim, &id).await.unwrap().unwrap();

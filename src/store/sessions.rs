@@ -80,7 +80,7 @@ pub struct CompactedFile {
 }
 
 /// A session's file, and whether this home wrote it.
-struct Snapshot {
+struct SessionSnapshot {
     session: Session,
     own: bool,
 }
@@ -184,7 +184,8 @@ impl Home {
         // Taken first: an edit made while the file is read is then seen later.
         let stamp = self.session_stamp(id);
         let snapshot = self.read_snapshot(id)?;
-        if let Some(Snapshot { session, own }) = snapshot.as_ref().filter(|snapshot| snapshot.session.is_newer()) {
+        if let Some(SessionSnapshot { session, own }) = snapshot.as_ref().filter(|snapshot| snapshot.session.is_newer())
+        {
             let session = session.clone();
             let session = if *own { session } else { session.adopted(&clock::new_id()) };
             return Ok(Some(Loaded { session, stamp, unsaved: !own }));
@@ -194,7 +195,7 @@ impl Home {
             return Ok(None);
         }
         let created = lines.as_ref().and_then(|lines| lines.first()).map_or_else(clock::now, |line| line.fact.at);
-        let snapshot = snapshot.unwrap_or_else(|| Snapshot { session: Session::new("", created), own: true });
+        let snapshot = snapshot.unwrap_or_else(|| SessionSnapshot { session: Session::new("", created), own: true });
         // What the snapshot holds already is not folded, whoever wrote it.
         let is_own = |line: &Line| line.own || line.fact.seq <= snapshot.session.seq;
         if !snapshot.own || !lines.iter().flatten().all(is_own) {
@@ -217,8 +218,13 @@ impl Home {
     }
 
     /// Takes over what another program wrote, whole or in part. Nothing that was said is lost, and nothing acts.
-    fn adopt(&self, id: &SessionId, snapshot: Snapshot, lines: &Option<Vec<Line>>) -> Result<Session, StoreError> {
-        let Snapshot { mut session, own } = snapshot;
+    fn adopt(
+        &self,
+        id: &SessionId,
+        snapshot: SessionSnapshot,
+        lines: &Option<Vec<Line>>,
+    ) -> Result<Session, StoreError> {
+        let SessionSnapshot { mut session, own } = snapshot;
         tracing::warn!(session = %id, "its file or journal was written by another program: it is taken over as content");
         let known: HashSet<WorkId> = session.works.iter().map(|work| work.work_id.clone()).collect();
         // A number in a file of another program says nothing of what it holds. What we were told of and it does not know is
@@ -260,7 +266,7 @@ impl Home {
         Ok(())
     }
 
-    fn read_snapshot(&self, id: &SessionId) -> Result<Option<Snapshot>, StoreError> {
+    fn read_snapshot(&self, id: &SessionId) -> Result<Option<SessionSnapshot>, StoreError> {
         let name = file_name(id);
         let bytes = match self.sessions_dir().read(&name) {
             Ok(bytes) => bytes,
@@ -270,7 +276,7 @@ impl Home {
         let own = self.seal().knows(Sealed::Session, id.as_str(), &bytes);
         let read = if own { session_file::parse } else { session_file::parse_foreign };
         match read(&bytes, clock::now()) {
-            Ok(session) => Ok(Some(Snapshot { session, own })),
+            Ok(session) => Ok(Some(SessionSnapshot { session, own })),
             Err(reason) => {
                 self.quarantine(&name, reason.to_string())?;
                 Ok(None)

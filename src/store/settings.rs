@@ -96,7 +96,7 @@ impl Home {
 
 #[cfg(test)]
 mod tests {
-    use super::super::SessionList;
+    use super::super::MarkedSessions;
     use super::*;
 
     #[test]
@@ -115,7 +115,7 @@ mod tests {
         std::fs::remove_file(&file).unwrap();
         std::fs::create_dir(&file).unwrap();
         assert!(home.set_rag_mode(true).is_err());
-        assert!(home.enlist_session(SessionList::Pinned, &crate::domain::SessionId::parse("s").unwrap()).is_err());
+        assert!(home.enlist_session(MarkedSessions::Pinned, &crate::domain::SessionId::parse("s").unwrap()).is_err());
         assert!(file.is_dir());
     }
 

@@ -11,7 +11,7 @@ use super::error::StoreError;
 use super::fence::{Claim, blocking, fenced};
 use super::files::{Expect, etag};
 use super::home::Home;
-use super::session_log::{Opened, SessionLog};
+use super::session_log::{ClaimedHome, SessionLog};
 use super::trash::TrashedText;
 use super::trusted::TrustedBy;
 use crate::domain::{Place, RememberedCall, SessionId};
@@ -40,7 +40,7 @@ impl OwnedHome {
     /// Those of [`SessionLog::claim`].
     pub async fn claim(home: Home) -> Result<(Self, Vec<SessionId>), StoreError> {
         let (log, tree) = (SessionLog::Folder(home.clone()), Tree::Folder(home.clone()));
-        let Opened { claim, unsettled } = log.claim().await?;
+        let ClaimedHome { claim, unsettled } = log.claim().await?;
         Ok((Self { home, log, tree, claim }, unsettled))
     }
 }

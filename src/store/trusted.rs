@@ -96,7 +96,7 @@ impl SkillFiles {
 struct TrustRecord(BTreeMap<String, Vec<TrustedVersion>>);
 
 /// What the last look at skills/ found, so that the next one reads what has changed and nothing else.
-pub(super) struct Trust {
+pub(super) struct TrustList {
     look: FolderScan,
     /// Hashes of files that are as they were when they were hashed.
     hashes: HashMap<Place, (FileStamp, String)>,
@@ -104,7 +104,7 @@ pub(super) struct Trust {
     found: Option<(Arc<TrustRecord>, Arc<SkillFiles>)>,
 }
 
-impl Default for Trust {
+impl Default for TrustList {
     fn default() -> Self {
         Self { look: FolderScan::with_hidden(), hashes: HashMap::new(), book: None, found: None }
     }
@@ -245,7 +245,7 @@ impl Home {
         let changed = match self.look(Root::Skills, &mut trust.look) {
             Ok(changed) => changed,
             Err(error) => {
-                *trust = Trust::default();
+                *trust = TrustList::default();
                 return Err(error);
             }
         };

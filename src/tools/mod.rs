@@ -27,7 +27,7 @@ use crate::sandbox::{Level, Sandbox, SandboxError};
 pub use self::policy::{Case, Policy, Reason, Rule, Verdict};
 pub use fetch_url::{FetchConfig, FetchUrl, Lookup, system_lookup};
 pub use files::{Editor, FileTool};
-pub use python_repl::{Limits as PythonLimits, PythonRepl};
+pub use python_repl::{PythonLimits, PythonRepl};
 pub use read_file::ReadFile;
 pub use search::SearchTool;
 pub use terminal::Terminal;
@@ -200,7 +200,7 @@ impl CommandEnvironment {
     /// What to tell the model when nothing could be run.
     fn refusal(error: &SandboxError) -> ToolAnswer {
         let advice = match error {
-            SandboxError::Fence(_) => "No command can run here; go on without, and tell the user.",
+            SandboxError::Confinement(_) => "No command can run here; go on without, and tell the user.",
             SandboxError::Program { .. } => "A command over 128 KB is too long; otherwise tell the user.",
             SandboxError::Lost => "Look at what it changed before you run it again.",
             SandboxError::NoNetwork(_) => "Do it without, or read pages with fetch_url.",

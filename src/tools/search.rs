@@ -55,7 +55,7 @@ impl Tool for SearchTool {
 
     fn prepare<'a>(&'a self, arguments: Value, _: ToolContext<'a>) -> BoxFuture<'a, Prepared> {
         let library = self.library.clone();
-        prepared(&self.spec.name, arguments, |Arguments { query }| Question { library, query })
+        prepared(&self.spec.name, arguments, |Arguments { query }| PreparedSearch { library, query })
     }
 }
 
@@ -64,12 +64,12 @@ struct Arguments {
     query: String,
 }
 
-struct Question {
+struct PreparedSearch {
     library: Arc<Library>,
     query: String,
 }
 
-impl PreparedCall for Question {
+impl PreparedCall for PreparedSearch {
     fn shown(&self) -> Shown {
         line(&self.query)
     }

@@ -110,7 +110,7 @@ async fn without_landlock_nothing_runs() {
     for level in fenced_levels() {
         let home = home(level, kit::Place::Open);
         let refused = home.sandbox.run(home.job(&["/bin/bash", "-c", "touch ran"]), CancellationToken::new()).await;
-        let Err(SandboxError::Fence(why)) = refused else { panic!("{refused:?}") };
+        let Err(SandboxError::Confinement(why)) = refused else { panic!("{refused:?}") };
         assert!(why.contains("offers Landlock version 0"), "{level:?}: {why}");
         assert_eq!(home.sandbox.holds(), SandboxStatus::NoLandlock(0));
         assert!(!home.path("scratch/ran").exists());
@@ -126,9 +126,11 @@ async fn broken_bubblewrap_runs_nothing_and_says_why() {
     let mut job = home.job(&["/bin/bash", "-c", "touch ran"]);
     job.cwd = home.path("no such folder");
     let refused = home.sandbox.run(job.clone(), CancellationToken::new()).await;
-    let Err(SandboxError::Fence(why)) = refused else { panic!("{refused:?}") };
+    let Err(SandboxError::Confinement(why)) = refused else { panic!("{refused:?}") };
     assert!(why.contains("bubblewrap") && why.contains("no such folder"), "{why}");
-    let Err(SandboxError::Fence(why)) = home.sandbox.open(job).await.map(|_| ()) else { panic!("it must not open") };
+    let Err(SandboxError::Confinement(why)) = home.sandbox.open(job).await.map(|_| ()) else {
+        panic!("it must not open")
+    };
     assert!(why.contains("bubblewrap"), "{why}");
     assert!(!home.path("scratch/ran").exists());
 }

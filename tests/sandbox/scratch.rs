@@ -47,7 +47,7 @@ async fn job_runs_in_folder_of_another_user() {
     let home = home(Level::Standard, Place::Open);
     let job = Job { cwd: std::env::var_os("FOREIGN").unwrap().into(), ..home.job(&["/bin/true"]) };
     let refused = home.sandbox.run(job, CancellationToken::new()).await;
-    let Err(SandboxError::Fence(why)) = refused else { panic!("{refused:?}") };
+    let Err(SandboxError::Confinement(why)) = refused else { panic!("{refused:?}") };
     assert!(why.contains(&format!("sudo chown -R {USER}")), "{why}");
 }
 

@@ -1124,7 +1124,7 @@ export interface components {
             scope: components["schemas"]["Scope"];
         };
         AnswerRequest: {
-            decision: components["schemas"]["Verdict"];
+            decision: components["schemas"]["ApprovalVerdict"];
             /** @description As it was shown. */
             hash: string;
             /** @description With `approve`: the person's own arguments in place of the model's. */
@@ -1171,6 +1171,8 @@ export interface components {
             /** @description The address, the path or the name of that source. Characters that do not show are escaped. */
             file?: string | null;
         };
+        /** @enum {string} */
+        ApprovalVerdict: "approve" | "deny" | "always";
         ArchivedSessions: {
             /** @description Ids of all archived sessions. */
             archived: string[];
@@ -1239,22 +1241,6 @@ export interface components {
          * @enum {string}
          */
         CallStatus: "approval" | "running" | "done" | "error" | "denied" | "cancelled" | "interrupted";
-        /** @description A model that could be chosen. */
-        Candidate: {
-            /** @description What a session's file says when it was chosen: `provider/model`, and `@address` where two would be the same. */
-            id: string;
-            provider: string;
-            model: string;
-            label: string;
-            /** @description Where it was found: `.env`, `config.yml`, … */
-            from: string;
-            /** Format: int32 */
-            context_window: number;
-            /** @description It can be told to think, or not to. */
-            thinking: boolean;
-            /** @description It sees pictures. */
-            vision: boolean;
-        };
         CaseResult: {
             /** Format: int32 */
             line: number;
@@ -1268,27 +1254,6 @@ export interface components {
             rank?: number | null;
             /** @description The first hits. */
             found: components["schemas"]["FoundPassage"][];
-        };
-        Change: {
-            how: components["schemas"]["ChangeKind"];
-            origin?: components["schemas"]["Origin"] | null;
-            label: string;
-            file?: string | null;
-            /** @description Pieces it stands for: several messages are one change. */
-            count: number;
-            /**
-             * Format: int64
-             * @description Bytes more than before; negative where it is less.
-             */
-            bytes: number;
-            by?: components["schemas"]["ChangedBy"] | null;
-            /**
-             * Format: double
-             * @description When the file was changed, in Unix seconds.
-             */
-            at?: number | null;
-            /** @description Line by line, as a unified difference. */
-            diff?: string | null;
         };
         /** @enum {string} */
         ChangeKind: "added" | "removed" | "changed" | "moved";
@@ -1422,7 +1387,7 @@ export interface components {
             kept_bytes: number;
             kept_tokens: number;
             parted?: components["schemas"]["FirstDifference"] | null;
-            changes: components["schemas"]["Change"][];
+            changes: components["schemas"]["RequestChange"][];
         };
         /**
          * @description What running a tool can do to the world. Decides what may run side by side and what a person must allow.
@@ -1996,6 +1961,22 @@ export interface components {
             messages: components["schemas"]["Message"][];
             compressed_context?: string | null;
         };
+        /** @description A model that could be chosen. */
+        ModelCandidate: {
+            /** @description What a session's file says when it was chosen: `provider/model`, and `@address` where two would be the same. */
+            id: string;
+            provider: string;
+            model: string;
+            label: string;
+            /** @description Where it was found: `.env`, `config.yml`, … */
+            from: string;
+            /** Format: int32 */
+            context_window: number;
+            /** @description It can be told to think, or not to. */
+            thinking: boolean;
+            /** @description It sees pictures. */
+            vision: boolean;
+        };
         ModelChoice: {
             session_id: string;
             chosen: components["schemas"]["Chosen"];
@@ -2035,7 +2016,7 @@ export interface components {
             current: components["schemas"]["ModelStatus"];
             /** @description Its id among those available. */
             default_id?: string | null;
-            available: components["schemas"]["Candidate"][];
+            available: components["schemas"]["ModelCandidate"][];
         };
         /** @description A chunk that was not handed on. */
         NearMiss: {
@@ -2104,6 +2085,12 @@ export interface components {
         } | {
             /** @enum {string} */
             type: "gap";
+        };
+        OperationUndone: {
+            call_id: string;
+            path: string;
+            /** @description `false`: what had been undone was done again. */
+            undone: boolean;
         };
         /** @enum {string} */
         Origin: "tools" | "file" | "text" | "history" | "retrieval" | "question" | "work";
@@ -2278,6 +2265,27 @@ export interface components {
         Renamed: {
             path: string;
             etag: string;
+        };
+        RequestChange: {
+            how: components["schemas"]["ChangeKind"];
+            origin?: components["schemas"]["Origin"] | null;
+            label: string;
+            file?: string | null;
+            /** @description Pieces it stands for: several messages are one change. */
+            count: number;
+            /**
+             * Format: int64
+             * @description Bytes more than before; negative where it is less.
+             */
+            bytes: number;
+            by?: components["schemas"]["ChangedBy"] | null;
+            /**
+             * Format: double
+             * @description When the file was changed, in Unix seconds.
+             */
+            at?: number | null;
+            /** @description Line by line, as a unified difference. */
+            diff?: string | null;
         };
         RestoreFile: {
             /** @description As the deletion answered it. */
@@ -2761,7 +2769,7 @@ export interface components {
             /** Format: int64 */
             bytes: number;
         };
-        Trust: {
+        TrustStatus: {
             path: string;
             /** @description Of the file as it is now. */
             etag: string;
@@ -2793,12 +2801,6 @@ export interface components {
         UndoPreview: {
             /** @description In the order they were first changed; those that are undone already are left out. */
             files: components["schemas"]["FileUndo"][];
-        };
-        Undone: {
-            call_id: string;
-            path: string;
-            /** @description `false`: what had been undone was done again. */
-            undone: boolean;
         };
         /** @description A file that is listed and cannot be searched. */
         Unreadable: {
@@ -2861,8 +2863,6 @@ export interface components {
              */
             share: number;
         };
-        /** @enum {string} */
-        Verdict: "approve" | "deny" | "always";
         /** @enum {string} */
         WeightReason: "balanced" | "no_model" | "embedding" | "embedding_failed" | "unknown_language" | "identifier" | "quoted" | "asked";
         /** @description How much each retriever counts, and why. */
@@ -4723,7 +4723,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Undone"];
+                    "application/json": components["schemas"]["OperationUndone"];
                 };
             };
             404: {
@@ -5104,7 +5104,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Trust"];
+                    "application/json": components["schemas"]["TrustStatus"];
                 };
             };
             403: {
@@ -5145,7 +5145,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Trust"];
+                    "application/json": components["schemas"]["TrustStatus"];
                 };
             };
             403: {

@@ -1,7 +1,7 @@
 import { act, render, screen } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { afterEach, describe, expect, it } from 'vitest'
-import type { Candidate, ModelStatus } from '@/api/types'
+import type { ModelCandidate, ModelStatus } from '@/api/types'
 import ModelDialog from '@/features/model/ModelDialog'
 import { ModelPicker } from '@/features/model/ModelPicker'
 import { levelWord, sandboxNote } from '@/features/settings/sandbox'
@@ -91,7 +91,7 @@ it('where a model was set up is said in the language of the page, names stay', a
     /"(found [^"]+)"\.to_owned/.exec(rustStrings('engine'))?.[1] ?? '',
     'the moon',
   ]
-  const available = from.map((from, i): Candidate => {
+  const available = from.map((from, i): ModelCandidate => {
     const id = `m${i}`
     return {
       ...{ id, model: id, label: id, from },

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest'
-import type { Candidate, Models } from '@/api/types'
+import type { ModelCandidate, Models } from '@/api/types'
 import { canThink, effective, nameOf, withModel } from '@/features/model/choice'
 import { advance } from '@/thread/advance'
 import { fromHistory } from '@/thread/history'
 import { emptyThread } from '@/thread/model'
 import { historyAt } from './frames'
 
-const candidate = (id: string, thinking = false): Candidate => ({
+const candidate = (id: string, thinking = false): ModelCandidate => ({
   ...{ id, thinking, provider: id.split('/')[0] ?? '', model: id.split('/')[1] ?? '', label: id },
   ...{ from: '.env', context_window: 1, vision: false },
 })

@@ -24,7 +24,7 @@ pub struct ApprovalList {
 
 #[derive(Clone, Copy, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub enum ApprovalVerdict {
     Approve,
     Deny,
     /// Approve, and do not ask about exactly this call again.
@@ -34,7 +34,7 @@ pub enum Verdict {
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerRequest {
-    decision: Verdict,
+    decision: ApprovalVerdict,
     /// As it was shown.
     hash: String,
     /// With `approve`: the person's own arguments in place of the model's.
@@ -92,12 +92,12 @@ pub async fn answer(
         return Err(ApiError::bad_request("too_long", format!("a reason has at most {MAX_REASON} characters")));
     }
     let wish = match decision {
-        Verdict::Approve => ApprovalResponse::Approve(arguments),
-        Verdict::Deny | Verdict::Always if arguments.is_some() => {
+        ApprovalVerdict::Approve => ApprovalResponse::Approve(arguments),
+        ApprovalVerdict::Deny | ApprovalVerdict::Always if arguments.is_some() => {
             return Err(ApiError::bad_request("bad_arguments", "changed arguments go with \"approve\" only"));
         }
-        Verdict::Deny => ApprovalResponse::Deny(reason),
-        Verdict::Always => ApprovalResponse::Always,
+        ApprovalVerdict::Deny => ApprovalResponse::Deny(reason),
+        ApprovalVerdict::Always => ApprovalResponse::Always,
     };
     let given = caller.engine.answer(&id, &hash, wish).await?;
     Ok(Json(AnswerGiven { decision: given.decision, scope: given.scope }))

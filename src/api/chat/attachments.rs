@@ -15,7 +15,7 @@ use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::domain::attachment::{MOST_FILES, NotAttached, checked_together};
 use crate::domain::picture::head;
-use crate::domain::{Attachment, NewPicture, Prompt, SessionId};
+use crate::domain::{Attachment, NewPicture, SessionId, UserPrompt};
 use crate::engine::blocking;
 use crate::store::{StoreError, picture_hash};
 
@@ -90,7 +90,7 @@ pub(in crate::api) async fn prompt(
     session: &SessionId,
     message: String,
     files: Vec<Attached>,
-) -> Result<Prompt, ApiError> {
+) -> Result<UserPrompt, ApiError> {
     if message.trim().is_empty() && files.is_empty() {
         return Err(ApiError::bad_request("empty_message", "the message is empty"));
     }
@@ -110,7 +110,7 @@ pub(in crate::api) async fn prompt(
     let (attachments, pictures): (Vec<_>, Vec<_>) =
         all.await??.into_iter().map(|(attachment, picture)| (Arc::new(attachment), picture)).unzip();
     checked_together(&attachments)?;
-    Ok(Prompt { text: message, attachments, pictures: pictures.into_iter().flatten().collect() })
+    Ok(UserPrompt { text: message, attachments, pictures: pictures.into_iter().flatten().collect() })
 }
 
 /// As it will stand with the message, and the bytes of a picture.

@@ -17,7 +17,7 @@ use crate::domain::SessionId;
 use crate::engine::hub::{EventId, Hub, Publication, PublishedItem, Subscription};
 use crate::engine::model_status::ModelStatus;
 use crate::engine::{self, ChangedBy};
-use crate::library::{IndexState, Progress};
+use crate::library::{IndexProgress, IndexState};
 
 #[derive(Deserialize, utoipa::IntoParams)]
 pub struct After {
@@ -191,7 +191,7 @@ fn notice(published: &Publication) -> Option<Notice> {
         engine::Notice::SkillsChanged => Notice::SkillsChanged {},
         engine::Notice::ModelChanged(status) => Notice::ModelChanged(status),
         engine::Notice::ConfigChanged { rag_mode } => Notice::ConfigChanged { rag_mode },
-        engine::Notice::IndexChanged { folder, progress: Progress { state, done, total } } => {
+        engine::Notice::IndexChanged { folder, progress: IndexProgress { state, done, total } } => {
             Notice::Index { folder: folder.to_owned(), state, done, total }
         }
     })

@@ -61,7 +61,7 @@ pub async fn folder(caller: Caller, Query(query): Query<FileQuery>) -> Result<Js
     let (home, tokens) = (tenant.home.clone(), tenant.runtime.tokens.clone());
     let content = blocking(move || {
         let store::FolderContent { folders, files, left_out } = home.list_folder(&path)?;
-        let mut reader = Reader::new(&home, &tokens);
+        let mut reader = BoundedReader::new(&home, &tokens);
         // First what is in sight.
         let files = files.into_iter().map(|file| reader.entry(file)).collect();
         let folders =
@@ -92,7 +92,7 @@ pub async fn find(caller: Caller, Query(query): Query<FindQuery>) -> Result<Json
             let path = path.as_str().to_lowercase();
             words.iter().all(|word| path.contains(word))
         };
-        let mut reader = Reader::new(&home, &tokens);
+        let mut reader = BoundedReader::new(&home, &tokens);
         let mut found = FoundFiles { files: Vec::new(), more: false };
         for root in roots {
             let of_root = home.find_files(root, limit - found.files.len(), &wanted)?;
@@ -106,7 +106,7 @@ pub async fn find(caller: Caller, Query(query): Query<FindQuery>) -> Result<Json
 }
 
 /// Reads files to count their tokens, as many as one answer can wait for.
-struct Reader<'a> {
+struct BoundedReader<'a> {
     home: &'a Home,
     tokens: &'a Counter,
     files_left: usize,
@@ -115,7 +115,7 @@ struct Reader<'a> {
     entries_left: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> BoundedReader<'a> {
     fn new(home: &'a Home, tokens: &'a Counter) -> Self {
         Self { home, tokens, files_left: 1_000, bytes_left: 8_000_000, entries_left: 5_000 }
     }

@@ -14,7 +14,7 @@ use crate::engine::documents::FileVersion;
 use crate::store::{TrustedBy, etag, is_too_deep};
 
 #[derive(Serialize, utoipa::ToSchema)]
-pub struct Trust {
+pub struct TrustStatus {
     path: String,
     /// Of the file as it is now.
     etag: String,
@@ -43,15 +43,15 @@ pub struct TrustVersion {
 
 /// Whether a file of a skill is trusted as it is now, and what was trusted before.
 #[utoipa::path(get, path = "/api/skills/trust", tag = "files", params(FileQuery),
-    responses((status = 200, body = Trust), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
-pub async fn trust_of(caller: Caller, Query(query): Query<FileQuery>) -> Result<Json<Trust>, ApiError> {
+    responses((status = 200, body = TrustStatus), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
+pub async fn trust_of(caller: Caller, Query(query): Query<FileQuery>) -> Result<Json<TrustStatus>, ApiError> {
     let path = pinned(&query.path)?;
     let home = caller.tenant().home.clone();
     let trust = blocking(move || {
         let bytes = home.read_bytes(&path)?;
         let last = home.trusted_last(&path);
         let last = last.map(|(version, text)| TrustedLast { at: version.at, by: version.by, text });
-        Ok(Trust { etag: etag(&bytes), trusted: home.trusts(&path, &bytes), path: path.to_string(), last })
+        Ok(TrustStatus { etag: etag(&bytes), trusted: home.trusts(&path, &bytes), path: path.to_string(), last })
     })
     .await?;
     Ok(Json(trust))
@@ -61,12 +61,12 @@ pub async fn trust_of(caller: Caller, Query(query): Query<FileQuery>) -> Result<
 /// another by now.
 #[utoipa::path(post, path = "/api/skills/trust", tag = "files", request_body = TrustVersion,
     params(("X-Miniclaw-Secret" = String, Header)),
-    responses((status = 200, body = Trust), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
+    responses((status = 200, body = TrustStatus), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
               (status = 412, description = "changed on disk", body = ErrorBody)))]
 pub async fn trust(
     caller: Caller,
     request: Result<Json<TrustVersion>, JsonRejection>,
-) -> Result<Json<Trust>, ApiError> {
+) -> Result<Json<TrustStatus>, ApiError> {
     caller.require_page()?;
     let Json(TrustVersion { path, etag: seen }) = request?;
     let path = pinned(&path)?;

@@ -24,7 +24,7 @@ pub struct Difference {
     kept_tokens: usize,
     /// Where they part; null when this request only goes on where the one before ended.
     parted: Option<FirstDifference>,
-    changes: Vec<Change>,
+    changes: Vec<RequestChange>,
 }
 
 /// The first place that differs.
@@ -49,7 +49,7 @@ pub enum ChangeKind {
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
-pub struct Change {
+pub struct RequestChange {
     how: ChangeKind,
     /// Null for the model and other settings of the request.
     origin: Option<Origin>,
@@ -112,8 +112,8 @@ fn kept(pieces: &[Piece], parted: Option<&FirstDifference>, now: &Opened<'_>) ->
     (bytes, whole.iter().map(|piece| piece.tokens).sum::<usize>() + now.count(begun))
 }
 
-fn change(how: ChangeKind, label: &str) -> Change {
-    Change {
+fn change(how: ChangeKind, label: &str) -> RequestChange {
+    RequestChange {
         how,
         origin: None,
         label: label.to_owned(),
@@ -127,7 +127,7 @@ fn change(how: ChangeKind, label: &str) -> Change {
 }
 
 /// Model, provider, and the fields of the body beside messages and tools.
-fn settings(before: &Opened<'_>, now: &Opened<'_>) -> Vec<Change> {
+fn settings(before: &Opened<'_>, now: &Opened<'_>) -> Vec<RequestChange> {
     let (old, new) = (&before.request, &now.request);
     let shown = |request: &crate::domain::SentRequest| {
         let mut text = format!("provider: {}\n", request.provider);
@@ -142,11 +142,11 @@ fn settings(before: &Opened<'_>, now: &Opened<'_>) -> Vec<Change> {
     if old == new {
         Vec::new()
     } else {
-        vec![Change { diff: Some(diff(&old, &new)), ..change(ChangeKind::Changed, "") }]
+        vec![RequestChange { diff: Some(diff(&old, &new)), ..change(ChangeKind::Changed, "") }]
     }
 }
 
-fn tools(before: &Opened<'_>, now: &Opened<'_>) -> Option<Change> {
+fn tools(before: &Opened<'_>, now: &Opened<'_>) -> Option<RequestChange> {
     let (old, new) = (&before.request.tools, &now.request.tools);
     let how = match (old, new) {
         (old, new) if old == new => return None,
@@ -162,11 +162,11 @@ fn tools(before: &Opened<'_>, now: &Opened<'_>) -> Option<Change> {
     };
     let ((old_bytes, old), (new_bytes, new)) = (text(before, old), text(now, new));
     let bytes = signed(new_bytes) - signed(old_bytes);
-    Some(Change { origin: Some(Origin::Tools), bytes, diff: Some(diff(&old, &new)), ..change(how, "") })
+    Some(RequestChange { origin: Some(Origin::Tools), bytes, diff: Some(diff(&old, &new)), ..change(how, "") })
 }
 
 /// Parts of the system prompt, by their label and file.
-fn parts(before: &Opened<'_>, now: &Opened<'_>) -> Vec<Change> {
+fn parts(before: &Opened<'_>, now: &Opened<'_>) -> Vec<RequestChange> {
     let key = |part: &SentPart| (part.label.clone(), part.file.clone());
     let place = |parts: &[SentPart], of: &Opened<'_>| {
         let mut at = 0;
@@ -202,7 +202,7 @@ fn parts(before: &Opened<'_>, now: &Opened<'_>) -> Vec<Change> {
         let (old, new) = (text(before, was), text(now, Some(part)));
         let origin = if part.file.is_some() { Origin::File } else { Origin::Text };
         let moved = how == ChangeKind::Moved;
-        changes.push(Change {
+        changes.push(RequestChange {
             origin: Some(origin),
             file: part.file.clone(),
             bytes: signed(new.len()) - signed(old.len()),
@@ -216,7 +216,7 @@ fn parts(before: &Opened<'_>, now: &Opened<'_>) -> Vec<Change> {
 }
 
 /// Messages that came or went, counted by where they come from.
-fn messages(old: &[Piece], new: &[Piece]) -> Vec<Change> {
+fn messages(old: &[Piece], new: &[Piece]) -> Vec<RequestChange> {
     let is_message = |piece: &&Piece| !matches!(piece.origin, Origin::Tools | Origin::File | Origin::Text);
     let tally = |pieces: &[Piece]| {
         let mut counts: HashMap<String, usize> = HashMap::new();
@@ -231,8 +231,8 @@ fn messages(old: &[Piece], new: &[Piece]) -> Vec<Change> {
 }
 
 /// The messages of `pieces` that `others` does not hold.
-fn gone(pieces: &[Piece], mut others: HashMap<String, usize>, how: ChangeKind) -> Vec<Change> {
-    let mut changes: Vec<Change> = Vec::new();
+fn gone(pieces: &[Piece], mut others: HashMap<String, usize>, how: ChangeKind) -> Vec<RequestChange> {
+    let mut changes: Vec<RequestChange> = Vec::new();
     for piece in pieces {
         if matches!(piece.origin, Origin::Tools | Origin::File | Origin::Text) {
             continue;
@@ -248,7 +248,7 @@ fn gone(pieces: &[Piece], mut others: HashMap<String, usize>, how: ChangeKind) -
                 known.count += 1;
                 known.bytes += bytes;
             }
-            None => changes.push(Change { origin: Some(piece.origin), bytes, ..change(how, "") }),
+            None => changes.push(RequestChange { origin: Some(piece.origin), bytes, ..change(how, "") }),
         }
     }
     changes

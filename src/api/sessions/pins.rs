@@ -8,7 +8,7 @@ use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::domain::SessionId;
 use crate::engine::Notice;
-use crate::store::SessionList;
+use crate::store::MarkedSessions;
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct Pinned {
@@ -23,7 +23,7 @@ pub async fn pin(caller: Caller, Path(id): Path<String>) -> Result<Json<Pinned>,
     // Only what there is can be pinned.
     caller.engine.view(&id).await?;
     let tenant = caller.tenant();
-    let pinned = tenant.log.enlist(tenant.claim, &id, SessionList::Pinned).await?;
+    let pinned = tenant.log.enlist(tenant.claim, &id, MarkedSessions::Pinned).await?;
     changed(&caller, &id);
     Ok(Json(Pinned { pinned }))
 }
@@ -34,7 +34,7 @@ pub async fn pin(caller: Caller, Path(id): Path<String>) -> Result<Json<Pinned>,
 pub async fn unpin(caller: Caller, Path(id): Path<String>) -> Result<Json<Pinned>, ApiError> {
     let id = SessionId::parse(&id)?;
     let tenant = caller.tenant();
-    let pinned = tenant.log.delist(tenant.claim, &id, SessionList::Pinned).await?;
+    let pinned = tenant.log.delist(tenant.claim, &id, MarkedSessions::Pinned).await?;
     changed(&caller, &id);
     Ok(Json(Pinned { pinned }))
 }

@@ -11,7 +11,7 @@ use crate::engine::{EngineError, blocking};
 use crate::tools::files::{PlannedUndo, UndoEffect};
 
 #[derive(Serialize, utoipa::ToSchema)]
-pub struct Undone {
+pub struct OperationUndone {
     call_id: String,
     path: String,
     /// `false`: what had been undone was done again.
@@ -21,11 +21,14 @@ pub struct Undone {
 /// Brings the file that an operation changed back to what it was; the same again does the change again.
 #[utoipa::path(post, path = "/api/sessions/{id}/operations/{call_id}/undo", tag = "sessions",
     params(("id" = String, Path), ("call_id" = String, Path)),
-    responses((status = 200, body = Undone), (status = 404, body = ErrorBody),
+    responses((status = 200, body = OperationUndone), (status = 404, body = ErrorBody),
               (status = 409, description = "changed_since: the file is something else by now", body = ErrorBody)))]
-pub async fn undo(caller: Caller, Path((id, call_id)): Path<(String, String)>) -> Result<Json<Undone>, ApiError> {
+pub async fn undo(
+    caller: Caller,
+    Path((id, call_id)): Path<(String, String)>,
+) -> Result<Json<OperationUndone>, ApiError> {
     let done = caller.engine.undo(&SessionId::parse(&id)?, &call_id).await?;
-    Ok(Json(Undone { call_id, path: done.path.to_string(), undone: done.undone }))
+    Ok(Json(OperationUndone { call_id, path: done.path.to_string(), undone: done.undone }))
 }
 
 /// What undoing the changes of a work would do to files.

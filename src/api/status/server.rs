@@ -9,7 +9,7 @@ use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
 use crate::domain::Effect;
 use crate::engine::blocking;
-use crate::engine::model_status::{Candidate, ModelStatus};
+use crate::engine::model_status::{ModelCandidate, ModelStatus};
 use crate::sandbox::grouped;
 use crate::store::Quarantined;
 
@@ -66,7 +66,7 @@ pub struct Models {
     current: ModelStatus,
     /// Its id among those available.
     default_id: Option<String>,
-    available: Vec<Candidate>,
+    available: Vec<ModelCandidate>,
 }
 
 /// Whether it works. Needs no token and tells no content.

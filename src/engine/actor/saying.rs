@@ -1,8 +1,8 @@
 //! What people say: run at once, or next.
 
-use super::{Actor, KEYS, QueuedPrompt, Reply, Started};
+use super::{Actor, KEYS, QueuedPrompt, Reply, WorkStarted};
 use crate::clock;
-use crate::domain::{Event, Prompt, WorkId};
+use crate::domain::{Event, UserPrompt, WorkId};
 use crate::engine::model_status::ModelState;
 use crate::engine::work::RunStart;
 use crate::engine::{EngineError, Tenant};
@@ -41,7 +41,7 @@ impl Actor {
         }
     }
 
-    async fn begin(&mut self, prompt: Prompt, key: Option<String>) -> Result<Started, EngineError> {
+    async fn begin(&mut self, prompt: UserPrompt, key: Option<String>) -> Result<WorkStarted, EngineError> {
         self.keep_pictures(&prompt).await?;
         let work_id = WorkId::new(clock::new_id());
         let event = Event::WorkStarted {
@@ -56,7 +56,7 @@ impl Actor {
         self.ledger.fact(event).await?;
         self.start_run(work_id.clone(), RunStart::Question);
         self.changed();
-        let started = Started { work_id, after };
+        let started = WorkStarted { work_id, after };
         if let Some(key) = key {
             self.keys.truncate(KEYS - 1);
             self.keys.push_front((key, started.clone()));
@@ -65,7 +65,7 @@ impl Actor {
     }
 
     /// A picture is on disk before a message names it, and none is said to a model that would not see it.
-    async fn keep_pictures(&self, prompt: &Prompt) -> Result<(), EngineError> {
+    async fn keep_pictures(&self, prompt: &UserPrompt) -> Result<(), EngineError> {
         if prompt.attachments.iter().all(|file| file.picture.is_none()) {
             return Ok(());
         }
@@ -79,16 +79,16 @@ impl Actor {
     }
 
     /// What began with this idempotency key.
-    fn said_before(&self, key: &str) -> Option<Started> {
+    fn said_before(&self, key: &str) -> Option<WorkStarted> {
         if let Some((_, started)) = self.keys.iter().find(|(known, _)| known == key) {
             return Some(started.clone());
         }
         let work_id = self.ledger.session.asked_as(key)?.clone();
-        Some(Started { work_id, after: self.tenant.hub.last() })
+        Some(WorkStarted { work_id, after: self.tenant.hub.last() })
     }
 }
 
-fn tell(replies: Vec<Reply<Started>>, started: Result<Started, EngineError>) {
+fn tell(replies: Vec<Reply<WorkStarted>>, started: Result<WorkStarted, EngineError>) {
     let mut replies = replies.into_iter();
     let first = replies.next();
     for reply in replies {

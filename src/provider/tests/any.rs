@@ -83,19 +83,19 @@ proptest! {
         }
         let ended = ended.unwrap_or_else(|| assembler.end(ReadFlow::More));
         chunks.extend(assembler.take());
-        let finishes = chunks.iter().filter(|chunk| matches!(chunk, Chunk::Finish(_))).count();
+        let finishes = chunks.iter().filter(|chunk| matches!(chunk, StreamChunk::Finish(_))).count();
         prop_assert_eq!(finishes, usize::from(ended.is_ok()), "{:?} {:?}", ended, chunks);
         if ended.is_ok() {
-            prop_assert!(matches!(chunks.last(), Some(Chunk::Finish(_))));
+            prop_assert!(matches!(chunks.last(), Some(StreamChunk::Finish(_))));
         }
         let (mut begun, mut ids) = (std::collections::HashSet::new(), std::collections::HashSet::new());
         for chunk in &chunks {
             match chunk {
-                Chunk::ToolCallStart { index, id, name } => {
+                StreamChunk::ToolCallStart { index, id, name } => {
                     prop_assert!(begun.insert(*index) && ids.insert(id.clone()), "{:?}", chunks);
                     prop_assert!(!id.is_empty() && !name.is_empty(), "{:?}", chunks);
                 }
-                Chunk::ToolCallArguments { index, .. } => prop_assert!(begun.contains(index), "{:?}", chunks),
+                StreamChunk::ToolCallArguments { index, .. } => prop_assert!(begun.contains(index), "{:?}", chunks),
                 _ => {}
             }
         }

@@ -47,11 +47,11 @@ async fn scripted_as<const N: usize>(kind: ProfileKind, replies: [Value; N]) -> 
 }
 
 /// All chunks of a turn, and its error.
-async fn run(client: &Client) -> (Vec<Chunk>, Option<ProviderError>) {
+async fn run(client: &Client) -> (Vec<StreamChunk>, Option<ProviderError>) {
     collect(client.turn(&ask("hi"))).await
 }
 
-async fn collect(mut turn: AnswerStream) -> (Vec<Chunk>, Option<ProviderError>) {
+async fn collect(mut turn: AnswerStream) -> (Vec<StreamChunk>, Option<ProviderError>) {
     let mut chunks = Vec::new();
     while let Some(next) = turn.next().await {
         match next {
@@ -62,22 +62,25 @@ async fn collect(mut turn: AnswerStream) -> (Vec<Chunk>, Option<ProviderError>) 
             }
         }
     }
-    assert!(matches!(chunks.last(), Some(Chunk::Finish(_))), "a turn without an error ends with Finish: {chunks:?}");
+    assert!(
+        matches!(chunks.last(), Some(StreamChunk::Finish(_))),
+        "a turn without an error ends with Finish: {chunks:?}"
+    );
     assert!(turn.next().await.is_none());
     (chunks, None)
 }
 
 /// The chunks without statuses, neighbouring texts joined.
-fn gist(chunks: Vec<Chunk>) -> Vec<Chunk> {
-    let mut gist: Vec<Chunk> = Vec::new();
+fn gist(chunks: Vec<StreamChunk>) -> Vec<StreamChunk> {
+    let mut gist: Vec<StreamChunk> = Vec::new();
     for chunk in chunks {
         match (gist.last_mut(), chunk) {
-            (_, Chunk::Status { .. }) => {}
-            (Some(Chunk::Text(before)), Chunk::Text(more)) => before.push_str(&more),
-            (Some(Chunk::Thinking(before)), Chunk::Thinking(more)) => before.push_str(&more),
+            (_, StreamChunk::Status { .. }) => {}
+            (Some(StreamChunk::Text(before)), StreamChunk::Text(more)) => before.push_str(&more),
+            (Some(StreamChunk::Thinking(before)), StreamChunk::Thinking(more)) => before.push_str(&more),
             (
-                Some(Chunk::ToolCallArguments { index: a, delta }),
-                Chunk::ToolCallArguments { index: b, delta: more },
+                Some(StreamChunk::ToolCallArguments { index: a, delta }),
+                StreamChunk::ToolCallArguments { index: b, delta: more },
             ) if *a == b => delta.push_str(&more),
             (_, chunk) => gist.push(chunk),
         }
@@ -85,30 +88,30 @@ fn gist(chunks: Vec<Chunk>) -> Vec<Chunk> {
     gist
 }
 
-fn waits(chunks: &[Chunk]) -> Vec<(StatusKind, f64)> {
+fn waits(chunks: &[StreamChunk]) -> Vec<(StatusKind, f64)> {
     chunks
         .iter()
         .filter_map(|chunk| match chunk {
-            Chunk::Status { status, retry_in_ms: Some(ms), .. } => Some((*status, *ms as f64 / 1000.0)),
+            StreamChunk::Status { status, retry_in_ms: Some(ms), .. } => Some((*status, *ms as f64 / 1000.0)),
             _ => None,
         })
         .collect()
 }
 
-fn text(text: &str) -> Chunk {
-    Chunk::Text(text.into())
+fn text(text: &str) -> StreamChunk {
+    StreamChunk::Text(text.into())
 }
 
-fn usage(input_tokens: u64, output_tokens: u64, cached_tokens: u64) -> Chunk {
-    Chunk::Usage(Usage { input_tokens, output_tokens, cached_tokens })
+fn usage(input_tokens: u64, output_tokens: u64, cached_tokens: u64) -> StreamChunk {
+    StreamChunk::Usage(Usage { input_tokens, output_tokens, cached_tokens })
 }
 
-fn start_of(index: u32, id: &str, name: &str) -> Chunk {
-    Chunk::ToolCallStart { index, id: id.into(), name: name.into() }
+fn start_of(index: u32, id: &str, name: &str) -> StreamChunk {
+    StreamChunk::ToolCallStart { index, id: id.into(), name: name.into() }
 }
 
-fn arguments(index: u32, delta: &str) -> Chunk {
-    Chunk::ToolCallArguments { index, delta: delta.into() }
+fn arguments(index: u32, delta: &str) -> StreamChunk {
+    StreamChunk::ToolCallArguments { index, delta: delta.into() }
 }
 
 #[tokio::test]
@@ -125,7 +128,7 @@ async fn an_answer_arrives_piece_by_piece() {
     assert_eq!(
         chunks,
         [
-            Chunk::Thinking("Hm.".into()),
+            StreamChunk::Thinking("Hm.".into()),
             text("Hel"),
             text("lo"),
             start_of(0, "c1", "read_file"),
@@ -133,7 +136,7 @@ async fn an_answer_arrives_piece_by_piece() {
             start_of(1, "c2", "read_file"),
             arguments(1, "{\"path\": "),
             usage(9, 4, 0),
-            Chunk::Finish(Finish::ToolCalls),
+            StreamChunk::Finish(Finish::ToolCalls),
         ]
     );
     assert_eq!(server.requests(), [client.body(&ask("hi"))], "body() is what was sent");
@@ -213,7 +216,7 @@ async fn the_mock_matches_repeats_and_records() {
 }
 
 /// Runs under virtual time: returns how long the turn took.
-async fn timed(client: &Client) -> (Vec<Chunk>, Option<ProviderError>, Duration) {
+async fn timed(client: &Client) -> (Vec<StreamChunk>, Option<ProviderError>, Duration) {
     let begun = Instant::now();
     let (chunks, error) = run(client).await;
     (chunks, error, begun.elapsed())

@@ -15,7 +15,7 @@ const OLLAMA: &str = include_str!("../../../tests/fixtures/provider/ollama.sse")
 const OPENROUTER: &str = include_str!("../../../tests/fixtures/provider/openrouter.sse");
 
 /// What one response's pieces become, without a server. The response ends after the last piece.
-async fn receive_pieces(shared: &Shared, pieces: Vec<Bytes>) -> (Vec<Chunk>, Option<ProviderError>) {
+async fn receive_pieces(shared: &Shared, pieces: Vec<Bytes>) -> (Vec<StreamChunk>, Option<ProviderError>) {
     let body = reqwest::Body::wrap_stream(futures_util::stream::iter(pieces.into_iter().map(std::io::Result::Ok)));
     let response = reqwest::Response::from(axum::http::Response::new(body));
     let splitter = shared.endpoint.profile.think_tags.then(Splitter::default);
@@ -35,7 +35,7 @@ fn client(kind: ProfileKind) -> Client {
     Client::new(endpoint(kind, &Url::parse("http://127.0.0.1:9/v1").unwrap())).unwrap()
 }
 
-async fn whole(kind: ProfileKind, stream: &str) -> Vec<Chunk> {
+async fn whole(kind: ProfileKind, stream: &str) -> Vec<StreamChunk> {
     let (chunks, error) = receive_pieces(client(kind).shared(), vec![Bytes::from(stream.to_owned())]).await;
     assert_eq!(error, None);
     gist(chunks)
@@ -46,14 +46,14 @@ async fn deepseek_thinks_and_calls_in_parallel() {
     assert_eq!(
         whole(ProfileKind::DeepSeek, DEEPSEEK).await,
         [
-            Chunk::Thinking("The user wants 两个文件 → both.".into()),
+            StreamChunk::Thinking("The user wants 两个文件 → both.".into()),
             text("我来看看 📄"),
             start_of(0, "call_00_yS2pYQ5yJ3rC1aXz", "read_file"),
             arguments(0, "{\"path\": \"笔记.md\"}"),
             start_of(1, "call_01_Tq8bWm0nKd7vLr2s", "read_file"),
             arguments(1, "{\"path\": \"b.md\"}"),
             usage(412, 91, 384),
-            Chunk::Finish(Finish::ToolCalls),
+            StreamChunk::Finish(Finish::ToolCalls),
         ]
     );
 }
@@ -67,7 +67,7 @@ async fn openai_sends_usage_after_the_end() {
             start_of(0, "call_nZ1Hc8EoXw", "search"),
             arguments(0, "{\"q\":\"café\"}"),
             usage(1187, 21, 1024),
-            Chunk::Finish(Finish::ToolCalls),
+            StreamChunk::Finish(Finish::ToolCalls),
         ]
     );
 }
@@ -77,11 +77,11 @@ async fn ollama_sends_a_call_whole() {
     assert_eq!(
         whole(ProfileKind::Ollama, OLLAMA).await,
         [
-            Chunk::Thinking("Need the time.".into()),
+            StreamChunk::Thinking("Need the time.".into()),
             start_of(0, "call_9n4qk2vd", "clock"),
             arguments(0, "{\"zone\":\"Asia/東京\"}"),
             usage(156, 48, 0),
-            Chunk::Finish(Finish::ToolCalls),
+            StreamChunk::Finish(Finish::ToolCalls),
         ]
     );
 }
@@ -90,7 +90,12 @@ async fn ollama_sends_a_call_whole() {
 async fn openrouter_thinks_under_two_names_and_sends_comments() {
     assert_eq!(
         whole(ProfileKind::OpenRouter, OPENROUTER).await,
-        [Chunk::Thinking("Short thought".into()), text("Voilà — done."), usage(33, 12, 0), Chunk::Finish(Finish::Stop)]
+        [
+            StreamChunk::Thinking("Short thought".into()),
+            text("Voilà — done."),
+            usage(33, 12, 0),
+            StreamChunk::Finish(Finish::Stop)
+        ]
     );
 }
 
@@ -100,11 +105,11 @@ async fn profile_extracts_thinking_from_content() {
     let stream = ["<th", "ink>\nhm", "</thi", "nk>", "\n\n", "yes"].map(chunk).concat() + "data: [DONE]\n\n";
     assert_eq!(
         whole(ProfileKind::Vllm, &stream).await,
-        [Chunk::Thinking("\nhm".into()), text("yes"), Chunk::Finish(Finish::Stop)]
+        [StreamChunk::Thinking("\nhm".into()), text("yes"), StreamChunk::Finish(Finish::Stop)]
     );
     assert_eq!(
         whole(ProfileKind::OpenAi, &stream).await,
-        [text("<think>\nhm</think>\n\nyes"), Chunk::Finish(Finish::Stop)]
+        [text("<think>\nhm</think>\n\nyes"), StreamChunk::Finish(Finish::Stop)]
     );
 }
 
@@ -126,13 +131,15 @@ async fn pieces_of_any_size_give_the_same_answer() {
 }
 
 /// Whether `part` is a beginning of `whole`, the last text or arguments being cut anywhere.
-fn is_beginning(part: &[Chunk], whole: &[Chunk]) -> bool {
+fn is_beginning(part: &[StreamChunk], whole: &[StreamChunk]) -> bool {
     let Some((last, before)) = part.split_last() else { return true };
     let cut = match (last, whole.get(before.len())) {
-        (Chunk::Text(a), Some(Chunk::Text(b))) | (Chunk::Thinking(a), Some(Chunk::Thinking(b))) => b.starts_with(a),
-        (Chunk::ToolCallArguments { index: i, delta: a }, Some(Chunk::ToolCallArguments { index: j, delta: b })) => {
-            i == j && b.starts_with(a)
-        }
+        (StreamChunk::Text(a), Some(StreamChunk::Text(b)))
+        | (StreamChunk::Thinking(a), Some(StreamChunk::Thinking(b))) => b.starts_with(a),
+        (
+            StreamChunk::ToolCallArguments { index: i, delta: a },
+            Some(StreamChunk::ToolCallArguments { index: j, delta: b }),
+        ) => i == j && b.starts_with(a),
         (a, Some(b)) => a == b,
         (_, None) => false,
     };

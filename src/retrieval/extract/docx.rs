@@ -103,7 +103,7 @@ struct Paragraph {
 
 /// Where the walk is.
 #[derive(Default)]
-struct Place {
+struct TextPosition {
     paragraphs: Vec<Paragraph>,
     /// How many elements of a skipped one are open.
     skipped: usize,
@@ -115,7 +115,7 @@ struct Place {
 
 /// The paragraphs of a part, also of a PowerPoint slide, whose names for them are the same.
 pub fn paragraphs(xml: &[u8], styles: &HashMap<String, u8>, blocks: &mut Blocks) -> Result<(), Unreadable> {
-    let mut place = Place::default();
+    let mut place = TextPosition::default();
     walk(xml, |step| match step {
         Step::Open(_) if place.skipped > 0 => {
             place.skipped += 1;
@@ -141,7 +141,7 @@ pub fn paragraphs(xml: &[u8], styles: &HashMap<String, u8>, blocks: &mut Blocks)
     place.paragraphs.drain(..).try_for_each(|paragraph| blocks.add(paragraph.block, &paragraph.text))
 }
 
-impl Place {
+impl TextPosition {
     fn open(&mut self, element: &Element, styles: &HashMap<String, u8>, blocks: &mut Blocks) {
         match element.name {
             name if SKIPPED.contains(&name) => self.skipped = 1,

@@ -14,7 +14,7 @@ use super::lexical::{Snapshot, idf};
 use super::span::{Kernel, Span, WindowLimit};
 use super::windows::ScoredWindows;
 use crate::domain::{EmbedError, EmbeddingInput, TokenEmbedder, TokenVector};
-pub use store::Tokens;
+pub use store::TokenVectors;
 
 /// Standard deviation of the kernel, as a share of the window's length.
 const SPREAD: f64 = 0.625;
@@ -36,7 +36,7 @@ impl QueryPiece {
 
 /// What the candidates are compared with the question by.
 pub(super) struct LateInteraction<'a> {
-    pub tokens: &'a Tokens,
+    pub tokens: &'a TokenVectors,
     pub snapshot: &'a Snapshot,
     pub window: WindowLimit,
 }
@@ -117,7 +117,7 @@ fn tables(vector: &[f32]) -> Vec<[f32; 256]> {
 /// # Errors
 /// When the model cannot answer, or index or store fail.
 pub fn fill(
-    tokens: &RwLock<Tokens>,
+    tokens: &RwLock<TokenVectors>,
     embedder: &dyn TokenEmbedder,
     snapshot: &Snapshot,
     told: &mut dyn FnMut(usize),

@@ -22,7 +22,7 @@ const BEGIN: usize = 16;
 const FEW: usize = 64;
 const GROWN: usize = 4;
 
-pub struct Tokens {
+pub struct TokenVectors {
     file: File,
     dimension: usize,
     mean: Option<Mean>,
@@ -56,7 +56,7 @@ impl SignBits {
     }
 }
 
-impl Tokens {
+impl TokenVectors {
     /// Reads what is in `file` when it is of this model; otherwise begins it anew.
     ///
     /// # Errors
@@ -285,11 +285,11 @@ mod tests {
             .collect()
     }
 
-    fn open(file: &File) -> Tokens {
-        Tokens::open(file.try_clone().unwrap(), "m", DIMENSION).unwrap()
+    fn open(file: &File) -> TokenVectors {
+        TokenVectors::open(file.try_clone().unwrap(), "m", DIMENSION).unwrap()
     }
 
-    fn filled(file: &File) -> Tokens {
+    fn filled(file: &File) -> TokenVectors {
         let mut tokens = open(file);
         tokens.begin(vec![0.5; DIMENSION], 20).unwrap();
         for number in 0..20 {
@@ -298,7 +298,7 @@ mod tests {
         tokens
     }
 
-    fn shown(tokens: &Tokens, key: u64) -> Vec<(u32, Vec<u8>)> {
+    fn shown(tokens: &TokenVectors, key: u64) -> Vec<(u32, Vec<u8>)> {
         tokens.read(key).unwrap().each().map(|(start, bits)| (start, bits.to_vec())).collect()
     }
 

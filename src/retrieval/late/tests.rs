@@ -6,7 +6,7 @@ use super::*;
 use crate::domain::knowledge::WeightReason;
 use crate::retrieval::analyse::Analyser;
 use crate::retrieval::tests::index;
-use crate::retrieval::{FolderIndex, Found, Ranking, SearchRequest, Searchable};
+use crate::retrieval::{FolderIndex, Ranking, SearchOutcome, SearchRequest, Searchable};
 
 const DIMENSION: usize = 20;
 
@@ -32,13 +32,13 @@ impl TokenEmbedder for Words {
     }
 }
 
-fn filled(index: &FolderIndex) -> RwLock<Tokens> {
-    let tokens = RwLock::new(Tokens::open(tempfile::tempfile().unwrap(), "words", DIMENSION).unwrap());
+fn filled(index: &FolderIndex) -> RwLock<TokenVectors> {
+    let tokens = RwLock::new(TokenVectors::open(tempfile::tempfile().unwrap(), "words", DIMENSION).unwrap());
     fill(&tokens, &Words, &index.snapshot().unwrap(), &mut |_| {}).unwrap();
     tokens
 }
 
-fn ask(index: &FolderIndex, query: &str, tokens: Option<&RwLock<Tokens>>) -> Found {
+fn ask(index: &FolderIndex, query: &str, tokens: Option<&RwLock<TokenVectors>>) -> SearchOutcome {
     let snapshot = index.snapshot().unwrap();
     let searchable = Searchable {
         snapshot: &snapshot,
@@ -83,7 +83,8 @@ fn hits_show_what_late_interaction_added() {
 #[test]
 fn quotations_and_chunks_without_vectors_are_answered_as_before() {
     let index = index(&FILES);
-    let shown = |found: &Found| serde_json::to_value((&found.hits, &found.near_misses, &found.weights)).unwrap();
+    let shown =
+        |found: &SearchOutcome| serde_json::to_value((&found.hits, &found.near_misses, &found.weights)).unwrap();
     let before = ask(&index, "heron at the bridge", None);
     let tokens = filled(&index);
     let snapshot = index.snapshot().unwrap();
@@ -107,7 +108,7 @@ fn grown_index_restarts_and_changed_one_adds() {
             texts[..count].iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
         index(&files).snapshot().unwrap()
     };
-    let tokens = RwLock::new(Tokens::open(tempfile::tempfile().unwrap(), "words", DIMENSION).unwrap());
+    let tokens = RwLock::new(TokenVectors::open(tempfile::tempfile().unwrap(), "words", DIMENSION).unwrap());
     let mut told = Vec::new();
     for (count, made) in [(3, 3), (12, 9), (12, 0), (13, 13)] {
         told.clear();

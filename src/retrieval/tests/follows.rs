@@ -9,7 +9,7 @@ use crate::retrieval::chunk_index::{IndexError, key};
 use crate::retrieval::extract::Unreadable;
 
 fn on_disk(folder: &std::path::Path) -> FolderIndex {
-    FolderIndex::on_disk(folder, Limits::default()).unwrap()
+    FolderIndex::on_disk(folder, ChunkLimits::default()).unwrap()
 }
 
 #[test]
@@ -40,7 +40,7 @@ proptest! {
             files
         };
         let (before, after) = (files(&before), files(&after));
-        let mut index = FolderIndex::in_memory(Limits::default()).unwrap();
+        let mut index = FolderIndex::in_memory(ChunkLimits::default()).unwrap();
         for file in before.values() {
             index.put(file, Ok(b"text".to_vec())).unwrap();
         }
@@ -142,10 +142,10 @@ fn other_settings_and_damage_are_recognised() {
     put(&mut index, "k/a.md", "apple");
     index.commit().unwrap();
     drop(index);
-    let other = FolderIndex::on_disk(folder.path(), Limits { tokens: 100, overlap: 10 });
+    let other = FolderIndex::on_disk(folder.path(), ChunkLimits { tokens: 100, overlap: 10 });
     assert!(matches!(other, Err(IndexError::Outdated)));
     std::fs::write(folder.path().join("meta.json"), "{").unwrap();
-    assert!(matches!(FolderIndex::on_disk(folder.path(), Limits::default()), Err(IndexError::Index(_))));
+    assert!(matches!(FolderIndex::on_disk(folder.path(), ChunkLimits::default()), Err(IndexError::Index(_))));
 }
 
 #[test]
@@ -179,7 +179,7 @@ proptest! {
         at_once in any::<bool>(),
         query in "[a-f]{1,2} (猫狗|[a-f])?",
     ) {
-        let limits = Limits { tokens: 12, overlap: 3 };
+        let limits = ChunkLimits { tokens: 12, overlap: 3 };
         let mut edited = FolderIndex::in_memory(limits).unwrap();
         put(&mut edited, "k/b.md", "a b c");
         put(&mut edited, "k/a.md", &lines.join("\n"));

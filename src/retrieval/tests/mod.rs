@@ -8,10 +8,10 @@ use std::collections::HashMap;
 use std::sync::RwLock;
 
 use super::analyse::Analyser;
-use super::search::{Found, SearchRequest};
-use super::vectors::{Question, Vectors};
+use super::search::{SearchOutcome, SearchRequest};
+use super::vectors::{QueryVector, Vectors};
 use super::windows::WindowLimit;
-use super::{Address, FolderIndex, Limits, Listed, Ranking, Searchable, wants_words_only};
+use super::{Address, ChunkLimits, FolderIndex, Listed, Ranking, Searchable, wants_words_only};
 use crate::domain::{FileStamp, Hit, RelPath};
 
 pub fn listed(name: &str, text: &str) -> Listed {
@@ -26,7 +26,7 @@ pub fn put(index: &mut FolderIndex, name: &str, text: &str) {
 }
 
 pub fn index(files: &[(&str, &str)]) -> FolderIndex {
-    let mut index = FolderIndex::in_memory(Limits::default()).unwrap();
+    let mut index = FolderIndex::in_memory(ChunkLimits::default()).unwrap();
     for (name, text) in files {
         put(&mut index, name, text);
     }
@@ -57,7 +57,7 @@ impl Meanings {
 }
 
 /// Asks as a library does; with `meanings`, both retrievers.
-pub fn ask(index: &FolderIndex, query: &str, k: usize, meanings: Option<&Meanings>) -> Found {
+pub fn ask(index: &FolderIndex, query: &str, k: usize, meanings: Option<&Meanings>) -> SearchOutcome {
     let snapshot = index.snapshot().unwrap();
     let vectors = meanings.map(|meanings| {
         let mut vectors = Vectors::open(tempfile::tempfile().unwrap(), "made", 16).unwrap();
@@ -80,10 +80,10 @@ pub fn ask(index: &FolderIndex, query: &str, k: usize, meanings: Option<&Meaning
         tokens: None,
         analyser: &Analyser::default(),
         ranking: Ranking::default(),
-        window: WindowLimit(Limits::default().tokens),
+        window: WindowLimit(ChunkLimits::default().tokens),
     };
     let words_only = wants_words_only(query);
-    let meaning = meanings.filter(|_| words_only.is_none()).map(|meanings| Question::new(meanings.vector(query)));
+    let meaning = meanings.filter(|_| words_only.is_none()).map(|meanings| QueryVector::new(meanings.vector(query)));
     searchable
         .search(&SearchRequest { query, k, near_misses: 3, meaning, pieces: None, words_only, vector_weight: None })
         .unwrap()

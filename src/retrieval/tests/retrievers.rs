@@ -84,7 +84,7 @@ fn a_chunk_without_a_vector_is_judged_by_its_words() {
         query: "automobile apple",
         k: 3,
         near_misses: 0,
-        meaning: Some(Question::new(meanings().vector("automobile"))),
+        meaning: Some(QueryVector::new(meanings().vector("automobile"))),
         pieces: None,
         words_only: None,
         vector_weight: None,
@@ -115,7 +115,7 @@ fn the_weight_can_be_overruled() {
             ranking: Ranking::default(),
             window: WindowLimit(256),
         };
-        let meaning = Some(Question::new(meanings.vector("vehicle")));
+        let meaning = Some(QueryVector::new(meanings.vector("vehicle")));
         let asked = SearchRequest {
             query: "apple",
             k: 1,

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use libc::{ENOSYS, EPERM, SYS_clone3, SYS_openat2};
 use seccompiler::{BackendError, BpfProgram, SeccompAction, SeccompFilter, SeccompRule, TargetArch, sock_filter};
 
-use table::{GROUPS, NEWEST, Verdict, number};
+use table::{FilterAction, GROUPS, NEWEST, number};
 pub use table::{name, reason};
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
@@ -41,12 +41,12 @@ pub fn filters(reach: NetworkAccess) -> Result<Filters, BackendError> {
         for call in group.calls {
             let Some(number) = number(call) else { continue };
             let rule = match group.verdict {
-                Verdict::Allowed => Vec::new(),
-                Verdict::Checked(check) => match checks::rules(check, call.0, reach)? {
+                FilterAction::Allowed => Vec::new(),
+                FilterAction::Checked(check) => match checks::rules(check, call.0, reach)? {
                     Some(rule) => rule,
                     None => continue,
                 },
-                Verdict::Refused | Verdict::Absent => continue,
+                FilterAction::Refused | FilterAction::Absent => continue,
             };
             rules.insert(number, rule);
         }

@@ -5,11 +5,11 @@ use self::Check::{
     Fcntl, IoPriority, Ioctl, Itself, Mode, NoFastOpen, NoNamespace, Node, NotEverybody, OpenMode, Pair, Personality,
     Prctl, Priority, SendTo, Socket, WithNetwork,
 };
-use self::Verdict::{Absent, Allowed, Checked, Refused};
+use self::FilterAction::{Absent, Allowed, Checked, Refused};
 
 /// What becomes of a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum FilterAction {
     Allowed,
     /// Allowed with some arguments, refused with others.
     Checked(Check),
@@ -45,7 +45,7 @@ pub enum Check {
 
 /// Calls with one verdict for one reason.
 pub struct Group {
-    pub verdict: Verdict,
+    pub verdict: FilterAction,
     pub why: &'static str,
     /// Name, number on x86-64, number on aarch64; -1 where there is none.
     pub calls: &'static [Call],
@@ -57,7 +57,7 @@ type Call = (&'static str, i16, i16);
 /// Calls with higher numbers are newer than this list and absent.
 pub const NEWEST: i16 = 469;
 
-const fn group(verdict: Verdict, why: &'static str, calls: &'static [Call]) -> Group {
+const fn group(verdict: FilterAction, why: &'static str, calls: &'static [Call]) -> Group {
     Group { verdict, why, calls }
 }
 
@@ -339,10 +339,10 @@ mod tests {
         let mut text = "| verdict | why | system calls |\n|---|---|---|\n".to_owned();
         for group in GROUPS {
             let verdict = match group.verdict {
-                Verdict::Allowed => "allowed",
-                Verdict::Checked(_) => "argument-checked",
-                Verdict::Refused => "refused",
-                Verdict::Absent => "absent",
+                FilterAction::Allowed => "allowed",
+                FilterAction::Checked(_) => "argument-checked",
+                FilterAction::Refused => "refused",
+                FilterAction::Absent => "absent",
             };
             let calls = group.calls.iter().map(|(name, x86_64, aarch64)| match (x86_64, aarch64) {
                 (_, -1) => format!("{name}ˣ"),

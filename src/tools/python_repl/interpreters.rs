@@ -8,7 +8,7 @@ use std::time::Instant;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::task::AbortHandle;
 
-use super::{Limits, Permissions};
+use super::{Permissions, PythonLimits};
 use crate::domain::SessionId;
 use crate::sandbox::Process;
 
@@ -101,7 +101,7 @@ impl Drop for Slot {
 }
 
 pub struct Interpreters {
-    limits: Limits,
+    limits: PythonLimits,
     slots: Mutex<HashMap<SessionId, Kept>>,
 }
 
@@ -120,7 +120,7 @@ impl Default for Kept {
 }
 
 impl Interpreters {
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: PythonLimits) -> Self {
         Self { limits, slots: Mutex::default() }
     }
 

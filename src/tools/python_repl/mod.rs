@@ -25,7 +25,7 @@ use crate::sandbox::{COMMAND_MEMORY, Captured, Exit, Interpreter, Job, Line, Pro
 
 /// How long one call may take, how long Python may take to start, and how long a Ctrl-C may take to act.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct PythonLimits {
     pub wall: Duration,
     pub start: Duration,
     pub interrupt: Duration,
@@ -35,7 +35,7 @@ pub struct Limits {
     pub alive: usize,
 }
 
-impl Default for Limits {
+impl Default for PythonLimits {
     fn default() -> Self {
         Self {
             wall: Duration::from_secs(30),
@@ -56,7 +56,7 @@ pub struct PythonRepl {
 struct PythonHost {
     environment: CommandEnvironment,
     python: Interpreter,
-    limits: Limits,
+    limits: PythonLimits,
     interpreters: Interpreters,
 }
 
@@ -89,10 +89,10 @@ enum Ended {
 
 impl PythonRepl {
     pub fn new(environment: CommandEnvironment, python: Interpreter) -> Self {
-        Self::with_limits(environment, python, Limits::default())
+        Self::with_limits(environment, python, PythonLimits::default())
     }
 
-    pub fn with_limits(environment: CommandEnvironment, python: Interpreter, limits: Limits) -> Self {
+    pub fn with_limits(environment: CommandEnvironment, python: Interpreter, limits: PythonLimits) -> Self {
         let spec = ToolSpec {
             name: "python_repl".to_owned(),
             description: format!(

@@ -1,19 +1,19 @@
 /** What a conversation has chosen, and what that comes to with the models there are. */
-import type { Candidate, Chosen, Models } from '@/api/types'
+import type { Chosen, ModelCandidate, Models } from '@/api/types'
 
 /** A name for people, that tells apart models which one server has. */
-export const nameOf = ({ label, model, from }: Candidate): string =>
+export const nameOf = ({ label, model, from }: ModelCandidate): string =>
   label.includes(model) || from === 'config.yml' ? label : `${label} ${model}`
 
 /** By the id, or by the part of it before the address. */
-const find = (models: Models, id: string): Candidate | null =>
+const find = (models: Models, id: string): ModelCandidate | null =>
   models.available.find(candidate => candidate.id === id) ??
   models.available.find(candidate => candidate.id.split('@')[0] === id) ??
   null
 
 export type Effective =
-  | { kind: 'default'; candidate: Candidate | null }
-  | { kind: 'chosen'; candidate: Candidate }
+  | { kind: 'default'; candidate: ModelCandidate | null }
+  | { kind: 'chosen'; candidate: ModelCandidate }
   /** It was chosen, and is not there any more. */
   | { kind: 'gone'; id: string }
 

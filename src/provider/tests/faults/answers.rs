@@ -58,12 +58,12 @@ async fn a_server_that_does_not_stream_is_understood() {
     assert_eq!(
         chunks,
         [
-            Chunk::Thinking("hm".into()),
+            StreamChunk::Thinking("hm".into()),
             text("Let me see."),
             start_of(0, "c", "f"),
             arguments(0, "{}"),
             usage(5, 6, 0),
-            Chunk::Finish(Finish::ToolCalls)
+            StreamChunk::Finish(Finish::ToolCalls)
         ]
     );
     let (_server, client) =

@@ -71,7 +71,7 @@ async fn permanent_refusal_is_not_retried() {
 async fn waiting_is_cancelled_by_dropping_the_turn() {
     let (server, client) = scripted([limited("30"), ok("yes")]).await;
     let mut turn = client.turn(&ask("hi"));
-    assert!(matches!(turn.next().await, Some(Ok(Chunk::Status { status: StatusKind::Waiting, .. }))));
+    assert!(matches!(turn.next().await, Some(Ok(StreamChunk::Status { status: StatusKind::Waiting, .. }))));
     assert!(tokio::time::timeout(Duration::from_secs(10), turn.next()).await.is_err());
     drop(turn);
     tokio::time::sleep(Duration::from_secs(60)).await;

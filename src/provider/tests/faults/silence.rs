@@ -81,7 +81,7 @@ async fn a_prompt_that_is_being_read_is_progress_while_it_advances() {
     let statuses: Vec<(StatusKind, Option<f32>)> = chunks
         .iter()
         .filter_map(|chunk| match chunk {
-            Chunk::Status { status, progress, .. } => Some((*status, *progress)),
+            StreamChunk::Status { status, progress, .. } => Some((*status, *progress)),
             _ => None,
         })
         .collect();

@@ -62,7 +62,7 @@ async fn an_end_may_be_said_in_either_way() {
         let (_server, client) = scripted([json!([{"bytes": stream}])]).await;
         let (chunks, error, _) = timed(&client).await;
         let ended = match (chunks.last(), error) {
-            (Some(Chunk::Finish(finish)), None) => Ok(*finish),
+            (Some(StreamChunk::Finish(finish)), None) => Ok(*finish),
             (_, error) => Err(code(error).unwrap()),
         };
         assert_eq!(ended, finish, "{stream}");
@@ -74,7 +74,7 @@ async fn a_connection_left_open_after_the_end_does_not_hold_the_turn() {
     let stream = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n";
     let (_server, client) = scripted([json!([{"bytes": stream}, {"sleep_ms": 100_000_000}])]).await;
     let (chunks, error, took) = timed(&client).await;
-    assert_eq!((chunks, error), (vec![text("a"), Chunk::Finish(Finish::Stop)], None));
+    assert_eq!((chunks, error), (vec![text("a"), StreamChunk::Finish(Finish::Stop)], None));
     assert!(took < Duration::from_secs(6), "{took:?}");
 }
 
