@@ -75,25 +75,26 @@ impl PreparedCall for PreparedSearch {
     }
 
     fn outside_text(&self) -> Option<Taint> {
-        (self.library.folder() == "knowledge").then(|| Taint::Document("knowledge/".to_owned()))
+        let root = self.library.root();
+        root.is_outside_text().then(|| Taint::Document(format!("{root}/")))
     }
 
     fn run<'a>(&'a self, _: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
         let (library, query) = (self.library.clone(), self.query.clone());
         Box::pin(async move {
-            let folder = library.folder();
+            let root = library.root();
             let found = tokio::task::spawn_blocking(move || {
                 let found = library.search(&query, SearchOptions::best(HITS));
                 found.map(|found| (found, library.overview().progress.state))
             });
             let found = found.await.map_err(|_| EndRun::Broken("a search was cut off".to_owned()))?;
             Ok(match found {
-                Ok((search, state)) if folder == "knowledge" => {
+                Ok((search, state)) if root.is_outside_text() => {
                     let sources = search.hits.iter().map(|hit| Taint::Document(hit.source.clone()));
                     ToolAnswer { taint: sources.collect(), ..answer(&search, state) }
                 }
                 Ok((search, state)) => answer(&search, state),
-                Err(error) => ToolAnswer::failed(format!("{folder}/ could not be searched: {error}.")),
+                Err(error) => ToolAnswer::failed(format!("{root}/ could not be searched: {error}.")),
             })
         })
     }
