@@ -73,7 +73,7 @@ describe('the lines of a tree', () => {
   it('entries_beyond_the_list_have_one_last_row', () => {
     const folders = foldersIn(FILES, 'w', 7)
     const rows = rowsOf(path => ({ content: folders.get(path), problem: null }), 'w', open())
-    expect(rows.at(-1)).toMatchObject({ kind: 'leftOut', leftOut: 7, position: 5, siblings: 5 })
+    expect(rows.at(-1)).toMatchObject({ kind: 'rest', leftOut: 7, position: 5, siblings: 5 })
   })
   it('only_open_folders_in_open_ones_are_asked_for', () => {
     const folders = foldersIn(FILES, 'w')

@@ -144,7 +144,7 @@ export function FileTree({
               aria-selected={row.path === current}
               aria-labelledby={`${labels}${at}`}
               tabIndex={at === stop ? 0 : -1}
-              title={problem ?? (row.kind === 'leftOut' ? undefined : row.path)}
+              title={problem ?? (row.kind === 'rest' ? undefined : row.path)}
               onFocus={() => setActive(row.path)}
               onKeyDown={event => onKeyDown(event, row, at)}
               onClick={({ target }) => isRow(target) && act(row)}
@@ -159,7 +159,7 @@ export function FileTree({
                 className="flex min-w-0 flex-1 items-center gap-2 py-1 pe-2 max-md:min-h-11 pointer-coarse:min-h-11"
               >
                 <RowIcon row={row} problem={problem} />
-                {row.kind === 'leftOut' ? (
+                {row.kind === 'rest' ? (
                   <span className="min-w-0 flex-1 text-fg-3 text-small">
                     {t(allOpen ? 'moreFound' : 'moreInFolder', { n: row.leftOut })}
                   </span>
@@ -190,13 +190,13 @@ const isRow = (target: EventTarget): boolean =>
 
 /** Whether a row speaks of one of these paths: a closed folder speaks for what is in it. */
 function isAmong({ path, kind, open }: TreeRow, paths: Iterable<string>): boolean {
-  if (kind === 'leftOut') return false
+  if (kind === 'rest') return false
   for (const other of paths) if (kind === 'file' ? other === path : !open && isBelow(path, other)) return true
   return false
 }
 
 function RowIcon({ row: { kind, open, loading }, problem }: { row: TreeRow; problem: string | null }) {
-  if (kind === 'leftOut') return <Ellipsis size={14} aria-hidden className="shrink-0 text-fg-3" />
+  if (kind === 'rest') return <Ellipsis size={14} aria-hidden className="shrink-0 text-fg-3" />
   if (problem !== null) return <TriangleAlert size={14} aria-hidden className="shrink-0 text-warn" />
   if (loading) return <Spinner />
   if (kind === 'file') return <FileText size={14} aria-hidden className="shrink-0 text-fg-3" />

@@ -15,7 +15,7 @@ export interface TreeRow {
   /** Of a folder without a slash at its end. */
   path: string
   name: string
-  kind: 'folder' | 'file' | 'leftOut'
+  kind: 'folder' | 'file' | 'rest'
   /** 1 at the top. */
   level: number
   /** Its place among its siblings, from 1, and how many they are. */
@@ -30,7 +30,7 @@ export interface TreeRow {
   problem: string | null
   /** An open folder whose content is not here yet. */
   loading: boolean
-  /** Of a `leftOut` row, how many entries its folder has beyond those that are listed. */
+  /** Of a `rest` row, how many entries its folder has beyond those that are listed. */
   leftOut: number
 }
 
@@ -103,7 +103,7 @@ export function treeRows(folderOf: FolderOf, root: string, isOpen: (folder: stri
       rows.push({ ...row(path, folders.length + i + 1), file, tokens, problem })
     })
     if (content.left_out > 0) {
-      rows.push({ ...row(`${content.path}/`, siblings), kind: 'leftOut', leftOut: content.left_out })
+      rows.push({ ...row(`${content.path}/`, siblings), kind: 'rest', leftOut: content.left_out })
     }
   }
   const top = folderOf(root)?.content
