@@ -101,7 +101,7 @@ fn a_reader_serves_many_may_die_and_is_let_go() {
     let first = readers(&program);
     assert_eq!(first.len(), 1);
     let about = |what: &str| std::fs::read_to_string(format!("/proc/{}/{what}", first[0])).unwrap();
-    assert!(about("status").contains("Seccomp:\t2") && about("status").contains("NoNewPrivs:\t1"), "behind the fence");
+    assert!(about("status").contains("Seccomp:\t2") && about("status").contains("NoNewPrivs:\t1"), "in the sandbox");
     assert!(about("limits").lines().any(|line| line.starts_with("Max address space") && line.contains("536870912")));
     let folder_of_reader = std::fs::read_link(format!("/proc/{}/cwd", first[0])).unwrap();
     assert!(!folder_of_reader.exists(), "it has no place to write: {folder_of_reader:?}");

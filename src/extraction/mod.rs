@@ -2,7 +2,7 @@
 //!
 //! PDF, HTML and office files come from anywhere, and a parser that meets a hostile one may overflow its stack, never end or
 //! take all memory there is. No thread survives that, so they are read by a **reader**: this program as a helper process
-//! ([`Sandbox::helper`]), fenced as a command is, with a limit on its memory, on the time of each document and on its text.
+//! ([`Sandbox::helper`]), confined as a command is, with a limit on its memory, on the time of each document and on its text.
 //! One reader serves many documents, one after the other, and is let go after a while without any. A document that ends it
 //! is answered with the reason, and the next one gets a fresh reader.
 

@@ -1,6 +1,6 @@
 //! The outer half of level `strict`: namespaces of its own for a job and its supervisor, made by bubblewrap.
 //!
-//! The supervisor becomes the first process in there and puts up the same fence as ever. What bubblewrap adds: other
+//! The supervisor becomes the first process in there and sets up the same confinement as ever. What bubblewrap adds: other
 //! processes, the rest of the files, the machine's network and shared memory are not refused but absent.
 
 use std::collections::BTreeSet;
@@ -30,7 +30,7 @@ pub fn find() -> Option<PathBuf> {
 pub fn arguments(job: &Job) -> Vec<OsString> {
     let mut line = Line::default();
     line.flags("--unshare-ipc --unshare-pid --unshare-uts --unshare-cgroup-try --as-pid-1 --new-session");
-    // With network the job keeps this machine's, where the fence leaves it one port: that of the proxy.
+    // With network the job keeps this machine's, where the confinement leaves it one port: that of the proxy.
     if !job.network {
         line.flags("--unshare-net");
     }

@@ -1,7 +1,7 @@
 //! A helper: this very program, started again to do one kind of work on bytes that strangers wrote.
 //!
-//! It is fenced as a command is, may read nothing of the home, and writes nowhere: the empty folder it is started in is
-//! removed once it runs. Where no fence can be had it still has its limits, because the bytes must be read by somebody, and
+//! It is confined as a command is, may read nothing of the home, and writes nowhere: the empty folder it is started in is
+//! removed once it runs. Where no confinement can be had it still has its limits, because the bytes must be read by somebody, and
 //! the server itself would be the worse place.
 
 use std::fs::{File, OpenOptions};

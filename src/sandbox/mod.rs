@@ -1,17 +1,17 @@
 //! Starts every process of the server, and restricts what it may do.
 //!
 //! A **job** is a command a model asked for. It runs behind a **supervisor** (a second start of this program) with an
-//! environment of its own, none of the server's descriptors, a limit of time, and inside a **fence**: Landlock for files,
+//! environment of its own, none of the server's descriptors, a limit of time, and inside a **confinement**: Landlock for files,
 //! TCP and signals, seccomp for the rest, limits on resources. Level `strict` puts all of that into namespaces of its own
 //! (bubblewrap), where the rest of the machine is not even there. When a job ends, is stopped, or the server dies, every
-//! process it started dies with it. A **service** is a helper program of ours; it is trusted and has no fence.
+//! process it started dies with it. A **service** is a helper program of ours; it is trusted and has no confinement.
 //!
-//! The fence holds or nothing runs: a kernel that cannot put it up in full is an error, never a reason to go without.
+//! The confinement holds or nothing runs: a kernel that cannot set it up in full is an error, never a reason to go without.
 
 mod bubblewrap;
 mod calls;
 mod captured;
-mod fence;
+mod confinement;
 mod helper;
 mod interpreter;
 mod namespace;
@@ -57,7 +57,7 @@ pub enum Level {
     Strict,
     /// Files: writes only in the working directory, reads only system files and what the job lists. No network.
     Standard,
-    /// No fence. Only where a person said so on the command line.
+    /// No confinement. Only where a person said so on the command line.
     Off,
 }
 
@@ -210,13 +210,13 @@ impl Sandbox {
     pub fn holds(&self) -> SandboxStatus {
         match (self.config.level, &self.bubblewrap) {
             (Level::Off, _) => SandboxStatus::Nothing,
-            (Level::Standard, _) => SandboxStatus::fence(sys::landlock_abi(), None),
+            (Level::Standard, _) => SandboxStatus::confinement(sys::landlock_abi(), None),
             (Level::Strict, None) => SandboxStatus::NoBubblewrap,
-            (Level::Strict, Some(program)) => SandboxStatus::fence(sys::landlock_abi(), Some(program.clone())),
+            (Level::Strict, Some(program)) => SandboxStatus::confinement(sys::landlock_abi(), Some(program.clone())),
         }
     }
 
-    /// What a person should know before commands work in `folder`: none when all of the fence holds there.
+    /// What a person should know before commands work in `folder`: none when all of the confinement holds there.
     pub fn weakness(&self, folder: &Path) -> Option<String> {
         let obstacle = match self.config.level {
             // The namespaces are bubblewrap's there.
@@ -225,9 +225,9 @@ impl Sandbox {
         };
         match (self.config.level, user::job_user()) {
             (Level::Off, _) => None,
-            (_, JobUser::None) => Some(format!("Commands are refused: {}.", fence::ONLY_ROOT)),
+            (_, JobUser::None) => Some(format!("Commands are refused: {}.", confinement::ONLY_ROOT)),
             (_, JobUser::Nobody) if obstacle.is_some() && !user::lets_nobody_through(folder) => {
-                obstacle.map(|why| format!("Commands are refused: {}.", fence::no_way_for_nobody(&why)))
+                obstacle.map(|why| format!("Commands are refused: {}.", confinement::no_way_for_nobody(&why)))
             }
             (_, JobUser::Own | JobUser::Nobody) => obstacle.map(|why| {
                 format!(

@@ -1,4 +1,4 @@
-//! The Landlock half of the fence: which files a process may read and write, no TCP, no signals to others.
+//! The Landlock half of the confinement: which files a process may read and write, no TCP, no signals to others.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -15,7 +15,7 @@ use super::{Exit, Sandbox, SandboxError, sys};
 /// A line longer than this is cut in pieces.
 const LINE_LIMIT: u64 = 64 << 10;
 
-/// A trusted program: not fenced, but started with a clean environment and none of our descriptors. It must exit when
+/// A trusted program: not confined, but started with a clean environment and none of our descriptors. It must exit when
 /// its standard input ends, which is how it learns that the server is gone.
 #[derive(Clone, Debug)]
 pub struct Service {

@@ -121,7 +121,7 @@ impl Sandbox {
             cwd: job.cwd.clone(),
             readable: job.readable.clone(),
             env: all.chain(job.env.iter().cloned()).collect(),
-            fence: match self.config.level {
+            confinement: match self.config.level {
                 Level::Standard | Level::Strict => Confinement::Standard,
                 Level::Off => Confinement::None,
             },

@@ -11,7 +11,7 @@ use crate::domain::ErrorFields;
 pub enum SandboxStatus {
     /// The sandbox is off.
     Nothing,
-    /// The fence, inside namespaces of its own where `bubblewrap` makes them.
+    /// The confinement, inside namespaces of its own where `bubblewrap` makes them.
     Confinement { bubblewrap: Option<PathBuf>, signals: bool },
     /// No command runs: the kernel has this version of Landlock, which is too old.
     NoLandlock(i32),
@@ -20,8 +20,8 @@ pub enum SandboxStatus {
 }
 
 impl SandboxStatus {
-    /// The fence on a kernel with this version of Landlock.
-    pub fn fence(kernel: i32, bubblewrap: Option<PathBuf>) -> Self {
+    /// The confinement on a kernel with this version of Landlock.
+    pub fn confinement(kernel: i32, bubblewrap: Option<PathBuf>) -> Self {
         if kernel < paths::LEAST_ABI {
             return Self::NoLandlock(kernel);
         }
@@ -98,7 +98,8 @@ mod tests {
 
     #[test]
     fn the_sentence_says_what_really_holds() {
-        let said = |kernel, program: Option<&str>| SandboxStatus::fence(kernel, program.map(PathBuf::from)).to_string();
+        let said =
+            |kernel, program: Option<&str>| SandboxStatus::confinement(kernel, program.map(PathBuf::from)).to_string();
         assert!(said(0, None).starts_with("Commands are refused: this kernel offers Landlock version 0"));
         assert!(said(0, Some("/usr/bin/bwrap")).starts_with("Commands are refused"));
         assert!(said(4, None).contains("can still send signals"));
@@ -115,12 +116,12 @@ mod tests {
     fn status_parameters_match_the_message() {
         let told = |holds: SandboxStatus| (holds.code(), holds.about().into_iter().collect::<Vec<_>>());
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        assert_eq!(told(SandboxStatus::fence(6, None)), ("standard", vec![]));
+        assert_eq!(told(SandboxStatus::confinement(6, None)), ("standard", vec![]));
         let strict = vec![pair("program", "/usr/bin/bwrap"), pair("signals", "open")];
-        assert_eq!(told(SandboxStatus::fence(4, Some("/usr/bin/bwrap".into()))), ("strict", strict));
+        assert_eq!(told(SandboxStatus::confinement(4, Some("/usr/bin/bwrap".into()))), ("strict", strict));
         let least = paths::LEAST_ABI.to_string();
         assert_eq!(
-            told(SandboxStatus::fence(1, None)),
+            told(SandboxStatus::confinement(1, None)),
             ("no_landlock", vec![pair("needed", &least), pair("version", "1")])
         );
         assert_eq!(told(SandboxStatus::NoBubblewrap), ("no_bubblewrap", vec![]));

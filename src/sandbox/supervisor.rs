@@ -1,6 +1,6 @@
 //! The supervisor: a process of its own between the server and a tool's process.
 //!
-//! It puts up the fence, starts the tool, and stays its ancestor: as *subreaper* it inherits whatever the tool leaves
+//! It sets up the confinement, starts the tool, and stays its ancestor: as *subreaper* it inherits whatever the tool leaves
 //! behind (`setsid`, double forks), so that when the main process ends, when the server says stop, or when the server
 //! is gone, it can kill everything and say so. It is single-threaded.
 
@@ -12,7 +12,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
 use std::{fs, io};
 
-use super::fence::{FenceTemplate, MountView};
+use super::confinement::{ConfinementTemplate, MountView};
 use super::reaping::{Children, processes, reap_descendants};
 use super::sys::{self, Pid, Readiness, Reaped};
 use super::wire::{
@@ -41,7 +41,7 @@ fn supervise(mut server: UnixStream, place: MountView) -> io::Result<()> {
     let signals = sys::signals_as_file(&[libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP])?;
     sys::become_subreaper()?;
     let children = Children::of_this_process();
-    let in_advance = FenceTemplate::new(place);
+    let in_advance = ConfinementTemplate::new(place);
     let no_namespace = in_advance.namespace.as_ref().err().cloned().flatten();
     let order = read_order(&mut server)?;
     report(&mut server, &JobReport::Accepted)?;
@@ -162,7 +162,7 @@ struct Started {
     refusals: Option<OwnedFd>,
 }
 
-fn start(order: &JobRequest, in_advance: FenceTemplate) -> Result<Started, (NotStarted, String)> {
+fn start(order: &JobRequest, in_advance: ConfinementTemplate) -> Result<Started, (NotStarted, String)> {
     let (mut steps, mut note) = io::pipe().map_err(|error| (NotStarted::Confinement, error.to_string()))?;
     let Some((program, arguments)) = order.argv.split_first() else {
         return Err((NotStarted::Program, "no program was named".to_owned()));
@@ -174,14 +174,14 @@ fn start(order: &JobRequest, in_advance: FenceTemplate) -> Result<Started, (NotS
     command.args(arguments).env_clear().envs(order.env.iter().map(|(name, value)| (name, value)));
     command.current_dir(&order.cwd).stdin(Stdio::inherit());
 
-    let mut fence = match order.fence {
+    let mut confinement = match order.confinement {
         Confinement::None => None,
-        Confinement::Standard => Some(in_advance.fence(order).map_err(|why| (NotStarted::Confinement, why))?),
+        Confinement::Standard => Some(in_advance.confinement(order).map_err(|why| (NotStarted::Confinement, why))?),
     };
-    let counted = match &fence {
+    let counted = match &confinement {
         // Its user namespace counts its processes alone.
-        Some(fence) if fence.has_users => None,
-        Some(fence) => Some(fence.user.unwrap_or_else(sys::user_id)),
+        Some(confinement) if confinement.has_users => None,
+        Some(confinement) => Some(confinement.user.unwrap_or_else(sys::user_id)),
         None => Some(sys::user_id()),
     };
     let limits = limits(order);
@@ -198,9 +198,9 @@ fn start(order: &JobRequest, in_advance: FenceTemplate) -> Result<Started, (NotS
             for (resource, value) in &limits {
                 sys::set_limit(*resource, *value)?;
             }
-            if let Some(fence) = &mut fence {
+            if let Some(confinement) = &mut confinement {
                 note.write_all(&[Step::Confinement as u8])?;
-                fence.put_up(&temporary, &tell)?;
+                confinement.apply(&temporary, &tell)?;
             } else {
                 sys::die_with_parent()?;
                 let _ = fs::create_dir(&temporary);

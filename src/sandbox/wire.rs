@@ -25,7 +25,7 @@ pub struct JobRequest {
     pub cwd: PathBuf,
     pub readable: Vec<PathBuf>,
     pub env: Vec<(String, String)>,
-    pub fence: Confinement,
+    pub confinement: Confinement,
     /// Bytes of address space for each process.
     pub memory: u64,
     /// Seconds of processor time for each process; absent for a process that serves many calls.
@@ -59,7 +59,7 @@ pub enum JobReport {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NotStarted {
-    /// The fence could not be put up.
+    /// The confinement could not be set up.
     Confinement,
     /// The program could not be started.
     Program,

@@ -211,7 +211,7 @@ impl CommandEnvironment {
 
     /// Why a command may have failed here and not elsewhere.
     fn hint(&self, output: &str, permissions: Permissions) -> Option<&'static str> {
-        const FENCED: [&str; 4] =
+        const REFUSED_BY_SANDBOX: [&str; 4] =
             ["Permission denied", "Operation not permitted", "PermissionError", "Read-only file system"];
         // One way to say so for each level: refused, or not there at all.
         let is_about_knowledge = |output: &str| {
@@ -252,7 +252,7 @@ impl CommandEnvironment {
             Level::Standard | Level::Strict if !permissions.knowledge && is_about_knowledge(output) => Some(
                 "A command sees knowledge/ only with \"reads\": [\"knowledge\"]; read_file reads a document without one.",
             ),
-            Level::Standard | Level::Strict if FENCED.iter().any(|sign| output.contains(sign)) => {
+            Level::Standard | Level::Strict if REFUSED_BY_SANDBOX.iter().any(|sign| output.contains(sign)) => {
                 Some("This sandbox may write only in scratch/ (the working directory) and read only system files.")
             }
             Level::Standard | Level::Strict => None,

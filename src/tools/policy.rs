@@ -132,7 +132,7 @@ impl Policy {
         let unseen = match rule {
             Rule::Unattended => return Verdict::Allow,
             Rule::Allow => true,
-            Rule::Sandboxed => is_fenced(case.shown) || is_remembered(case, remembered),
+            Rule::Sandboxed => is_sandboxed(case.shown) || is_remembered(case, remembered),
             Rule::Ask | Rule::Deny => is_remembered(case, remembered),
         };
         // Looking at the home's own files, and changing those that make nobody do anything, stays as it is allowed.
@@ -194,7 +194,7 @@ fn is_remembered(case: &Case<'_>, remembered: &[RememberedCall]) -> bool {
     !is_persona(case.shown) && remembered.iter().any(|rule| rule.fits(case.tool, case.arguments, case.shown))
 }
 
-fn is_fenced(shown: &Shown) -> bool {
+fn is_sandboxed(shown: &Shown) -> bool {
     !matches!(shown.level.as_str(), "" | "off") && !shown.network
 }
 
@@ -242,7 +242,7 @@ mod tests {
             ..Policy::default()
         };
         let sandboxed = with(&[("terminal", Rule::Sandboxed)]);
-        let (fenced, networked, unfenced) =
+        let (sandboxed_call, networked, unsandboxed) =
             (shown("standard", false, None), shown("standard", true, None), shown("off", false, None));
         let (memory, notes) =
             (shown("", false, Some("memory/MEMORY.md")), shown("", false, Some("knowledge/notes.md")));
@@ -252,42 +252,42 @@ mod tests {
             (&standard, "read_file", Read, &nothing, true, "allow"),
             (&standard, "create_file", Write, &notes, false, "ask"),
             (&standard, "create_file", Write, &memory, false, "ask"),
-            (&standard, "terminal", Execute, &fenced, false, "ask"),
+            (&standard, "terminal", Execute, &sandboxed_call, false, "ask"),
             (&standard, "fetch_url", Network, &nothing, false, "ask"),
             (&standard, "somebody_else_s", Execute, &nothing, false, "ask"),
             // Sandboxed: where there is a sandbox, and only without network and outside texts.
-            (&sandboxed, "terminal", Execute, &fenced, false, "allow"),
-            (&sandboxed, "terminal", Execute, &fenced, true, "ask"),
+            (&sandboxed, "terminal", Execute, &sandboxed_call, false, "allow"),
+            (&sandboxed, "terminal", Execute, &sandboxed_call, true, "ask"),
             (&sandboxed, "terminal", Execute, &networked, false, "ask"),
-            (&sandboxed, "terminal", Execute, &unfenced, false, "ask"),
-            (&sandboxed, "python_repl", Execute, &fenced, false, "ask"),
+            (&sandboxed, "terminal", Execute, &unsandboxed, false, "ask"),
+            (&sandboxed, "python_repl", Execute, &sandboxed_call, false, "ask"),
             // What a person allowed by name is allowed; persona, memory and skills only by the tool's own name.
-            (&open(Rule::Allow), "terminal", Execute, &fenced, false, "allow"),
+            (&open(Rule::Allow), "terminal", Execute, &sandboxed_call, false, "allow"),
             (&open(Rule::Allow), "terminal", Execute, &networked, false, "allow"),
             (&open(Rule::Allow), "fetch_url", Network, &nothing, false, "allow"),
             (&open(Rule::Allow), "edit_file", Write, &notes, false, "allow"),
             (&open(Rule::Allow), "edit_file", Write, &memory, false, "ask"),
             (&with(&[("edit_file", Rule::Allow)]), "edit_file", Write, &memory, false, "allow"),
             // After text from outside, what reaches out, runs or shapes the agent is asked about all the same.
-            (&open(Rule::Allow), "terminal", Execute, &fenced, true, "ask"),
+            (&open(Rule::Allow), "terminal", Execute, &sandboxed_call, true, "ask"),
             (&open(Rule::Allow), "terminal", Execute, &networked, true, "ask"),
             (&open(Rule::Allow), "fetch_url", Network, &nothing, true, "ask"),
             (&open(Rule::Allow), "somebody_else_s", Execute, &nothing, true, "ask"),
             (&open(Rule::Allow), "read_file", Read, &nothing, true, "allow"),
             (&open(Rule::Allow), "edit_file", Write, &notes, true, "allow"),
-            (&with(&[("terminal", Rule::Allow)]), "terminal", Execute, &fenced, true, "ask"),
+            (&with(&[("terminal", Rule::Allow)]), "terminal", Execute, &sandboxed_call, true, "ask"),
             (&with(&[("fetch_url", Rule::Allow)]), "fetch_url", Network, &nothing, true, "ask"),
             (&with(&[("edit_file", Rule::Allow)]), "edit_file", Write, &memory, true, "ask"),
             // Unless it was said that nobody watches.
-            (&open(Rule::Unattended), "terminal", Execute, &fenced, true, "allow"),
+            (&open(Rule::Unattended), "terminal", Execute, &sandboxed_call, true, "allow"),
             (&open(Rule::Unattended), "terminal", Execute, &networked, true, "allow"),
             (&open(Rule::Unattended), "fetch_url", Network, &nothing, true, "allow"),
             (&open(Rule::Unattended), "edit_file", Write, &memory, false, "ask"),
             (&with(&[("edit_file", Rule::Unattended)]), "edit_file", Write, &memory, true, "allow"),
             (&with(&[("terminal", Rule::Unattended)]), "terminal", Execute, &networked, false, "ask"),
-            (&with(&[("terminal", Rule::Allow)]), "terminal", Execute, &fenced, false, "allow"),
+            (&with(&[("terminal", Rule::Allow)]), "terminal", Execute, &sandboxed_call, false, "allow"),
             (&with(&[("terminal", Rule::Allow)]), "terminal", Execute, &networked, false, "ask"),
-            (&with(&[("terminal", Rule::Ask)]), "terminal", Execute, &fenced, false, "ask"),
+            (&with(&[("terminal", Rule::Ask)]), "terminal", Execute, &sandboxed_call, false, "ask"),
             // A denial is a denial.
             (&open(Rule::Deny), "read_file", Read, &nothing, false, "deny"),
             (&open(Rule::Deny), "edit_file", Write, &memory, false, "deny"),
@@ -336,14 +336,14 @@ mod tests {
 
     #[test]
     fn command_output_taints_only_persona_changes() {
-        let (arguments, fenced) = (json!({}), shown("standard", false, None));
+        let (arguments, sandboxed_call) = (json!({}), shown("standard", false, None));
         let memory = shown("", false, Some("memory/MEMORY.md"));
         let tools = ["edit_file", "terminal"].map(|tool| (tool.to_owned(), Rule::Allow)).into();
         let policy = Policy { tools, ..Policy::default() };
         let verdict = |tool, effect, shown, tainted| {
             word(&policy, &Case { tool, effect, arguments: &arguments, shown, tainted }, &[])
         };
-        assert_eq!(verdict("terminal", Effect::Execute, &fenced, Some(&Taint::Output)), "allow");
+        assert_eq!(verdict("terminal", Effect::Execute, &sandboxed_call, Some(&Taint::Output)), "allow");
         assert_eq!(verdict("edit_file", Effect::Write, &memory, Some(&Taint::Output)), "ask");
         assert_eq!(verdict("edit_file", Effect::Write, &memory, None), "allow");
     }

@@ -161,7 +161,7 @@ async fn hostile_document_is_not_retried_at_start() {
 }
 
 #[tokio::test]
-async fn unfenced_reader_keeps_its_limits() {
+async fn unconfined_reader_keeps_its_limits() {
     // The three calls of Landlock, as a kernel that lacks them answers.
     let calls = [444, 445, 446].map(|call| (call, Vec::new())).into();
     let missing = SeccompAction::Errno(libc::ENOSYS as u32);

@@ -1,5 +1,5 @@
 //! Thirty-one attempts to get out, or to see what is outside. Each is a command whose success is known: three must work,
-//! the others must fail behind the fence and, as the proof that they try anything, mostly succeed without one.
+//! the others must fail in the sandbox and, as the proof that they try anything, mostly succeed without one.
 
 use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use miniclaw::sandbox::{Exit, Level};
 
-use crate::kit::{Home, Place, fenced_levels, home, is_root, skipped};
+use crate::kit::{Home, Place, confined_levels, home, is_root, skipped};
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Must {
@@ -153,7 +153,7 @@ impl Drop for Outside {
 async fn wrong(home: &Home, outside: &Outside, probes: &[(&'static str, Must, &str)]) -> Vec<&'static str> {
     let mut wrong = Vec::new();
     for (name, must, script) in probes {
-        // Without a fence one of them moves the folder away.
+        // Without a confinement one of them moves the folder away.
         std::fs::create_dir_all(home.path("scratch")).unwrap();
         let mut job = home.job(&["/bin/bash", "-c", script]);
         job.env.extend(outside.env.iter().cloned());
@@ -178,7 +178,7 @@ pub async fn all_hold(level: Level, place: Place) {
     assert!(!outside.was_reached(), "{who}: somebody reached the listeners");
 }
 
-/// Without a fence at least `many` of the battery get out.
+/// Without a confinement at least `many` of the battery get out.
 pub async fn most_get_out_without_a_fence(many: usize) {
     let home = home(Level::Off, Place::Open);
     let outside = Outside::beside(&home);
@@ -191,7 +191,7 @@ pub async fn most_get_out_without_a_fence(many: usize) {
 
 #[tokio::test]
 async fn all_31_attempts_end_as_they_must_at_every_level() {
-    for level in fenced_levels() {
+    for level in confined_levels() {
         for place in [Place::Open, Place::Private] {
             all_hold(level, place).await;
         }

@@ -1,8 +1,8 @@
-//! What people ask an agent for every day must work behind every fence.
+//! What people ask an agent for every day must work in every confinement.
 
 use miniclaw::sandbox::{Exit, Level};
 
-use crate::kit::{Place, fenced_levels, has, home, skipped};
+use crate::kit::{Place, confined_levels, has, home, skipped};
 
 /// What is done, the program it needs, the commands.
 const JOBS: [(&str, &str, &str); 35] = [
@@ -152,7 +152,7 @@ fn has_numpy() -> bool {
 async fn cargo_builds_at_every_level() {
     let sysroot = std::process::Command::new("rustc").args(["--print", "sysroot"]).output().unwrap().stdout;
     let sysroot = std::path::PathBuf::from(String::from_utf8(sysroot).unwrap().trim());
-    for level in fenced_levels() {
+    for level in confined_levels() {
         let home = home(level, Place::Open);
         let script = "export PATH=$TOOLCHAIN/bin:$PATH && cargo init -q --vcs none --name hello c && cd c && cargo build -q --offline && \
                       ./target/debug/hello | grep -q Hello && cargo test -q --offline";
@@ -166,7 +166,7 @@ async fn cargo_builds_at_every_level() {
 
 #[tokio::test]
 async fn everyday_work_works_at_every_level() {
-    for level in fenced_levels() {
+    for level in confined_levels() {
         for place in [Place::Open, Place::Private] {
             all_work(level, place).await;
         }

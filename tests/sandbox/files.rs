@@ -5,7 +5,7 @@ use std::path::Path;
 
 use miniclaw::sandbox::Level;
 
-use crate::kit::{Home, Place, fenced_levels, home};
+use crate::kit::{Home, Place, confined_levels, home};
 
 /// Ways to change a file one may read, or to make one that is not there yet; `F` is the file, `D` its folder.
 const WAYS: [&str; 12] = [
@@ -78,7 +78,7 @@ async fn attack(home: &Home, files: &[&str]) {
 
 #[tokio::test]
 async fn no_command_changes_a_file_of_the_home_by_any_way() {
-    for level in fenced_levels() {
+    for level in confined_levels() {
         for place in [Place::Open, Place::Private] {
             let home = filled(level, place);
             let before = state(home.root.path());
@@ -86,7 +86,7 @@ async fn no_command_changes_a_file_of_the_home_by_any_way() {
             assert_eq!(state(home.root.path()), before, "{level:?} {place:?}");
         }
     }
-    // Negative control: the same commands without a fence leave nothing as it was.
+    // Negative control: the same commands without a confinement leave nothing as it was.
     let home = filled(Level::Off, Place::Open);
     let before = state(home.root.path());
     attack(&home, &["memory/MEMORY.md"]).await;

@@ -93,8 +93,8 @@ impl Home {
     }
 }
 
-/// The levels with a fence that this machine has. One that is missing is said, past the test's captured output.
-pub fn fenced_levels() -> Vec<Level> {
+/// The levels with a confinement that this machine has. One that is missing is said, past the test's captured output.
+pub fn confined_levels() -> Vec<Level> {
     if has("bwrap") {
         return vec![Level::Standard, Level::Strict];
     }

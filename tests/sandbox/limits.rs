@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use miniclaw::sandbox::Exit;
 
-use crate::kit::{Place, fenced_levels, home, is_root, open, skipped};
+use crate::kit::{Place, confined_levels, home, is_root, open, skipped};
 
 /// What the test's process holds at most, in bytes.
 fn peak_memory() -> u64 {
@@ -40,7 +40,7 @@ async fn output_is_bounded_and_its_ends_are_kept() {
 
 #[tokio::test]
 async fn memory_and_files_are_bounded() {
-    for level in fenced_levels() {
+    for level in confined_levels() {
         let home = home(level, Place::Open);
         let done = home.bash("python3 -c 'x=bytearray(3<<30)' 2>&1 | tail -1").await;
         assert_eq!(done.stdout.text(), "MemoryError\n", "{level:?}");
@@ -51,7 +51,7 @@ async fn memory_and_files_are_bounded() {
 
 #[tokio::test]
 async fn a_job_that_spins_is_ended_with_its_time() {
-    for level in fenced_levels() {
+    for level in confined_levels() {
         let done = home(level, Place::Open).bash_within("while :; do :; done", Duration::from_secs(1)).await;
         assert_eq!(done.exit, Exit::TimedOut, "{level:?}");
         assert!(done.took < Duration::from_secs(10));
@@ -64,7 +64,7 @@ const FORK: &str = "import os,time\nn=0\ntry:\n while n<1000:\n  if os.fork()==0
 
 #[tokio::test]
 async fn forking_without_end_stops_at_the_limit() {
-    for level in fenced_levels() {
+    for level in confined_levels() {
         let home = home(level, Place::Open);
         let text = home.run_alone(home.job(&["python3", "-c", FORK])).await.stdout.text();
         let words: Vec<u32> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
@@ -82,7 +82,7 @@ async fn root_commands_run_as_nobody_in_closed_folders() {
         skipped("commands of root in a closed folder", "only root gives its commands another user");
         return;
     }
-    for level in fenced_levels() {
+    for level in confined_levels() {
         let home = home(level, Place::Private);
         assert_eq!(home.sandbox.weakness(&home.path("scratch")), None);
         assert_eq!(
@@ -97,7 +97,7 @@ async fn root_commands_run_as_nobody_in_closed_folders() {
 
 #[tokio::test]
 async fn server_can_use_and_remove_job_files() {
-    for level in fenced_levels() {
+    for level in confined_levels() {
         let home = home(level, Place::Open);
         home.bash("mkdir -p a/b && echo made > a/b/f && chmod 600 a/b/f").await;
         let made = home.path("scratch/a/b/f");

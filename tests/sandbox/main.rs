@@ -16,13 +16,13 @@ mod unmediated;
 
 use std::time::Duration;
 
-use kit::{fenced_levels, home, marker, open, processes_with, until};
+use kit::{confined_levels, home, marker, open, processes_with, until};
 use miniclaw::sandbox::{Exit, Level, Line, SandboxError, SandboxStatus};
 use tokio_util::sync::CancellationToken;
 
 #[tokio::test]
 async fn a_command_runs_and_says_how_it_ended() {
-    for level in fenced_levels().into_iter().chain([Level::Off]) {
+    for level in confined_levels().into_iter().chain([Level::Off]) {
         let home = home(level, kit::Place::Open);
         let done = home.bash("echo out; echo err >&2; exit 7").await;
         let said = (done.exit, done.stdout.text(), done.stderr.text());
@@ -37,7 +37,7 @@ async fn a_command_runs_and_says_how_it_ended() {
 
 #[tokio::test]
 async fn a_long_lived_process_is_spoken_to_in_lines() {
-    for level in fenced_levels() {
+    for level in confined_levels() {
         spoken_to(&home(level, kit::Place::Open)).await;
     }
 }
@@ -107,7 +107,7 @@ async fn without_landlock_nothing_runs() {
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, missing, arch).unwrap();
     apply_filter(&BpfProgram::try_from(filter).unwrap()).unwrap();
 
-    for level in fenced_levels() {
+    for level in confined_levels() {
         let home = home(level, kit::Place::Open);
         let refused = home.sandbox.run(home.job(&["/bin/bash", "-c", "touch ran"]), CancellationToken::new()).await;
         let Err(SandboxError::Confinement(why)) = refused else { panic!("{refused:?}") };
@@ -119,7 +119,7 @@ async fn without_landlock_nothing_runs() {
 
 #[tokio::test]
 async fn broken_bubblewrap_runs_nothing_and_says_why() {
-    if !fenced_levels().contains(&Level::Strict) {
+    if !confined_levels().contains(&Level::Strict) {
         return;
     }
     let home = home(Level::Strict, kit::Place::Open);

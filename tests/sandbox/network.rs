@@ -10,7 +10,7 @@ use miniclaw::sandbox::{Exit, Finished, Job, Level, SandboxError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
-use crate::kit::{Home, Place, fenced_levels, home};
+use crate::kit::{Home, Place, confined_levels, home};
 
 /// A web server that counts who comes by.
 struct Site {
@@ -71,7 +71,7 @@ async fn bash(home: &Home, site: &Site, script: &str) -> Finished {
 #[tokio::test]
 async fn an_allowed_name_is_reached_through_the_proxy_and_told() {
     let site = site().await;
-    for level in fenced_levels() {
+    for level in confined_levels() {
         for place in [Place::Open, Place::Private] {
             let home = online(level, place, &site).await;
             assert!(home.sandbox.can_network());
@@ -127,7 +127,7 @@ const CLOSED: [(&str, &str); 20] = [
 #[tokio::test]
 async fn this_machine_stays_closed_to_a_job_with_network() {
     let site = site().await;
-    for level in fenced_levels() {
+    for level in confined_levels() {
         let home = online(level, Place::Open, &site).await;
         for (what, script) in CLOSED {
             let done = bash(&home, &site, script).await;
@@ -146,7 +146,7 @@ async fn this_machine_stays_closed_to_a_job_with_network() {
             drop(socket);
         }
     }
-    // Negative control: without a fence the first of them is answered.
+    // Negative control: without a confinement the first of them is answered.
     let off = home(Level::Off, Place::Open);
     assert_eq!(bash(&off, &site, CLOSED[0].1).await.stdout.text(), "HELLO");
     assert_eq!(bash(&off, &site, CLOSED[2].1).await.exit, Exit::Code(0));
@@ -155,7 +155,7 @@ async fn this_machine_stays_closed_to_a_job_with_network() {
 #[tokio::test]
 async fn a_job_without_network_does_not_reach_the_proxy_either() {
     let site = site().await;
-    for level in fenced_levels() {
+    for level in confined_levels() {
         let home = online(level, Place::Open, &site).await;
         let proxy = bash(&home, &site, "echo $HTTPS_PROXY").await.stdout.text();
         assert!(proxy.starts_with("http://job:"), "{proxy}");
@@ -170,7 +170,7 @@ async fn a_job_without_network_does_not_reach_the_proxy_either() {
 
 #[tokio::test]
 async fn without_a_proxy_no_job_is_allowed_the_network() {
-    for level in fenced_levels() {
+    for level in confined_levels() {
         let home = home(level, Place::Open);
         assert!(!home.sandbox.can_network());
         let job = Job { network: true, ..home.job(&["touch", "ran"]) };

@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::kit::{Place, fenced_levels, is_root, program, skipped};
+use crate::kit::{Place, confined_levels, is_root, program, skipped};
 use crate::{escapes, everyday, unmediated};
 
 /// A user that owns nothing on this machine.
@@ -16,7 +16,7 @@ pub const USER: u32 = 4242;
 #[ignore = "needs to be started as another user"]
 async fn as_another_user() {
     assert!(!is_root());
-    for level in fenced_levels() {
+    for level in confined_levels() {
         escapes::all_hold(level, Place::Open).await;
         everyday::all_work(level, Place::Open).await;
         unmediated::none_succeeds(level, Place::Open).await;

@@ -7,14 +7,14 @@ use std::process::Command;
 use miniclaw::sandbox::{Exit, Job, Level, SandboxError};
 use tokio_util::sync::CancellationToken;
 
-use crate::kit::{Home, Place, fenced_levels, home, is_root, program, sandbox, skipped};
+use crate::kit::{Home, Place, confined_levels, home, is_root, program, sandbox, skipped};
 use crate::other_user::{USER, place};
 
 const WRITE: &str = "echo more >> file && mkdir -p folder && echo more >> folder/file && rm -f gone && touch gone";
 
 #[tokio::test]
 async fn scratch_can_be_written_after_a_change_of_level() {
-    if !fenced_levels().contains(&Level::Strict) {
+    if !confined_levels().contains(&Level::Strict) {
         return;
     }
     for place in [Place::Open, Place::Private] {

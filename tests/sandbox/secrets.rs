@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use miniclaw::sandbox::{Level, Line};
 
-use crate::kit::{Place, fenced_levels, home, marker, pids_with, program, until};
+use crate::kit::{Place, confined_levels, home, marker, pids_with, program, until};
 
 const CANARY: &str = "canary-8471";
 
@@ -25,7 +25,7 @@ async fn a_job_inherits_neither_environment_nor_descriptors() {
     assert!(leaked > 2);
     with_a_key();
 
-    for level in fenced_levels().into_iter().chain([Level::Off]) {
+    for level in confined_levels().into_iter().chain([Level::Off]) {
         let home = home(level, Place::Open);
         let script = "import os\nopen_fds=[]\nfor fd in range(3,1024):\n try: os.fstat(fd); open_fds.append(fd)\n \
                       except OSError: pass\nprint(open_fds, sorted(os.environ))";
@@ -40,13 +40,13 @@ async fn a_job_inherits_neither_environment_nor_descriptors() {
 async fn no_environment_of_any_process_can_be_read_from_inside() {
     with_a_key();
     let look = "cat /proc/*/environ /proc/self/environ 2>/dev/null | tr '\\0' '\\n' | grep -c .";
-    for level in fenced_levels() {
+    for level in confined_levels() {
         for place in [Place::Open, Place::Private] {
             let done = home(level, place).bash(look).await;
             assert_eq!(done.stdout.text().trim(), "0", "{level:?} {place:?}");
         }
     }
-    // Negative control: without the fence, and as the same user, the server's environment is one file away.
+    // Negative control: without the confinement, and as the same user, the server's environment is one file away.
     let off = home(Level::Off, Place::Private);
     assert_ne!(off.bash(look).await.stdout.text().trim(), "0");
 }
@@ -55,7 +55,7 @@ async fn no_environment_of_any_process_can_be_read_from_inside() {
 #[tokio::test]
 async fn helpers_do_not_inherit_server_environment() {
     with_a_key();
-    for level in fenced_levels() {
+    for level in confined_levels() {
         let home = home(level, Place::Open);
         let mark = marker();
         let script = format!("echo ready; exec sleep {mark}");

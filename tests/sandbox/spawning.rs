@@ -1,4 +1,4 @@
-//! A start that fails is an error with its reason. Nothing is run without the fence in its place.
+//! A start that fails is an error with its reason. Nothing is run without the confinement in its place.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use miniclaw::sandbox::{Job, Level, Sandbox, SandboxConfig, SandboxError};
 use tokio_util::sync::CancellationToken;
 
-use crate::kit::{Home, Place, fenced_levels, has, home, is_root, open, program, skipped};
+use crate::kit::{Home, Place, confined_levels, has, home, is_root, open, program, skipped};
 
 /// The error of a job that must not run: neither as it is asked for nor in any other way.
 async fn refused(home: &Home, job: Job) -> SandboxError {
@@ -24,7 +24,7 @@ fn touch(home: &Home) -> Job {
 
 #[tokio::test]
 async fn arguments_or_an_environment_that_are_too_large_are_an_error() {
-    for level in fenced_levels() {
+    for level in confined_levels() {
         let home = home(level, Place::Open);
         let long = "x".repeat(200 << 10);
         let too_long = home.job(&["/bin/bash", "-c", &format!("touch ran # {long}")]);
@@ -64,7 +64,7 @@ async fn a_folder_that_is_gone_is_an_error() {
 #[tokio::test]
 async fn fork_failure_is_the_error() {
     use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
-    let homes: Vec<Home> = fenced_levels().into_iter().map(|level| home(level, Place::Open)).collect();
+    let homes: Vec<Home> = confined_levels().into_iter().map(|level| home(level, Place::Open)).collect();
     // Only this test's thread: the system has no room for another process.
     let none = [libc::SYS_clone, libc::SYS_vfork, libc::SYS_fork].map(|call| (call, Vec::new())).into();
     let full = SeccompAction::Errno(libc::EAGAIN as u32);

@@ -5,11 +5,11 @@ use std::time::Duration;
 use miniclaw::sandbox::{Exit, Level, Line, SandboxError};
 use tokio_util::sync::CancellationToken;
 
-use crate::kit::{Home, Place, fenced_levels, home, marker, open, pids_with, processes_with, until};
+use crate::kit::{Home, Place, confined_levels, home, marker, open, pids_with, processes_with, until};
 
 #[tokio::test]
 async fn nothing_a_job_started_outlives_it() {
-    for level in fenced_levels() {
+    for level in confined_levels() {
         let home = home(level, Place::Open);
         for script in [
             "sleep MARK & echo started",
@@ -29,7 +29,7 @@ async fn nothing_a_job_started_outlives_it() {
 
 #[tokio::test]
 async fn job_ignoring_term_is_killed_and_output_kept() {
-    for level in fenced_levels() {
+    for level in confined_levels() {
         ignores_term(&home(level, Place::Open)).await;
     }
 }
@@ -45,7 +45,7 @@ async fn ignores_term(home: &Home) {
 
 #[tokio::test]
 async fn cancelling_and_dropping_both_kill_the_whole_tree() {
-    for level in fenced_levels() {
+    for level in confined_levels() {
         cancelled_and_dropped(&home(level, Place::Open)).await;
     }
 }
@@ -95,7 +95,7 @@ async fn a_killed_supervisor_takes_its_job_with_it() {
 /// blocking threads when they are idle.
 #[tokio::test]
 async fn a_job_started_from_a_thread_that_ends_lives_on() {
-    for level in fenced_levels() {
+    for level in confined_levels() {
         let home = home(level, Place::Open);
         let (sandbox, job) = (home.sandbox.clone(), home.job(&["/bin/cat"]));
         let handle = tokio::runtime::Handle::current();
@@ -125,7 +125,7 @@ async fn a_server_to_be_killed() {
 
 #[tokio::test]
 async fn a_server_killed_at_once_leaves_nothing() {
-    for level in fenced_levels() {
+    for level in confined_levels() {
         killed_server(level).await;
     }
 }

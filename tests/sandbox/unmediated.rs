@@ -1,13 +1,13 @@
 //! System calls that Landlock does not mediate: limits and priorities of other processes, leases and watches on files, memory
 //! that is shared with everybody, set-user-id bits, modes of files outside. Each attack is a Python program that ends with 0
-//! when it got what it wanted; without a fence nearly all of them do.
+//! when it got what it wanted; without a confinement nearly all of them do.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::{Child, Command, Stdio};
 
 use miniclaw::sandbox::{Exit, Level};
 
-use crate::kit::{Home, Place, fenced_levels, has, home, is_root, marker, processes_with, until};
+use crate::kit::{Home, Place, confined_levels, has, home, is_root, marker, processes_with, until};
 
 /// What every attack begins with: the C library, a process outside, and a way to fail.
 const BEGIN: &str = "import ctypes, fcntl, os, resource, sys\n\
@@ -190,7 +190,7 @@ async fn refused_calls_are_named(home: &Home) {
 
 #[tokio::test]
 async fn calls_that_landlock_does_not_mediate_are_refused() {
-    for level in fenced_levels() {
+    for level in confined_levels() {
         for place in [Place::Open, Place::Private] {
             none_succeeds(level, place).await;
         }
@@ -206,7 +206,7 @@ async fn most_of_these_attacks_succeed_without_a_fence() {
 
 #[tokio::test]
 async fn only_listed_files_of_etc_are_readable() {
-    for level in fenced_levels() {
+    for level in confined_levels() {
         for place in [Place::Open, Place::Private] {
             let home = home(level, place);
             let closed = "for f in shadow environment machine-id crontab fstab apt sudoers; do cat /etc/$f; done 2>/dev/null; ls /etc/apt 2>/dev/null";

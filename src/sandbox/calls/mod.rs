@@ -1,4 +1,4 @@
-//! The seccomp half of the fence: the system calls that a job may make. Landlock alone leaves open whatever does not open
+//! The seccomp half of the confinement: the system calls that a job may make. Landlock alone leaves open whatever does not open
 //! a file: sockets, shared memory, limits and priorities of other processes, leases, watches.
 
 mod checks;
@@ -22,7 +22,7 @@ pub enum NetworkAccess {
     Tcp,
 }
 
-/// The programs of one fence, to be loaded in this order.
+/// The programs of one confinement, to be loaded in this order.
 pub struct Filters {
     /// Some calls are absent (ENOSYS).
     pub absent: BpfProgram,

@@ -1,4 +1,4 @@
-//! The fence of a job, made while there is no job yet as far as it needs no order.
+//! The confinement of a job, made while there is no job yet as far as it needs no order.
 
 use std::fs;
 use std::io;
@@ -15,12 +15,12 @@ use super::{calls, notified, paths, scratch_owner, sys};
 pub enum MountView {
     /// Those of a namespace that this supervisor makes.
     Own,
-    /// Those that are there: bubblewrap's, or the machine's where there is no fence.
+    /// Those that are there: bubblewrap's, or the machine's where there is no confinement.
     Given,
 }
 
-/// What of a fence needs no order.
-pub struct FenceTemplate {
+/// What of a confinement needs no order.
+pub struct ConfinementTemplate {
     /// The job's mounts; why there are none of its own, unless others made them.
     pub namespace: Result<MountNamespace, Option<String>>,
     rules: Result<paths::SystemRules, String>,
@@ -32,7 +32,7 @@ fn filters(reach: calls::NetworkAccess) -> Result<calls::Filters, String> {
     calls::filters(reach).map_err(|error| error.to_string())
 }
 
-impl FenceTemplate {
+impl ConfinementTemplate {
     pub fn new(place: MountView) -> Self {
         // Asked first: in a user namespace of its own everybody is somebody else.
         let user = job_user();
@@ -53,7 +53,7 @@ impl FenceTemplate {
         Self { namespace, rules, filters: filters(calls::NetworkAccess::Nothing), user }
     }
 
-    pub fn fence(self, order: &JobRequest) -> Result<PreparedFence, String> {
+    pub fn confinement(self, order: &JobRequest) -> Result<PreparedConfinement, String> {
         let rules = self.rules?;
         let user = match (self.user, &self.namespace) {
             (JobUser::Own, _) => None,
@@ -71,7 +71,7 @@ impl FenceTemplate {
         scratch_owner::hand_over(&order.cwd, owner).map_err(|error| error.to_string())?;
         let rules = rules.and(order).map_err(|error| error.to_string())?;
         let filters = if order.proxy_port.is_some() { filters(calls::NetworkAccess::Tcp)? } else { self.filters? };
-        Ok(PreparedFence { rules: Some(rules), filters, user, has_users })
+        Ok(PreparedConfinement { rules: Some(rules), filters, user, has_users })
     }
 }
 
@@ -87,8 +87,8 @@ pub fn no_way_for_nobody(why: &str) -> String {
     )
 }
 
-/// The fence, made before the fork.
-pub struct PreparedFence {
+/// The confinement, made before the fork.
+pub struct PreparedConfinement {
     rules: Option<landlock::RulesetCreated>,
     filters: calls::Filters,
     /// The user to become.
@@ -97,10 +97,10 @@ pub struct PreparedFence {
     pub has_users: bool,
 }
 
-impl PreparedFence {
+impl PreparedConfinement {
     /// In the child: gives up every right, in the only order that works. The descriptor from which refused calls are read
     /// goes to the supervisor.
-    pub fn put_up(&mut self, temporary: &Path, supervisor: &UnixStream) -> io::Result<()> {
+    pub fn apply(&mut self, temporary: &Path, supervisor: &UnixStream) -> io::Result<()> {
         sys::drop_capability_bounds();
         if let Some(id) = self.user {
             sys::become_user(id)?;
