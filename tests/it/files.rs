@@ -173,6 +173,7 @@ async fn binary_file_is_listed_with_its_problem() {
     let paths: Vec<_> = files.iter().map(|file| file["path"].as_str().unwrap()).collect();
     assert_eq!(paths, ["knowledge/a.md", "knowledge/b/文.md", "knowledge/z.bin"]);
     assert_eq!((&files[2]["tokens"], files[2]["problem"].is_string()), (&Value::Null, true));
+    assert_eq!(files[2]["problem_code"], "not_utf8");
     assert_eq!(files[0].get("problem"), None);
     let etag = server.get("/api/files?path=knowledge/a.md").await.ok()["etag"].take();
     assert_eq!(files[0]["etag"], etag);

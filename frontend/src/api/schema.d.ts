@@ -1496,6 +1496,8 @@ export interface components {
             etag?: string | null;
             /** @description Why it cannot be shown or edited. */
             problem?: string | null;
+            /** @description The error code that reading it would answer, where there is a `problem`. */
+            problem_code?: string | null;
         };
         FileList: {
             root: string;

@@ -29,6 +29,12 @@ function later(say: Say, seconds: number): string | null {
 export const unreadableIn = (say: Say, file: { code: string; detail?: string | null }): string | null =>
   say(`unreadable.${file.code}`, file.detail ? { detail: file.detail } : {})
 
+/** What is wrong with a file, or null. */
+export const problemIn = (
+  say: Say,
+  file: { problem?: string | null; problem_code?: string | null },
+): string | null => (file.problem_code ? failureIn(say, file.problem_code, {}) : null) ?? file.problem ?? null
+
 /** Why a person is asked. */
 interface Because {
   code: string

@@ -19,7 +19,7 @@ const tree = (
   return (
     <FileTree
       folderOf={path => ({ content: folders.get(path), problem: null })}
-      problemOf={() => undefined}
+      problemOf={() => null}
       scroller={document.body}
       root="workspace"
       allOpen={given.allOpen ?? false}

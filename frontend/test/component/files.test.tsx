@@ -39,7 +39,7 @@ const view = (filter = '') => (
   <QueryClientProvider client={queryClient}>
     <Files
       root="workspace"
-      problemOf={() => undefined}
+      problemOf={() => null}
       current={null}
       dirty={new Set()}
       onOpen={() => {}}

@@ -86,7 +86,7 @@ it('a skill tells what its SKILL.md costs', () => {
   const skill = { name: 'tea', description: 'Makes tea.', location: TEA } as Skill
   queryClient.setQueryData(keys.root('skills'), [entry(TEA, 1234), script])
   queryClient.setQueryData(keys.skills, { skills: [skill], untrusted: [] })
-  const nothing = { filter: '', current: null, dirty: new Set<string>(), problemOf: () => undefined }
+  const nothing = { filter: '', current: null, dirty: new Set<string>(), problemOf: () => null }
   const actions = { onRename: () => {}, onDelete: () => {} }
   render(
     <QueryClientProvider client={queryClient}>

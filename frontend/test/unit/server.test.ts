@@ -3,7 +3,7 @@ import { ApiError, hasCode } from '@/api/client'
 import { getStatus } from '@/api/endpoints'
 import { sayOfServer, setLang, t } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
-import { becauseIn, failureIn, type Say, unreadableIn } from '@/lib/server'
+import { becauseIn, failureIn, problemIn, type Say, unreadableIn } from '@/lib/server'
 import { server } from '@/locales/zh/server'
 import { advance } from '@/thread/advance'
 import { fromHistory } from '@/thread/history'
@@ -33,6 +33,14 @@ describe('why a file cannot be read', () => {
     expect(unreadableIn(zh, { code: 'newer' })).toBeNull()
     expect(unreadableIn(() => null, { code: 'too_deep' })).toBeNull()
   })
+})
+
+it('what_is_wrong_with_a_file_is_said_by_its_code', () => {
+  const file = { problem: 'not UTF-8 text', problem_code: 'not_utf8' }
+  expect(problemIn(zh, file)).toBe('不是 UTF-8 文本文件。')
+  expect(problemIn(() => null, file)).toBe('not UTF-8 text')
+  expect(problemIn(zh, { ...file, problem_code: 'newer_word' })).toBe('not UTF-8 text')
+  expect(problemIn(zh, {})).toBeNull()
 })
 
 describe('why a work failed', () => {

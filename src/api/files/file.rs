@@ -66,21 +66,33 @@ pub struct FileEntry {
     /// Why it cannot be shown or edited.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
+    /// The error code that reading it would answer, where there is a `problem`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem_code: Option<&'static str>,
 }
 
 impl FileEntry {
     pub(super) fn unread(file: &store::FileEntry) -> Self {
         let path = file.path.to_string();
-        Self { path, size: file.size, modified: file.modified, tokens: None, etag: None, problem: None }
+        let (size, modified) = (file.size, file.modified);
+        Self { path, size, modified, tokens: None, etag: None, problem: None, problem_code: None }
     }
 
     pub(super) fn read(home: &Home, tokens: &Counter, file: &store::FileEntry) -> Self {
-        let (tokens, etag, problem) = match home.read_text(&file.path) {
-            Ok(text) => (Some(tokens.count_cached(&text.content)), Some(text.etag), None),
-            Err(StoreError::NotText { .. }) => (None, None, Some("not UTF-8 text".to_owned())),
-            Err(other) => (None, None, Some(other.to_string())),
-        };
-        Self { tokens, etag, problem, ..Self::unread(file) }
+        match home.read_text(&file.path) {
+            Ok(text) => {
+                let tokens = Some(tokens.count_cached(&text.content));
+                Self { tokens, etag: Some(text.etag), ..Self::unread(file) }
+            }
+            Err(error) => {
+                let problem = match &error {
+                    StoreError::NotText { .. } => "not UTF-8 text".to_owned(),
+                    other => other.to_string(),
+                };
+                let code = ApiError::from(error).code;
+                Self { problem: Some(problem), problem_code: Some(code), ..Self::unread(file) }
+            }
+        }
     }
 }
 

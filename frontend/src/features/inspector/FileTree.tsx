@@ -2,6 +2,7 @@ import { defaultRangeExtractor, useVirtualizer } from '@tanstack/react-virtual'
 import { ChevronRight, Ellipsis, FileText, TriangleAlert } from 'lucide-react'
 import { type KeyboardEvent, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import type { Root } from '@/api/endpoints'
+import type { FileEntry } from '@/api/types'
 import { Badge } from '@/components/ui/Badge'
 import { Spinner } from '@/components/ui/Spinner'
 import { cn } from '@/lib/cn'
@@ -15,8 +16,8 @@ import { foldId } from './useTree'
 
 interface Props {
   folderOf: FolderOf
-  /** What is wrong with a file as far as it is known elsewhere; undefined where the file itself says it. */
-  problemOf: (path: string) => string | null | undefined
+  /** What is wrong with a file, or null. */
+  problemOf: (file: FileEntry) => string | null
   /** What the tree scrolls in; other things may stand above it there. */
   scroller: HTMLElement | null
   /** The folder that the tree is of, which is no row itself. */
@@ -126,8 +127,7 @@ export function FileTree({
     >
       {list.getVirtualItems().map(({ index: at, key, start }) => {
         const row = rows[at]
-        const told = row?.file ? problemOf(row.path) : undefined
-        const problem = told === undefined ? (row?.problem ?? null) : told
+        const problem = row?.file ? problemOf(row.file) : (row?.problem ?? null)
         return (
           row && (
             <div

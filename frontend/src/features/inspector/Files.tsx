@@ -1,6 +1,7 @@
 import { useMemo, useState } from 'react'
 import type { Root } from '@/api/endpoints'
 import { useFiles, useSkills, useUntrusted } from '@/api/queries'
+import type { FileEntry } from '@/api/types'
 import { QueryError } from '@/components/ui/QueryError'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
@@ -13,8 +14,8 @@ import { useTree } from './useTree'
 interface Props {
   root: Root
   filter: string
-  /** What is wrong with a file as far as it is known elsewhere; undefined where the file itself says it. */
-  problemOf: (path: string) => string | null | undefined
+  /** What is wrong with a file, or null. */
+  problemOf: (file: FileEntry) => string | null
   current: string | null
   dirty: ReadonlySet<string>
   onOpen: (path: string) => void

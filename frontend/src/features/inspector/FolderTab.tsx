@@ -3,6 +3,7 @@ import { useMemo, useState } from 'react'
 import { useShallow } from 'zustand/react/shallow'
 import type { Root } from '@/api/endpoints'
 import { useIndex } from '@/api/queries'
+import type { FileEntry } from '@/api/types'
 import { DropZone } from '@/components/DropZone'
 import { FilesButton } from '@/components/FilesButton'
 import { onDemand } from '@/components/onDemand'
@@ -12,7 +13,7 @@ import { create, remove, rename } from '@/features/editor/actions'
 import { isDirty } from '@/features/editor/buffer'
 import { useSay, useT } from '@/lib/i18n'
 import { FileRef, ROOT_TRAITS } from '@/lib/roots'
-import { unreadableIn } from '@/lib/server'
+import { problemIn, unreadableIn } from '@/lib/server'
 import { useBuffers } from '@/stores/buffers'
 import { openFile, openPath, useUi } from '@/stores/ui'
 import { Files } from './Files'
@@ -44,11 +45,11 @@ export function FolderTab({ root }: { root: Root }) {
   const indexed = index?.folders.find(folder => folder.folder === root)
   // Where files are searched, what is wrong with one is that it cannot be read for that; a PDF that can be is in order.
   const problemOf = useMemo(() => {
-    if (!indexed) return () => undefined
+    if (!indexed) return (file: FileEntry) => problemIn(say, file)
     const faults = new Map(
       indexed.unreadable.map(file => [file.path, unreadableIn(say, file) ?? file.reason]),
     )
-    return (path: string) => faults.get(path) ?? null
+    return (file: FileEntry) => faults.get(file.path) ?? null
   }, [indexed, say])
   const [filter, setFilter] = useState('')
   const [making, setMaking] = useState(false)

@@ -26,7 +26,7 @@ export interface TreeRow {
   open: boolean
   /** Of a folder, all that is in it. */
   tokens: number | null
-  /** Why an open folder shows nothing. */
+  /** Of an open folder, why it shows nothing. */
   problem: string | null
   /** An open folder whose content is not here yet. */
   loading: boolean
@@ -99,8 +99,8 @@ export function treeRows(folderOf: FolderOf, root: string, isOpen: (folder: stri
       if (folder?.content) add(folder.content, level + 1)
     })
     files.forEach((file, i) => {
-      const { path, tokens = null, problem = null } = file
-      rows.push({ ...row(path, folders.length + i + 1), file, tokens, problem })
+      const { path, tokens = null } = file
+      rows.push({ ...row(path, folders.length + i + 1), file, tokens })
     })
     if (content.left_out > 0) {
       rows.push({ ...row(`${content.path}/`, siblings), kind: 'rest', leftOut: content.left_out })
