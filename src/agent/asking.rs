@@ -1,4 +1,4 @@
-//! Calls a person is asked about: what they are shown, and what comes of their answer.
+//! Asks a person about calls: what they are shown, and what their answer leads to.
 
 use super::calls::{Calls, PlannedCall, ProposedCall, Stop};
 use super::recorder::{NotRecorded, Recorder};

@@ -1,4 +1,4 @@
-//! The tool calls of one exchange: checked, run side by side where they only look, recorded one by one.
+//! The tool calls of one exchange: checks them, runs read-only ones in parallel and the others in order, and records each.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};

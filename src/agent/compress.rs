@@ -1,4 +1,4 @@
-//! A summary that stands for the older half of a conversation.
+//! Has the model summarise the older half of a conversation.
 
 use std::sync::Arc;
 

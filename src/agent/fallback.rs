@@ -1,4 +1,4 @@
-//! Another model in the place of one that does not answer.
+//! Falls back to another model when the chosen one does not answer.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! The only maker of a run's events. Facts go to the session's owner and are on disk before the run goes on; previews are
+//! The only place that creates a run's events. Facts go to the session's owner and are on disk before the run goes on; previews are
 //! sent on as they come.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Keeping what was sent to the model: beside the exchange and after it, and never in its way.
+//! Records what was sent to the model, beside the exchange. A failure to record never affects the answer.
 
 use std::sync::Arc;
 

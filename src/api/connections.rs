@@ -1,5 +1,5 @@
-//! Connections: accepted, and kept only while the client does its part. A client that sends a request slowly on purpose, or
-//! reads nothing, costs a connection for a bounded time.
+//! Accepts connections and closes those whose client stalls: one that sends its request slowly on purpose, or that reads
+//! nothing, holds a connection for a bounded time only.
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! Every route there is, once: it serves, and it describes itself.
+//! The table of all routes. Each is listed once, and both served and described from there.
 
 use axum::extract::DefaultBodyLimit;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};

@@ -1,4 +1,4 @@
-//! The web UI, embedded: hashed assets for ever, the page for every other path.
+//! The embedded web UI: assets with hashed names, which clients may cache for ever, and the page for its own paths.
 
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};

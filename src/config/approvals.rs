@@ -1,4 +1,4 @@
-//! `approvals` in config.yml: what may run, what a person is asked about, what may not.
+//! `approvals` in config.yml: which calls run, which need approval, and which are denied.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! What a session that came from elsewhere may still do here: nothing. It is content, and content that strangers may have
-//! written.
+//! Adopts a session that this home did not write: its messages are kept as content that strangers may have written, and
+//! nothing in it acts.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

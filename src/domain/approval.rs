@@ -1,4 +1,4 @@
-//! A question to a person: may this call run? What was shown, what was answered, and what binds the one to the other.
+//! An approval: what a person was shown of a call, what they answered, and the hash that binds the answer to it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Parts of a conversation that another turn has taken the place of: asked again, or asked differently.
+//! Branches: messages that an edit or a retry replaced.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a session wants of models.
+//! The model that a session uses, and whether it thinks.
 
 use serde::{Deserialize, Serialize};
 

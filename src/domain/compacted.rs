@@ -1,4 +1,4 @@
-//! Parts of a conversation that a summary stands for: what is known of each, and when one can come back.
+//! Compacted parts of a conversation: what is known of each, and when it can be restored.
 
 use std::sync::Arc;
 

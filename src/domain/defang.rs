@@ -1,4 +1,4 @@
-//! Breaks tokens that models read as the frame of a conversation, so that a page cannot pose as the user or as us.
+//! Escapes the control tokens of chat formats, so that a web page cannot pose as the user or as the system.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! What happened. A session is the fold of its events; a view is a projection of them.
+//! Events. A session is the fold of its events; a view is a projection of them.
 //!
 //! An event is a **fact** when losing it would lose something (it is journaled before anyone sees it) and a **preview**
 //! when it only says early what a fact will say in full, or describes the moment.

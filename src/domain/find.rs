@@ -1,4 +1,4 @@
-//! Looking for words in what was said. Words are found anywhere, also inside other words, so that it works for Chinese.
+//! Searches messages for words. Words are found anywhere, also inside other words, so that it works for Chinese.
 
 use super::message::{Message, Role};
 

@@ -1,4 +1,4 @@
-//! What a work that did not end in its own way leaves open, and the events that close it.
+//! Closes a work that was cut off: finds what it left open, and the events that end it.
 
 use super::approval::{Answer, CallApproval, Decision};
 use super::event::Event;

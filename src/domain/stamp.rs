@@ -1,4 +1,4 @@
-//! What tells two states of a file apart without reading it.
+//! A file's stamp: tells two of its states apart without reading it.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Where a session has text from that strangers may have written. What it lets run unseen depends on that.
+//! Taint: the sources of untrusted text in a session. What runs without a question depends on it.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What a tool is to the model and to the person: a name with a schema, an effect, and an answer of one shape.
+//! Tools as the model and a person see them: a name with a schema, an effect, and an answer.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! A session written down as Markdown, for people to read and keep.
+//! Exports a session as Markdown.
 
 use super::message::{Message, Role, ToolCall};
 use super::session::Session;

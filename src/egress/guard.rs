@@ -1,4 +1,4 @@
-//! Where the agent may go: public addresses by HTTP, and what a person listed in the configuration.
+//! The addresses that the agent may reach: public ones, by HTTP, and those listed in the configuration.
 //!
 //! A page can name any address and the model follows it, so nothing on this machine or its network may be reachable:
 //! routers, databases, cloud metadata, miniclaw itself. Three checks are needed: of the URL (a client asks no resolver

@@ -1,4 +1,4 @@
-//! The head of a request to a proxy: read, judged, and rewritten for the server it is meant for.
+//! Reads the head of a proxy request, checks it, and rewrites it for the target server.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Sessions that come into being with a past: brought from elsewhere, or branched off another.
+//! New sessions that already have messages: imported, or branched off another session.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Compression as a proposal: what would be summarised, a summary to look at and to change, then either nothing or exactly
-//! that. And the way back.
+//! Compression as a proposal: what would be summarised, a summary that a person can edit, and then either nothing or exactly
+//! that. It can be undone.
 
 use std::sync::Arc;
 

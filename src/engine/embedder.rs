@@ -1,4 +1,4 @@
-//! Which embedder there is. It is loaded or connected when it is first needed: its weights take 66 or 90 MB, and a service
+//! Provides the embedder. It is loaded or connected when it is first needed: its weights take 66 or 90 MB, and a service
 //! is a request over the network.
 
 use std::path::{Path, PathBuf};

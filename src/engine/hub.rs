@@ -1,4 +1,4 @@
-//! Who is told what happened, in one order, without a gap.
+//! Publishes events to subscribers, in one order and without gaps.
 //!
 //! Every publication has a number, dense over the whole server, so one number resumes a stream of one session and a
 //! stream of all of them. What was published of late is kept for those who come back; who asks for more is told that

@@ -1,4 +1,4 @@
-//! One session as it is kept: in memory, on disk, and before its followers. The order is always journal, fold, publish.
+//! Keeps one session up to date in memory, on disk and for its subscribers. The order is always journal, fold, publish.
 
 use std::sync::Arc;
 

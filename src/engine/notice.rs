@@ -1,4 +1,4 @@
-//! What clients are told beside the events of sessions.
+//! Notices: what clients are told beside the events of sessions.
 
 use super::model_status::ModelStatus;
 pub use crate::domain::ChangedBy;

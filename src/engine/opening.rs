@@ -1,4 +1,4 @@
-//! How a session comes into memory: one at a time for each session, and none waits for another's file.
+//! Loads sessions into memory. Each session is loaded once at a time, and none waits for another's file.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! What many followers are sent, each at its own pace: in memory once, and only while one of them still needs it.
+//! Bytes that many subscribers are sent, each at its own pace: kept once, and only while one of them still needs them.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 

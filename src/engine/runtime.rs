@@ -1,4 +1,4 @@
-//! What the process has once, whatever number of people it serves.
+//! The runtime: what the process has once, however many people it serves.
 
 use std::io;
 use std::path::Path;

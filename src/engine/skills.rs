@@ -1,4 +1,4 @@
-//! The skills as they were last read, and what the model is told of them.
+//! The skills as they were last read, and the list of them for the model.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

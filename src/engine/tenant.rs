@@ -1,4 +1,4 @@
-//! What one person has: a home with everything that works on it. Nothing of one tenant is reachable from another.
+//! A tenant: one person's home and everything that works on it. Nothing of one tenant is reachable from another.
 
 use std::sync::Arc;
 

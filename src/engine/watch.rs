@@ -1,4 +1,5 @@
-//! Files that change on disk: the clients are told, skills are read again, indexes follow, the model reads the new prompt.
+//! Watches the home: when files change, clients are notified, skills are read again, indexes are updated, and the embedded
+//! model reads the new prompt.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

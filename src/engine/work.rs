@@ -1,4 +1,4 @@
-//! What runs beside a session's actor: the work itself, and the small errands a model does for a session.
+//! What runs beside a session's task: the works, and requests to a model for titles and summaries.
 
 use std::sync::Arc;
 

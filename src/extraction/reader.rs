@@ -1,4 +1,4 @@
-//! One reader, seen from the server. What it sends is not trusted more than the document it reads.
+//! The server's side of one reader. Its answers are trusted no more than the document it reads.
 
 use std::io;
 use std::time::Duration;

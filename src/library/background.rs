@@ -1,4 +1,4 @@
-//! What a library does beside its searches, each in a thread of its own, and what came of it.
+//! The background tasks of a library, each in its own thread, and their state.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Documents of a library: read by another process, one by one, and never twice where they cannot be read.
+//! The documents of a library. A helper process reads them one by one; one that cannot be read is not tried again.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! The vectors of a library: made beside, kept in a cache by what they were made of.
+//! The vectors of a library: computed in the background and cached by the hash of their text.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Late interaction of a library: the vectors of the pieces of its texts, made beside after those of the texts.
+//! Late interaction in a library: the vectors of the pieces of its texts, computed in the background.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! What to leave out when a conversation is longer than the model's context, saying so.
+//! Decides what to leave out when a conversation is longer than the model's context.
 
 use crate::provider::ChatMessage;
 

@@ -1,4 +1,4 @@
-//! What the model is sent: the system prompt from files, the history from messages, and what was left out of it.
+//! Assembles requests: the system prompt from files, the history from messages, and what is left out of it.
 
 pub mod budget;
 pub mod history;

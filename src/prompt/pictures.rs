@@ -1,4 +1,4 @@
-//! Pictures in a request: how they are named, what stands for their bytes in a record, and how the bytes get in.
+//! Pictures in a request: their names, the placeholders in a record, and the insertion of their bytes.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

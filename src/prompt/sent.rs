@@ -1,4 +1,4 @@
-//! A request taken apart for its record, and put together again from it.
+//! Splits a request into pieces for its record, and rebuilds it from them.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! What an error's sentence speaks of, by name: with its code, all that a page needs to say it in another language.
+//! The values in an error's sentence, by name. With the error's code they are all that a page needs to translate it.
 
 use super::error::{ConnectionFailure, Key, Phase, ProviderError};
 use crate::domain::ErrorFields;

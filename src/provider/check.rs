@@ -1,4 +1,4 @@
-//! Whether an address and a key work: a provider is asked for its models, once and not for long.
+//! Checks an address and a key by asking the provider for its models, once and with a short timeout.
 
 use std::time::Duration;
 

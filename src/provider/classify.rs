@@ -1,4 +1,4 @@
-//! From what a provider says when it fails to what a person can do about it.
+//! Classifies a provider's errors by what a person can do about them.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! One provider, ready to be asked.
+//! The client of one provider.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;

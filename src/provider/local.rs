@@ -1,4 +1,4 @@
-//! What the embedded model's server (`miniclaw-llm`) offers beside the chat API: how it is, and the shared prefix.
+//! What the embedded model's server (`miniclaw-llm`) offers beside the chat API: its health, and the shared prefix.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! When a failed attempt is made again, and after how long. Only asked before anything was shown.
+//! Decides whether and when a failed attempt is repeated. It is asked only before anything was shown.
 
 use std::time::Duration;
 

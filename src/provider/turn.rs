@@ -1,4 +1,4 @@
-//! One exchange with a provider: attempts, waiting, and what came of it.
+//! One exchange with a provider: its attempts, the waiting between them, and the outcome.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! The retrievers' scores made one: each is brought to a share between 0 and 1 over the candidates of both, and the shares are
+//! Fuses the retrievers' scores: each is brought to a share between 0 and 1 over the candidates of both, and the shares are
 //! weighted (convex combination, Bruch et al. 2023). Reciprocal rank fusion and a heavy vector both lose to the lexical
 //! retriever alone on the data sets in docs/retrieval.md.
 

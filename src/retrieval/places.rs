@@ -1,5 +1,5 @@
-//! Where a file's chunks stand, and which of them stay in the index as they are when the file is edited: an edit costs what
-//! it changes and not what the file holds.
+//! The positions of a file's chunks, and which chunks an edit leaves unchanged in the index, so that the cost of an edit depends
+//! on what it changes and not on the size of the file.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Spans: what stands around candidates, measured in tokens. Windows are sought in them.
+//! Spans: the text around candidates, measured in tokens. Windows are chosen within them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

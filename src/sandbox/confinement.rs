@@ -1,4 +1,4 @@
-//! The confinement of a job, made while there is no job yet as far as it needs no order.
+//! The confinement of a job. The parts that do not depend on the job are prepared in advance.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! A long-lived process that is spoken to in lines.
+//! A long-lived process that exchanges lines with the server.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Which processes there are, and the end of those that a job leaves behind.
+//! Finds the processes that a job left behind, and ends them.
 
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};

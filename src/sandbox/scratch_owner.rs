@@ -1,4 +1,4 @@
-//! Whose the working directory of a job is. A server that runs as root makes its jobs another user in some settings and not
+//! The owner of a job's working directory. A server that runs as root makes its jobs another user in some settings and not
 //! in others (level, place of the home); what a job of one setting wrote, a job of the next must be able to change.
 
 use std::ffi::CStr;

@@ -1,4 +1,4 @@
-//! A helper program of ours that runs beside the server, such as the one that holds a local model.
+//! A trusted child process, such as the embedded model's server.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;

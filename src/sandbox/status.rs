@@ -1,4 +1,4 @@
-//! What holds for commands on this machine, told to people and, by a code, to those who put it in another language.
+//! What the sandbox guarantees for commands on this machine: as text, and as codes for translation.
 
 use std::fmt;
 use std::path::PathBuf;

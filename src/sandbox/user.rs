@@ -1,4 +1,4 @@
-//! Which user a job is. A server that runs as root makes its jobs user 65534: user 0 owns too much, and is free of some limits.
+//! The user that a job runs as. A server that runs as root makes its jobs user 65534: user 0 owns too much, and is free of some limits.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! What is kept beside a session goes aside with it when it is deleted, and comes back with it.
+//! The files that belong to a session are moved with it when it is deleted or restored.
 
 use std::io;
 

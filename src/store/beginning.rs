@@ -1,4 +1,4 @@
-//! How a conversation begins: read from its file without reading the rest of it.
+//! Reads the first message of a conversation without reading the rest of its file.
 
 use std::fmt;
 

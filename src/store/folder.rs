@@ -1,4 +1,4 @@
-//! One folder at a time, and files by their names: what a page shows of a root with however many files.
+//! Listing one folder at a time, and finding files by their names. The cost does not grow with the number of files in a root.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Files that a person renames or deletes. A deleted one waits in `storage/trash/{time}/{its path}` to be brought back.
+//! Renaming and deleting files. A deleted file is kept in `storage/trash/{time}/{its path}` and can be restored.
 
 use cap_std::fs::Dir;
 

@@ -1,4 +1,4 @@
-//! Sessions as they stand in their files, read beside the tasks that own them: nothing is repaired or moved aside here.
+//! Reads sessions from their files without asking the tasks that own them. Nothing is repaired or moved aside here.
 
 use std::collections::BTreeMap;
 

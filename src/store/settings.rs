@@ -1,4 +1,4 @@
-//! `config.json`: the switches a person flips in the UI, and the calls they allowed for good.
+//! `config.json`: the settings of the page, and the calls that are always allowed.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Making a home: files are put where there are none, and never over what is there.
+//! Creates a home: writes the files that are missing, and never overwrites one.
 
 use std::io::{self, Write};
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! What was deleted and waits: files in `storage/trash/{time}/{their path}`, sessions in `sessions/archive/deleted/`.
-//! Here it is told what is there, and let go for good.
+//! Deleted files (`storage/trash/{time}/{their path}`) and deleted sessions (`sessions/archive/deleted/`): lists them, and
+//! removes them for good.
 
 use cap_std::fs::Dir;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! What works cost in tokens, read from session files: nothing else keeps count.
+//! The tokens that works used, read from the session files, which are the only place that records them.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! `.env` of the home: lines of it are replaced and all others kept, comments too.
+//! The home's `.env`: replaces single variables and keeps every other line, comments included.
 
 use super::atomic;
 use super::error::StoreError;

@@ -1,4 +1,4 @@
-//! What programs print, made fit for reading.
+//! Makes the output of programs readable.
 
 /// Without terminal escape sequences and control characters; a carriage return begins a new line.
 pub fn plain(text: &str) -> String {

@@ -1,4 +1,4 @@
-//! What waits for a person, their answers, and what they allowed for good.
+//! Calls that wait for approval, answers to them, and the calls that are always allowed.
 
 use axum::Json;
 use axum::extract::Path;

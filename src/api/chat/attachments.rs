@@ -1,4 +1,4 @@
-//! Files that come along with a message: taken in, looked at, and counted before they are sent.
+//! Files attached to a message: checked, stored and counted before the message is sent.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The files of a root as a page shows them: a folder when it is opened, and files by their names.
+//! Listing one folder at a time, and finding files by their names.
 
 use axum::Json;
 use axum::extract::Query;

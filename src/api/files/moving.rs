@@ -1,4 +1,4 @@
-//! Files under another name, in the trash, and back.
+//! Renaming files, moving them to the trash, and restoring them.
 
 use axum::Json;
 use axum::extract::Query;

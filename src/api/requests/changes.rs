@@ -1,4 +1,4 @@
-//! ChangeKind a request differs from the one before it: what changed and by whom, and how far the two begin alike, which is what
+//! How a request differs from the one before it: what changed and by whom, and how far the two begin alike, which is what
 //! a provider's cache of prompts goes by.
 
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ const DIFF_MOST: usize = 20_000;
 pub struct Difference {
     /// The name of the request before.
     before: String,
-    /// ChangeKind much both begin with, in the order of the pieces.
+    /// How much both begin with, in the order of the pieces.
     kept_bytes: usize,
     kept_tokens: usize,
     /// Where they part; null when this request only goes on where the one before ended.

@@ -1,4 +1,4 @@
-//! Compression: what would go, a proposed summary, the deed, and the way back.
+//! Compression: what would be compacted, a proposed summary, accepting it, and restoring the messages.
 
 use std::sync::Arc;
 

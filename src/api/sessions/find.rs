@@ -1,4 +1,4 @@
-//! Looking for words in titles and in everything that was said.
+//! Searching the titles and messages of all sessions.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Sessions that stand before the others.
+//! Pinned sessions, which are listed before the others.
 
 use axum::Json;
 use axum::extract::Path;

@@ -1,4 +1,4 @@
-//! Going back to a message, and switching between the ways a conversation has gone from there.
+//! Going back to a message, and switching between the branches that begin there.
 
 use axum::Json;
 use axum::extract::Path;

@@ -1,4 +1,4 @@
-//! Where a conversation has text from that strangers may have written, and a person's word that it does not count any more.
+//! The sources of untrusted text in a conversation, and clearing them.
 
 use axum::Json;
 use axum::extract::Path;

@@ -1,4 +1,4 @@
-//! Sessions that leave, arrive and branch off.
+//! Exporting, importing and branching sessions.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Taking back what the agent did to files.
+//! Undoing what the agent changed in files.
 
 use axum::Json;
 use axum::extract::Path;

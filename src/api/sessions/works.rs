@@ -1,4 +1,4 @@
-//! What a history tells of works beside their messages.
+//! What a history says about works, beside their messages.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! How the server is: health, status, models.
+//! The state of the server: health, status, models.
 
 use axum::Json;
 use axum::extract::State;

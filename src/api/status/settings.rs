@@ -1,4 +1,4 @@
-//! Switches a person flips.
+//! Settings that a person switches on and off in the page.
 
 use axum::Json;
 use axum::extract::rejection::JsonRejection;

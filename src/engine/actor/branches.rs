@@ -1,4 +1,4 @@
-//! Going back to a message and on from there in another way; what was said before is put aside, not lost.
+//! Goes back to a message; what followed it is kept as a branch.
 
 use super::Actor;
 use crate::domain::Event;

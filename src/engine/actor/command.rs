@@ -1,4 +1,4 @@
-//! What a session's task is asked, and what it answers.
+//! The commands that a session's task takes, and its replies.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is done beside a run: titles, undo.
+//! What a session's task does beside runs: titles and undo.
 
 use super::{Actor, Reply, SideRequest};
 use crate::agent::title;

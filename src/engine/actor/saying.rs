@@ -1,4 +1,4 @@
-//! What people say: run at once, or next.
+//! Prompts: each is run at once, or after the run that it interrupts.
 
 use super::{Actor, KEYS, QueuedPrompt, Reply, WorkStarted};
 use crate::clock;

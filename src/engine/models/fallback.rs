@@ -1,4 +1,4 @@
-//! The model to ask when the chosen one does not answer.
+//! The fallback model, for when the chosen one does not answer.
 
 use std::sync::Arc;
 

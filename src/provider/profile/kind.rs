@@ -1,4 +1,4 @@
-//! Who answers, found from the address.
+//! Recognises a provider by its address.
 
 use serde::{Deserialize, Serialize};
 use url::{Host, Url};

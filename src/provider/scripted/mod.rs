@@ -1,4 +1,4 @@
-//! A provider that says what a script tells it to, over real HTTP: for tests, demonstrations and benchmarks.
+//! A provider that plays a script, over real HTTP: for tests, demonstrations and benchmarks.
 //!
 //! `POST /v1/chat/completions` (with or without `/v1`) plays the next reply, `GET /requests` gives the bodies of all
 //! requests so far as a JSON array, `POST /gates/{name}` opens a gate, `GET /v1/models` names one model. A script is

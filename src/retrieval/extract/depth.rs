@@ -1,4 +1,4 @@
-//! How hard a page is on the converters, in one pass over its text and without a parser.
+//! Estimates in one pass, without a parser, how deep a page would make the converters recurse.
 
 /// What may be done with the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Files as text that can be searched.
+//! Extracts searchable text from files.
 //!
 //! Text files are taken as they are. **Documents** (PDF, HTML, Word …) go through parsers that meet bytes from anywhere: they
 //! may recurse, loop or take any amount of memory. [`DocumentKind::read`] therefore runs only in a helper process with limits

@@ -1,4 +1,4 @@
-//! JSON laid out for reading, where that costs little.
+//! Indents JSON, where that costs little.
 //!
 //! Indentation multiplies the size of a deeply nested document: 3 MB of brackets become 380 MB. So only small documents
 //! are laid out, only while the result stays small too, and never on a thread of the async runtime.

@@ -1,4 +1,4 @@
-//! What came over the wire as text for the model.
+//! Turns a response into text for the model.
 
 use encoding_rs::{Encoding, UTF_8};
 

@@ -1,4 +1,4 @@
-//! What undoing would make of files, looked at before it is done. Nothing is written here.
+//! What an undo would do to files, computed before it is done. Nothing is written here.
 
 use super::Editor;
 use super::change::Change;
