@@ -6,8 +6,8 @@ use super::Tenant;
 use super::notice::Notice;
 use crate::domain::visible::visible;
 use crate::domain::{Place, Root, Taint};
-use crate::skills::{Skill, snapshot};
-use crate::store::{Home, SkillFiles, StoreError, Unlisted, Untrusted};
+use crate::skills::{Skill, SkillMessage, snapshot};
+use crate::store::{Home, SkillFiles, StoreError, Unlisted, UnlistedReason, Untrusted};
 
 #[derive(Default)]
 pub struct Skills {
@@ -78,7 +78,10 @@ impl Skills {
         for path in paths.filter(|path| path.file_name() == "SKILL.md") {
             skills.push(match home.read_bytes(path) {
                 Ok(bytes) => Skill::parse(path, &bytes),
-                Err(error) => Skill { error: Some(error.to_string()), ..Skill::parse(path, b"") },
+                Err(error) => {
+                    let text = error.to_string();
+                    broken(path, SkillMessage::new("unreadable", &text).about("reason", &text))
+                }
             });
         }
         files.unlisted.iter().for_each(|unlisted| refuse(&mut skills, unlisted));
@@ -96,29 +99,41 @@ impl Skills {
 /// A skill with something in its folder that cannot be told apart from other versions of it is not used.
 fn refuse(skills: &mut Vec<Skill>, unlisted: &Unlisted) {
     let path = &unlisted.path;
-    let error = format!("nobody can trust all of its files: {}: {}", visible(path), unlisted.why.sentence());
+    let shown = visible(path);
+    let text = format!("nobody can trust all of its files: {shown}: {}", unlisted.why.sentence());
+    let code = match unlisted.why {
+        UnlistedReason::TooDeep => "unlisted_too_deep",
+        UnlistedReason::TooMany => "unlisted_too_many",
+        UnlistedReason::Name => "unlisted_name",
+        UnlistedReason::Closed => "unlisted_closed",
+    };
+    let message = SkillMessage::new(code, text).about("path", shown);
     if let Some(skill) = around(skills, path) {
-        skill.error.get_or_insert(error);
+        skill.fail(message);
     } else if let Some(folder) = path.split('/').nth(1)
         && let Ok(location) = Place::parse(&format!("{}/{folder}/SKILL.md", Root::Skills))
     {
-        skills.push(Skill { error: Some(error), ..Skill::parse(&location, b"") });
+        skills.push(broken(&location, message));
     }
+}
+
+/// A skill whose file says nothing that can be used.
+fn broken(location: &Place, why: SkillMessage) -> Skill {
+    let mut skill = Skill::unread(location);
+    skill.fail(why);
+    skill
 }
 
 fn note_hidden(skills: &mut [Skill], file: &Untrusted) {
-    if let Some(skill) = around(skills, file.path.as_str())
-        && !skill.notes.iter().any(|note| note.starts_with(HIDDEN))
-    {
-        skill.notes.push(format!(
-            "{HIDDEN}, which commands can read and nobody has trusted as they are ({}): take them out, or trust them \
-             with `miniclaw skills trust`",
+    if let Some(skill) = around(skills, file.path.as_str()) {
+        let text = format!(
+            "its folder has hidden files, which commands can read and nobody has trusted as they are ({}): take them out, \
+             or trust them with `miniclaw skills trust`",
             file.path
-        ));
+        );
+        skill.note(SkillMessage::new("hidden", text).about("path", &file.path));
     }
 }
-
-const HIDDEN: &str = "its folder has hidden files";
 
 /// The skill in whose folder a path lies.
 fn around<'s>(skills: &'s mut [Skill], path: &str) -> Option<&'s mut Skill> {

@@ -6,6 +6,7 @@
 //! a skill from being used is an error. Neither stops anything else.
 
 mod front_matter;
+mod message;
 mod snapshot;
 
 use serde::Serialize;
@@ -13,6 +14,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::Place;
 
+pub use message::{MessageCode, SkillMessage};
 pub use snapshot::snapshot;
 
 /// The Agent Skills limit on a description, in characters; the snapshot shows no more.
@@ -40,9 +42,14 @@ pub struct Skill {
     /// Why the model is not offered this skill, and what to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<MessageCode>,
     /// What other programs that read skills may stumble over.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// Of each note.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub note_codes: Vec<MessageCode>,
 }
 
 impl Skill {
@@ -51,14 +58,18 @@ impl Skill {
         let mut skill = Self::unread(location);
         let fields = match front_matter::read(bytes) {
             Ok(fields) => fields,
-            Err(error) => return Self { error: Some(error.to_string()), ..skill },
+            Err(error) => {
+                skill.fail(SkillMessage::from(&error));
+                return skill;
+            }
         };
         skill.fill(fields);
         skill.check();
         skill
     }
 
-    fn unread(location: &Place) -> Self {
+    /// A skill of which nothing is known but where it is.
+    pub fn unread(location: &Place) -> Self {
         Self {
             name: folder(location).to_owned(),
             description: String::new(),
@@ -68,23 +79,20 @@ impl Skill {
             metadata: Map::new(),
             allowed_tools: Vec::new(),
             error: None,
+            error_code: None,
             notes: Vec::new(),
+            note_codes: Vec::new(),
         }
     }
 
     fn fill(&mut self, mut fields: Map<String, Value>) {
         match fields.remove("name").as_ref().and_then(line) {
             Some(name) => self.name = name,
-            None => {
-                self.error = Some("the front matter has no name: add a line “name: …” between the --- lines".into())
-            }
+            None => self.fail(SkillMessage::no_name()),
         }
         match fields.remove("description").as_ref().and_then(line) {
             Some(description) => self.description = description,
-            None => {
-                let error = "the front matter has no description: add a line “description: …” that says what the skill does and when to use it";
-                self.error.get_or_insert_with(|| error.into());
-            }
+            None => self.fail(SkillMessage::no_description()),
         }
         self.license = fields.remove("license").as_ref().and_then(line);
         self.compatibility = fields.remove("compatibility").as_ref().and_then(line);
@@ -92,7 +100,7 @@ impl Skill {
         match fields.remove("metadata") {
             Some(Value::Object(metadata)) => self.metadata = metadata,
             None | Some(Value::Null) => {}
-            Some(_) => self.notes.push("metadata is left out: it must be a list of “key: value” lines".into()),
+            Some(_) => self.note(SkillMessage::bad_metadata()),
         }
     }
 
@@ -100,20 +108,18 @@ impl Skill {
         let fits = (1..=64).contains(&self.name.len())
             && self.name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
         if self.name.chars().count() > NAME_CHARACTERS {
-            self.notes.push(format!("the name is long; the model sees the first {NAME_CHARACTERS} characters"));
+            self.note(SkillMessage::long_name());
         }
         if !fits {
-            self.notes.push("the name works here, but other agents expect 1 to 64 characters of a–z, 0–9 and -".into());
+            self.note(SkillMessage::unusual_name());
         }
-        let folder = folder(&self.location);
+        let folder = folder(&self.location).to_owned();
         if self.name.replace('_', "-") != folder.replace('_', "-") {
-            self.notes.push(format!("other agents expect the name to be that of the folder, {folder}"));
+            self.note(SkillMessage::not_folder_name(&folder));
         }
         let length = self.description.chars().count();
         if length > DESCRIPTION_CHARACTERS {
-            self.notes.push(format!(
-                "the description has {length} characters; the model sees the first {DESCRIPTION_CHARACTERS}"
-            ));
+            self.note(SkillMessage::long_description(length));
         }
     }
 }

@@ -1383,7 +1383,7 @@ export interface components {
         Difference: {
             /** @description The name of the request before. */
             before: string;
-            /** @description ChangeKind much both begin with, in the order of the pieces. */
+            /** @description How much both begin with, in the order of the pieces. */
             kept_bytes: number;
             kept_tokens: number;
             parted?: components["schemas"]["FirstDifference"] | null;
@@ -1938,6 +1938,14 @@ export interface components {
             error?: string | null;
         } & {
             [key: string]: unknown;
+        };
+        /** @description What a page needs to say a sentence in its own language. */
+        MessageCode: {
+            code: string;
+            /** @description The values in the sentence, by name. */
+            about?: {
+                [key: string]: string;
+            };
         };
         MessageReceipt: {
             session_id: string;
@@ -2552,8 +2560,11 @@ export interface components {
             allowed_tools?: string[];
             /** @description Why the model is not offered this skill, and what to do about it. */
             error?: string | null;
+            error_code?: components["schemas"]["MessageCode"] | null;
             /** @description What other programs that read skills may stumble over. */
             notes?: string[];
+            /** @description Of each note. */
+            note_codes?: components["schemas"]["MessageCode"][];
         };
         SkillList: {
             skills: components["schemas"]["Skill"][];

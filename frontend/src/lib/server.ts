@@ -35,6 +35,15 @@ export const problemIn = (
   file: { problem?: string | null; problem_code?: string | null },
 ): string | null => (file.problem_code ? failureIn(say, file.problem_code, {}) : null) ?? file.problem ?? null
 
+interface MessageCode {
+  code: string
+  about?: Vars
+}
+
+/** What the server says of a skill, in its own words where the page has none. */
+export const ofSkill = (say: Say, text: string, said: MessageCode | null | undefined): string =>
+  (said && say(`skill.${said.code}`, said.about)) ?? text
+
 /** Why a person is asked. */
 interface Because {
   code: string

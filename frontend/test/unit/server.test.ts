@@ -3,7 +3,7 @@ import { ApiError, hasCode } from '@/api/client'
 import { getStatus } from '@/api/endpoints'
 import { sayOfServer, setLang, t } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
-import { becauseIn, failureIn, problemIn, type Say, unreadableIn } from '@/lib/server'
+import { becauseIn, failureIn, ofSkill, problemIn, type Say, unreadableIn } from '@/lib/server'
 import { server } from '@/locales/zh/server'
 import { advance } from '@/thread/advance'
 import { fromHistory } from '@/thread/history'
@@ -32,6 +32,23 @@ describe('why a file cannot be read', () => {
     expect(unreadableIn(zh, { code: 'not_opened' })).toBeNull()
     expect(unreadableIn(zh, { code: 'newer' })).toBeNull()
     expect(unreadableIn(() => null, { code: 'too_deep' })).toBeNull()
+  })
+})
+
+describe('what is said of a skill', () => {
+  it('has a sentence for every code of the server', () => {
+    const made = ['skills/message.rs', 'engine/skills.rs'].map(rustSource).join()
+    const direct = [...made.matchAll(/::new\(\s*"([a-z0-9_]+)"/g)].map(([, code]) => code)
+    const codes = [...direct, ...[...made.matchAll(/=> "(unlisted_[a-z_]+)"/g)].map(([, code]) => code)]
+    expect(codes.length).toBeGreaterThan(15)
+    for (const code of codes) expect(server, code).toHaveProperty([`skill.${code}`])
+  })
+
+  it('is in the words of the server where the page has none', () => {
+    const folder = { code: 'folder_name', about: { folder: 'tea' } }
+    expect(ofSkill(zh, 'other agents …', folder)).toBe('其他智能体要求名称与文件夹名 tea 相同。')
+    expect(ofSkill(() => null, 'other agents …', folder)).toBe('other agents …')
+    expect(ofSkill(zh, 'as it was', undefined)).toBe('as it was')
   })
 })
 

@@ -2,8 +2,9 @@ import { Sparkles, TriangleAlert } from 'lucide-react'
 import type { Skill } from '@/api/types'
 import { Badge } from '@/components/ui/Badge'
 import { cn } from '@/lib/cn'
-import { useT } from '@/lib/i18n'
+import { useSay, useT } from '@/lib/i18n'
 import { isBelow } from '@/lib/roots'
+import { ofSkill } from '@/lib/server'
 import { type FileActions, FileMenu } from './FileMenu'
 import { Tokens } from './Tokens'
 
@@ -22,6 +23,7 @@ const folderOf = ({ location }: Skill): string => location.slice(0, location.las
 
 export function SkillList({ skills, tokens, untrusted, current, dirty, onOpen, actions }: Props) {
   const t = useT()
+  const say = useSay()
   return (
     <ul>
       {skills.map(skill => (
@@ -59,14 +61,14 @@ export function SkillList({ skills, tokens, untrusted, current, dirty, onOpen, a
               </span>
               {skill.error ? (
                 <span className="block text-bad text-small">
-                  {t('skillError')}: {skill.error}
+                  {t('skillError')}: {ofSkill(say, skill.error, skill.error_code)}
                 </span>
               ) : (
                 <span className="line-clamp-2 text-fg-2 text-small">{skill.description}</span>
               )}
-              {skill.notes?.map(note => (
+              {skill.notes?.map((note, i) => (
                 <span key={note} className="block text-fg-3 text-meta">
-                  {note}
+                  {ofSkill(say, note, skill.note_codes?.[i])}
                 </span>
               ))}
             </span>

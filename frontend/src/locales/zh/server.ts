@@ -117,6 +117,29 @@ export const server: Record<string, string> = {
   'unreadable.not_opened': '无法打开文件：{detail}。',
   'unreadable.no_reader': '目前无法读取文档：{detail}。',
 
+  // What is wrong with a skill, and what to know of it.
+  'skill.not_utf8': '文件不是 UTF-8 文本（第 {at} 字节）：请以 UTF-8 编码保存。',
+  'skill.no_front_matter':
+    '文件没有 front matter：请以一行 --- 开头，写上 name: 和 description:，再以一行 --- 结束。',
+  'skill.not_closed': 'front matter 没有结束：请在最后一个字段之后加一行 ---。',
+  'skill.too_long': 'front matter 超过 64 KB：请把说明写在它下面。',
+  'skill.not_yaml': 'front matter 不是有效的 YAML（{reason}）：含有 :、# 或括号的值请加引号。',
+  'skill.not_fields': 'front matter 不是“键: 值”的列表。',
+  'skill.no_name': 'front matter 没有名称：请在两行 --- 之间加一行“name: …”。',
+  'skill.no_description': 'front matter 没有描述：请加一行“description: …”，说明技能的作用和使用时机。',
+  'skill.unreadable': '无法读取：{reason}',
+  'skill.unlisted_too_deep': '无法信任它的全部文件：{path} 位于 12 层以下的文件夹中，请移到上层或移除。',
+  'skill.unlisted_too_many': '无法信任它的全部文件：{path} 超出了 20,000 个文件的上限，请移除一些文件。',
+  'skill.unlisted_name': '无法信任它的全部文件：{path} 的名称不是文本、过长或含有不允许的字符，请重命名。',
+  'skill.unlisted_closed': '无法信任它的全部文件：{path} 无法读取，请修改权限或移除。',
+  'skill.metadata': 'metadata 已被忽略：它必须是“键: 值”的列表。',
+  'skill.long_name': '名称较长，模型只看到前 {n} 个字符。',
+  'skill.name_form': '名称在这里可用，但其他智能体要求 1 到 64 个字符，只含 a–z、0–9 和 -。',
+  'skill.folder_name': '其他智能体要求名称与文件夹名 {folder} 相同。',
+  'skill.long_description': '描述有 {length} 个字符，模型只看到前 {n} 个。',
+  'skill.hidden':
+    '文件夹中有隐藏文件，命令可以读取，但没有人信任其当前版本（{path}）：请移除，或用 miniclaw skills trust 信任。',
+
   // What commands may do on this machine.
   'sandbox.standard':
     '命令在沙箱（Landlock 和 seccomp）中运行：只能写入 scratch/，只能读取系统文件和主目录中的 workspace/、memory/ 和 skills/（knowledge/ 需由调用提出），没有网络。',

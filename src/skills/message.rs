@@ -1,0 +1,101 @@
+//! What is said of a skill: each sentence with a code and the values in it, so that a page can translate it.
+
+use serde::Serialize;
+
+use super::front_matter::BadFrontMatter;
+use super::{DESCRIPTION_CHARACTERS, NAME_CHARACTERS, Skill};
+use crate::domain::ErrorFields;
+
+/// A sentence about a skill, for people.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SkillMessage {
+    text: String,
+    code: MessageCode,
+}
+
+/// What a page needs to say a sentence in its own language.
+#[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
+pub struct MessageCode {
+    pub code: &'static str,
+    /// The values in the sentence, by name.
+    #[serde(skip_serializing_if = "ErrorFields::is_empty")]
+    #[schema(value_type = std::collections::HashMap<String, String>)]
+    pub about: ErrorFields,
+}
+
+impl SkillMessage {
+    pub fn new(code: &'static str, text: impl Into<String>) -> Self {
+        Self { text: text.into(), code: MessageCode { code, about: ErrorFields::new() } }
+    }
+
+    #[must_use]
+    pub fn about(mut self, name: &str, value: impl ToString) -> Self {
+        self.code.about.insert(name.to_owned(), value.to_string());
+        self
+    }
+
+    pub(super) fn no_name() -> Self {
+        Self::new("no_name", "the front matter has no name: add a line “name: …” between the --- lines")
+    }
+
+    pub(super) fn no_description() -> Self {
+        let text = "the front matter has no description: add a line “description: …” that says what the skill does and when to use it";
+        Self::new("no_description", text)
+    }
+
+    pub(super) fn bad_metadata() -> Self {
+        Self::new("metadata", "metadata is left out: it must be a list of “key: value” lines")
+    }
+
+    pub(super) fn long_name() -> Self {
+        let text = format!("the name is long; the model sees the first {NAME_CHARACTERS} characters");
+        Self::new("long_name", text).about("n", NAME_CHARACTERS)
+    }
+
+    pub(super) fn unusual_name() -> Self {
+        Self::new("name_form", "the name works here, but other agents expect 1 to 64 characters of a–z, 0–9 and -")
+    }
+
+    pub(super) fn not_folder_name(folder: &str) -> Self {
+        let text = format!("other agents expect the name to be that of the folder, {folder}");
+        Self::new("folder_name", text).about("folder", folder)
+    }
+
+    pub(super) fn long_description(length: usize) -> Self {
+        let text =
+            format!("the description has {length} characters; the model sees the first {DESCRIPTION_CHARACTERS}");
+        Self::new("long_description", text).about("length", length).about("n", DESCRIPTION_CHARACTERS)
+    }
+}
+
+impl From<&BadFrontMatter> for SkillMessage {
+    fn from(error: &BadFrontMatter) -> Self {
+        let text = error.to_string();
+        match error {
+            BadFrontMatter::NotUtf8 { at } => Self::new("not_utf8", text).about("at", at),
+            BadFrontMatter::Missing => Self::new("no_front_matter", text),
+            BadFrontMatter::NotClosed => Self::new("not_closed", text),
+            BadFrontMatter::TooLong => Self::new("too_long", text),
+            BadFrontMatter::NotYaml { reason } => Self::new("not_yaml", text).about("reason", reason),
+            BadFrontMatter::NotFields => Self::new("not_fields", text),
+        }
+    }
+}
+
+impl Skill {
+    /// Why the skill is not used. The first reason stays.
+    pub fn fail(&mut self, message: SkillMessage) {
+        if self.error.is_none() {
+            self.error = Some(message.text);
+            self.error_code = Some(message.code);
+        }
+    }
+
+    /// What a person should know of it. The same kind of note is kept once.
+    pub fn note(&mut self, message: SkillMessage) {
+        if self.note_codes.iter().all(|known| known.code != message.code.code) {
+            self.notes.push(message.text);
+            self.note_codes.push(message.code);
+        }
+    }
+}
