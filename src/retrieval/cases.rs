@@ -28,6 +28,11 @@ pub struct TestCase {
 pub struct Problem {
     pub line: u32,
     pub message: String,
+    /// `not_a_test`, `no_query` or `nothing_expected`, for a page that says it in its own language.
+    pub code: &'static str,
+    /// What the parser says of a line that is `not_a_test`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// Every line by itself: one that is wrong does not hide the others. Blank lines and lines that begin with `//` are
@@ -41,21 +46,41 @@ pub fn parse(text: &str) -> (Vec<TestCase>, Vec<Problem>) {
         }
         match case(line) {
             Ok(case) => cases.push(TestCase { line: line_number, ..case }),
-            Err(message) => problems.push(Problem { line: line_number, message }),
+            Err(bad) => problems.push(bad.problem(line_number)),
         }
     }
     (cases, problems)
 }
 
-fn case(line: &str) -> Result<TestCase, String> {
-    let case: TestCase = serde_json::from_str(line).map_err(|error| {
-        format!("{error}. A test looks like {{\"query\": \"…\", \"file\": \"notes.md\", \"heading\": \"…\"}}.")
-    })?;
+/// Why a line is no test.
+#[derive(Debug, thiserror::Error)]
+enum BadCase {
+    #[error("{0}. A test looks like {{\"query\": \"…\", \"file\": \"notes.md\", \"heading\": \"…\"}}.")]
+    NotATest(#[from] serde_json::Error),
+    #[error("the query is empty")]
+    NoQuery,
+    #[error("it says neither file nor heading nor text, so nothing could be wrong")]
+    NothingExpected,
+}
+
+impl BadCase {
+    fn problem(&self, line: u32) -> Problem {
+        let (code, reason) = match self {
+            Self::NotATest(error) => ("not_a_test", Some(error.to_string())),
+            Self::NoQuery => ("no_query", None),
+            Self::NothingExpected => ("nothing_expected", None),
+        };
+        Problem { line, message: self.to_string(), code, reason }
+    }
+}
+
+fn case(line: &str) -> Result<TestCase, BadCase> {
+    let case: TestCase = serde_json::from_str(line)?;
     if case.query.trim().is_empty() {
-        return Err("the query is empty".to_owned());
+        return Err(BadCase::NoQuery);
     }
     if case.file.is_none() && case.heading.is_none() && case.text.is_none() {
-        return Err("it says neither file nor heading nor text, so nothing could be wrong".to_owned());
+        return Err(BadCase::NothingExpected);
     }
     Ok(case)
 }
@@ -101,7 +126,7 @@ mod tests {
         );
         assert_eq!(cases.iter().map(|case| case.line).collect::<Vec<_>>(), [1, 8]);
         assert_eq!(problems.iter().map(|problem| problem.line).collect::<Vec<_>>(), [4, 5, 6, 7]);
-        assert!(problems[3].message.contains("flie"), "{problems:?}");
+        assert!(problems[3].message.contains("flie") && problems[3].code == "not_a_test", "{problems:?}");
     }
 
     #[test]

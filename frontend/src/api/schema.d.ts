@@ -2163,6 +2163,10 @@ export interface components {
             /** Format: int32 */
             line: number;
             message: string;
+            /** @description `not_a_test`, `no_query` or `nothing_expected`, for a page that says it in its own language. */
+            code: string;
+            /** @description What the parser says of a line that is `not_a_test`. */
+            reason?: string | null;
         };
         Prompt: {
             system: string;

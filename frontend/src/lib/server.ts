@@ -44,6 +44,16 @@ interface MessageCode {
 export const ofSkill = (say: Say, text: string, said: MessageCode | null | undefined): string =>
   (said && say(`skill.${said.code}`, said.about)) ?? text
 
+interface BadTest {
+  code: string
+  message: string
+  reason?: string | null
+}
+
+/** Why a line is no retrieval test. */
+export const badTestIn = (say: Say, { code, message, reason }: BadTest): string =>
+  say(`bad_test.${code}`, reason ? { reason } : {}) ?? message
+
 /** Why a person is asked. */
 interface Because {
   code: string

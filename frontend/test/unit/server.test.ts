@@ -3,7 +3,7 @@ import { ApiError, hasCode } from '@/api/client'
 import { getStatus } from '@/api/endpoints'
 import { sayOfServer, setLang, t } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
-import { becauseIn, failureIn, ofSkill, problemIn, type Say, unreadableIn } from '@/lib/server'
+import { badTestIn, becauseIn, failureIn, ofSkill, problemIn, type Say, unreadableIn } from '@/lib/server'
 import { server } from '@/locales/zh/server'
 import { advance } from '@/thread/advance'
 import { fromHistory } from '@/thread/history'
@@ -50,6 +50,17 @@ describe('what is said of a skill', () => {
     expect(ofSkill(() => null, 'other agents …', folder)).toBe('other agents …')
     expect(ofSkill(zh, 'as it was', undefined)).toBe('as it was')
   })
+})
+
+it('every_reason_why_a_line_is_no_test_has_a_sentence', () => {
+  const codes = [...rustSource('retrieval/cases.rs').matchAll(/=> \("([a-z_]+)"/g)].map(([, code]) => code)
+  expect(codes).toHaveLength(3)
+  for (const code of codes) expect(server, code).toHaveProperty([`bad_test.${code}`])
+  const bad = { code: 'not_a_test', message: 'expected value', reason: 'expected value' }
+  expect(badTestIn(zh, bad)).toBe(
+    'expected value。格式示例：{"query": "…", "file": "notes.md", "heading": "…"}',
+  )
+  expect(badTestIn(zh, { code: 'newer', message: 'as told' })).toBe('as told')
 })
 
 it('what_is_wrong_with_a_file_is_said_by_its_code', () => {

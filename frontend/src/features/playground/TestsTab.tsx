@@ -10,8 +10,9 @@ import { QueryError } from '@/components/ui/QueryError'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { Spinner } from '@/components/ui/Spinner'
 import { points } from '@/features/retrieval/words'
-import { useT } from '@/lib/i18n'
+import { useSay, useT } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
+import { badTestIn } from '@/lib/server'
 import { announce } from '@/stores/announcer'
 import { Changes } from './Changes'
 import { Metrics } from './Metrics'
@@ -26,6 +27,7 @@ interface Props {
 /** Questions with a known place of the answer: how often it is among the first, and what changed since the last run. */
 export function TestsTab({ folder, k }: Props) {
   const t = useT()
+  const say = useSay()
   const tests = useTests(folder)
   const run = useMutation({
     mutationFn: () => runTests(folder, k),
@@ -67,13 +69,16 @@ export function TestsTab({ folder, k }: Props) {
         >
           <h3 className="font-semibold text-small text-warn">{t('testProblems')}</h3>
           <ul className="text-fg-2 text-small">
-            {problems.map(({ line, message }) => (
-              <li key={line}>
-                <PassageLink place={{ path, lines: [line, line] }} className="underline underline-offset-2">
-                  {t('line', { a: line })}
+            {problems.map(problem => (
+              <li key={problem.line}>
+                <PassageLink
+                  place={{ path, lines: [problem.line, problem.line] }}
+                  className="underline underline-offset-2"
+                >
+                  {t('line', { a: problem.line })}
                 </PassageLink>
                 {': '}
-                {message}
+                {badTestIn(say, problem)}
               </li>
             ))}
           </ul>

@@ -140,6 +140,11 @@ export const server: Record<string, string> = {
   'skill.hidden':
     '文件夹中有隐藏文件，命令可以读取，但没有人信任其当前版本（{path}）：请移除，或用 miniclaw skills trust 信任。',
 
+  // Why a line of tests.jsonl is no test.
+  'bad_test.not_a_test': '{reason}。格式示例：{"query": "…", "file": "notes.md", "heading": "…"}',
+  'bad_test.no_query': '问题为空。',
+  'bad_test.nothing_expected': '没有写 file、heading 或 text，因此无从判断对错。',
+
   // What commands may do on this machine.
   'sandbox.standard':
     '命令在沙箱（Landlock 和 seccomp）中运行：只能写入 scratch/，只能读取系统文件和主目录中的 workspace/、memory/ 和 skills/（knowledge/ 需由调用提出），没有网络。',
