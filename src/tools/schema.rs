@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-/// What is wrong first, as a sentence that names the field.
+/// Checks `value`. The error is a sentence about the first mistake that names the field.
 pub fn check(schema: &Value, value: &Value) -> Result<(), String> {
     at("", schema, value)
 }
@@ -95,10 +95,59 @@ fn with_article(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use proptest::prelude::*;
+    use serde_json::{Map, json};
+
+    /// Any schema of the keywords that [`check`] reads.
+    fn any_schema() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(json!({})),
+            Just(json!({"type": "boolean"})),
+            Just(json!({"type": "null"})),
+            Just(json!({"enum": ["a", "b"]})),
+            (0u8..4, 0u8..4).prop_map(|(least, most)| json!({"type": "string", "minLength": least, "maxLength": most})),
+            (-2i8..3, -2i8..3).prop_map(|(least, most)| json!({"type": "integer", "minimum": least, "maximum": most})),
+            (-2i8..3).prop_map(|least| json!({"type": "number", "minimum": least})),
+        ];
+        leaf.prop_recursive(3, 16, 4, |inner| {
+            prop_oneof![
+                inner.clone().prop_map(|items| json!({"type": "array", "items": items})),
+                (proptest::collection::btree_map("[a-c]", inner, 0..3), proptest::bool::ANY).prop_map(|(fields, open)| {
+                    let required: Vec<&String> = fields.keys().take(1).collect();
+                    json!({"type": "object", "properties": fields, "required": required, "additionalProperties": open})
+                }),
+            ]
+        })
+    }
+
+    fn any_value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            proptest::bool::ANY.prop_map(Value::from),
+            (-3i8..4).prop_map(Value::from),
+            (-3i8..4).prop_map(|number| Value::from(f64::from(number) / 2.0)),
+            "[a-c好]{0,5}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 16, 4, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+                proptest::collection::btree_map("[a-d]", inner, 0..3)
+                    .prop_map(|fields| Value::Object(fields.into_iter().collect::<Map<_, _>>())),
+            ]
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #[test]
+        fn check_agrees_with_jsonschema(schema in any_schema(), value in any_value()) {
+            let reference = jsonschema::draft202012::new(&schema).expect("the schema is valid");
+            prop_assert_eq!(check(&schema, &value).is_ok(), reference.is_valid(&value), "{} against {}", value, schema);
+        }
+    }
 
     #[test]
-    fn each_mistake_is_named_with_its_field() {
+    fn each_error_names_its_field() {
         let schema = json!({
             "type": "object",
             "properties": {
