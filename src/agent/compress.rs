@@ -1,4 +1,4 @@
-//! Has the model summarise the older half of a conversation.
+//! Lets the model summarise the older half of a conversation.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use crate::domain::defang::defang;
 use crate::domain::{Message, Role};
 use crate::provider::{ChatMessage, Client, ModelRequest, ProviderError};
 
-/// The fewest messages that are worth a summary, and the fewest that are compacted.
+/// Minimum number of messages that are worth a summary, and that are compacted.
 pub const FEWEST: usize = 4;
 /// The document's limit for a summary, in characters.
 const MAX_SUMMARY: usize = 500;
-/// How much of one message, and of all, the model reads, in characters.
+/// Maximum characters that the model reads of one message, and of all messages.
 const EXCERPT: usize = 1500;
 const MATERIAL: usize = 12_000;
 
-/// How many messages to compact: the first half, at least [`FEWEST`]. `None` when there are too few.
+/// Returns how many messages to compact: the first half, at least [`FEWEST`]. `None` if there are too few.
 pub fn share(messages: usize) -> Option<usize> {
     (messages >= FEWEST).then(|| (messages / 2).max(FEWEST))
 }
@@ -25,7 +25,7 @@ pub async fn summarise(client: &Client, messages: &[Arc<Message>]) -> Result<Str
         messages: vec![ChatMessage::User(format!(
             "{}\n\nSummarise the conversation above for whoever continues it, in its own language and in at most \
              {MAX_SUMMARY} characters: what the person wants, decisions, facts, names, file paths, open questions. \
-             用对话本身的语言总结。 Exchange with the summary only.",
+             用对话本身的语言总结。 Answer with the summary only.",
             material(messages)
         ))],
         temperature: Some(0.3),

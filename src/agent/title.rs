@@ -1,14 +1,14 @@
-//! A title for a session, after its first exchange.
+//! Generates a title for a session after its first exchange.
 
 use crate::provider::{ChatMessage, Client, ModelRequest, ProfileKind};
 
 /// The document's limits: 10 Chinese characters, or 6 words.
 const MAX_CJK: usize = 10;
 const MAX_WORDS: usize = 6;
-/// How much of each side the model reads.
+/// Maximum characters that the model reads of the question, and of the answer.
 const EXCERPT: usize = 400;
 
-/// Asks the model for a title; falls back to the beginning of the question. Never empty for a question that is not.
+/// Asks the model for a title; falls back to the beginning of the question. Never empty unless the question is.
 pub async fn make(client: &Client, question: &str, answer: &str) -> String {
     let told = client.complete(&request(client, question, answer)).await.ok();
     let told = told.map(|text| tidy(&text)).filter(|title| !title.is_empty());
@@ -16,14 +16,14 @@ pub async fn make(client: &Client, question: &str, answer: &str) -> String {
 }
 
 fn request(client: &Client, question: &str, answer: &str) -> ModelRequest {
-    // Weak models take the language of the limit for that of the title.
+    // Weak models write the title in the language in which the limit is stated.
     let limit = if question.chars().any(is_cjk) {
         format!("in Chinese (or the question's own language), at most {MAX_CJK} characters")
     } else {
         format!("in the language of the question, at most {MAX_WORDS} words")
     };
     let mut ask = format!(
-        "Give this conversation a title: {limit}. Exchange with the title only.\n\nQuestion: {}",
+        "Give this conversation a title: {limit}. Answer with the title only.\n\nQuestion: {}",
         excerpt(question)
     );
     // The embedded model reads slowly, and the next question waits for it.
@@ -41,7 +41,7 @@ fn excerpt(text: &str) -> String {
     text.chars().take(EXCERPT).collect()
 }
 
-/// One line without quotes, Markdown marks or a "Title:" in front, within the limits.
+/// Returns one line without quotes, Markdown marks or a leading "Title:", within the limits.
 pub fn tidy(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let line = line.trim_start_matches(['#', '*', '-', ' ']);
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn titles_stay_within_the_limits() {
+    fn titles_stay_within_limits() {
         assert_eq!(
             tidy("\n**Title: \"Weather in Beijing today and tomorrow morning\"**"),
             "Weather in Beijing today and tomorrow"
